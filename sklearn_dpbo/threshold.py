@@ -26,7 +26,7 @@ from ._evaluation.threshold_curve import (
     label_values,
     public_responses,
     public_thresholds,
-    threshold_curve,
+    threshold_gains,
 )
 from ._params import fit_takes
 from ._privacy.mechanisms import Mechanisms
@@ -77,7 +77,7 @@ class PrivateThresholdClassifier(
         ``make_private_scorer(gain, bounds=(a, b))``.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         The response that the threshold is applied to; "auto" uses `predict_proba` if it exists.
-    thresholds : int or array-like of float, default=2**14
+    thresholds : int or array-like of float, default=2**12
         The public thresholds to choose from. An integer is their number; they are placed by at
         most 4,096 training records. A quarter is evenly spaced over [0, 1] (for
         `decision_function`, over the range of responses), a quarter consists of quantiles of
@@ -158,7 +158,7 @@ class PrivateThresholdClassifier(
         epsilon: float = 1.0,
         scoring: Any = "balanced_accuracy",
         response_method: str = "auto",
-        thresholds: Any = 2**14,
+        thresholds: Any = 2**12,
         score_share: float = 0.4,
         cv: Any = None,
         random_state: Any = None,
@@ -299,12 +299,9 @@ class PrivateThresholdClassifier(
             grid = public_thresholds(*public, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
         values = label_values(model, label_gains, table)
-        index = mechanisms.draw_grid_point(
-            threshold_curve(values, label_gains, table, grid),
-            scorer.query.sensitivity(units),
+        index = mechanisms.draw_exponentially(
+            threshold_gains(values, label_gains, table, grid),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
-            n_points=len(grid),
-            largest=scorer.query.largest(units),
             purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(

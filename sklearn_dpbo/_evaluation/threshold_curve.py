@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
-from ..scoring._queries import MeanOf, Query
+from ..scoring._queries import Query
 from ..scoring._response import Predictions, class_scores, respond
 from ..scoring._scorers import PrivateScorer
 from .fitting import fit, without_callbacks
@@ -32,7 +32,7 @@ from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
     "LabelGains", "best_labels", "counts_at", "label_values", "public_responses",
-    "public_thresholds", "threshold_curve",
+    "public_thresholds", "threshold_gains",
 ]  # fmt: skip
 
 # Training records that say where thresholds may lie.
@@ -62,20 +62,24 @@ class LabelGains(Query):
         counted = self.scorer.counts.lowest_values(y, n)
         return np.stack([*np.zeros((3, n)), counted, counted], axis=1)
 
-    def total(
-        self, values: NDArray[Any], units: Units, grid: NDArray[np.float64]
+    def values_at(
+        self, values: NDArray[Any], threshold: float, *, counted: bool
     ) -> NDArray[np.int64]:
-        """Return the sum over units at each threshold of a grid, in steps."""
-        score, (first, second) = values[:, 0], values[:, 1:3].T.astype(np.int64)
-        # The second class is predicted at thresholds 0, ..., place - 1; never for NaN.
-        place = np.where(np.isnan(score), 0, np.searchsorted(grid, score, side="right"))
-        query = cast(MeanOf, self.scorer.query)
-        gains = query.on_fine_grid(first, units), query.on_fine_grid(second, units)
-        start, place, jumps = _jumps(place, *gains, units)
-        change = np.zeros(len(grid) + 1, dtype=np.int64)
-        np.add.at(change, place, jumps)
-        found: NDArray[np.int64] = start + np.cumsum(change[:-1])
+        """Return each record's value for the label that a threshold gives it.
+
+        The value is that for `counts` if it is to be counted, else the gain.
+        """
+        first, second = values[:, 3:5].T if counted else values[:, 1:3].T
+        # The second class is predicted from the threshold on; never for NaN.
+        found: NDArray[np.int64] = np.where(values[:, 0] >= threshold, second, first).astype(int)
         return found
+
+    def gains_at(
+        self, values: NDArray[Any], y: Any, units: Units, grid: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Return what each threshold of a grid is compared by; shape (n_thresholds, 1)."""
+        each = (self.values_at(values, threshold, counted=False) for threshold in grid)
+        return np.array([self.scorer.query.statistics(gains, y, units) for gains in each])
 
 
 def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
@@ -90,17 +94,14 @@ def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -
         return Secret(table.values(model, label_gains))
 
 
-def threshold_curve(
+def threshold_gains(
     values: Secret, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
-) -> Secret:
-    """Return runs of thresholds with the same score: where they start, and that score in steps."""
-
-    def runs(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-        total = label_gains.total(values, table.units, grid)
-        starts = np.flatnonzero(np.diff(total, prepend=total[0] - 1))
-        return starts, total[starts]
-
-    return values.then(runs)
+) -> Sensitive:
+    """Return the sum of gains at each threshold, in a table of one row each."""
+    return values.measured(
+        lambda values: label_gains.gains_at(values, table.y, table.units, grid),
+        label_gains.scorer.query.sensitivity(table.units),
+    )
 
 
 def counts_at(
@@ -113,35 +114,10 @@ def counts_at(
     query = label_gains.scorer.counts
 
     def counted(values: NDArray[Any]) -> list[tuple[int, ...]]:
-        column = np.where(values[:, 0] >= threshold, values[:, 4], values[:, 3])
-        return [query.statistics(column.astype(np.int64), table.y, table.units)]
+        column = label_gains.values_at(values, threshold, counted=True)
+        return [query.statistics(column, table.y, table.units)]
 
     return values.measured(counted, query.sensitivity(table.units))
-
-
-def _jumps(
-    place: NDArray[np.intp], first: NDArray[np.int64], second: NDArray[np.int64], units: Units
-) -> tuple[int, NDArray[np.intp], NDArray[np.int64]]:
-    """Return the sum over units at the lowest threshold, and where and how far it jumps."""
-    if units.labels is None:
-        return int(second.sum()), place, first - second
-    order, sizes = np.lexsort((place, units.labels)), np.bincount(units.labels)
-    unit, begins = units.labels[order], np.cumsum(sizes) - sizes
-    # Each unit's sum at the lowest threshold, and after each of its records has changed sides.
-    start = np.add.reduceat(second[order], begins)
-    change = np.cumsum((first - second)[order])
-    before = np.concatenate([[0], change])[begins]
-    after = start[unit] + change - before[unit]
-    mean = _rounded(after, sizes[unit])
-    previous = np.concatenate([[0], mean[:-1]])
-    previous[begins] = _rounded(start, sizes)
-    return int(_rounded(start, sizes).sum()), place[order], mean - previous
-
-
-def _rounded(totals: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Divide integers, rounded as `Units.mean` does."""
-    means: NDArray[np.int64] = (2 * totals + sizes) // (2 * sizes)
-    return means
 
 
 # ---------------------------------------------------------------------- on the training set
@@ -156,12 +132,12 @@ def public_thresholds(
     """
     index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
     response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
-    values = label_gains.record_values(
-        dense(take_rows(training.y, index)), response, estimator.classes_
-    )
+    y = dense(take_rows(training.y, index))
+    values = label_gains.record_values(y, response, estimator.classes_)
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
     units = Units.of(len(index))
-    u = label_gains.total(values, units, spread) / label_gains.scorer.query.largest(units)
+    gains = label_gains.gains_at(values, y, units, spread)[:, 0]
+    u = gains / label_gains.scorer.query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]

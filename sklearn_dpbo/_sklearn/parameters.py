@@ -55,7 +55,7 @@ _BOOL = (bool, np.bool_)
 def _are_thresholds(thresholds: Any) -> bool:
     """Whether these are thresholds, or how many of them to place."""
     if np.ndim(thresholds) == 0:
-        return is_number(lambda n: 4 <= n <= 2**24, Integral)(thresholds)
+        return is_number(lambda n: 4 <= n <= 2**16, Integral)(thresholds)
     given = as_floats(thresholds)
     return given is not None and given.ndim == 1 and len(given) >= 2
 
@@ -87,7 +87,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "release": one_of("best", "evaluation", "all"),
     "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
-    "thresholds": (_are_thresholds, "a whole number, 4 to 2**24, or two finite numbers or more"),
+    "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
     "trust": one_of("nobody", "coordinator"),
     "weights": one_of("units", "equal"),
     "finalists": (
