@@ -7,6 +7,7 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
+import traceback
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,6 +31,8 @@ from .units import Units
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
+# Modules that take from each argument of `fit` as long as X the rows of a fold.
+_CUTTING = ("sklearn.model_selection.", "sklearn.calibration")
 _PUBLIC_TEST_SIZE = 0.2
 
 Rows = NDArray[np.intp]
@@ -111,6 +114,7 @@ def hold_out(
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
         units, origin = Units.of(n_rows(X_val), groups_val), "X_val as given"
         pairwise = get_tags(estimator).input_tags.pairwise
+        _warn_if_cut(n_rows(X), n_rows(X_val))
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
@@ -121,6 +125,19 @@ def hold_out(
     X_public, X_val = in_one_form(training.X, as_table(X_val), pairwise)
     y_val = check_targets(training.y, y_val, n_rows(X_val))
     return Problem(training, X_val, y_val, units, origin, X_public)
+
+
+def _warn_if_cut(n: int, n_val: int) -> None:
+    """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
+    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
+    if n == n_val and any(name.startswith(_CUTTING) for name in callers):
+        warnings.warn(
+            f"X_val has as many rows ({n_val}) as X within a cross-validation: if it is as long as "
+            "the whole table, scikit-learn cuts it into folds, too. Pass another length, such as "
+            "params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

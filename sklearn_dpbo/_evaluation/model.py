@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -98,6 +99,7 @@ class Models:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
+        weakref.finalize(self, self._file.close)
         self._kept: dict[int, tuple[dict[str, Any], Model | str, int, int]] = {}
 
     def add(self, params: dict[str, Any], model: Model | str) -> None:

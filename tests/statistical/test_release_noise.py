@@ -83,7 +83,7 @@ RELEASES = {
         evaluated(LogisticRegression(), 3), 8, [2 / (EPSILON / 2), 6 / (EPSILON / 2)],
     ),
     "an evaluation of a regressor": (
-        evaluated(LinearRegression(), None), 30, [ERRORS / (EPSILON / 2), 2 / (EPSILON / 2)],
+        evaluated(LinearRegression(), None), 60, [ERRORS / EPSILON],
     ),
 }  # fmt: skip
 
