@@ -44,9 +44,9 @@ from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.outsourced import GaussianCurator
-from sklearn_dpbo.outsourced import _curators as curators
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.scoring import _queries as queries
 from sklearn_dpbo.strategies import WorstCase
 

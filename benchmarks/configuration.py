@@ -50,7 +50,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_dpbo import PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo.configuration import (
+from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
     Knapsack,
@@ -66,7 +66,7 @@ from sklearn_dpbo.configuration import (
     rotation_dispersion_bound,
     uniform_grid,
 )
-from sklearn_dpbo.configuration.published import (
+from sklearn_dpbo.papers.balcan2018.published import (
     published_excess_utility_bound,
     published_rotation_rate,
 )

@@ -34,9 +34,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_dpbo.kusner2015 import estimate_dataset_kernel, neighbouring_scores
-from sklearn_dpbo.kusner2015._dataset_kernel import PAPER_GRID
-from sklearn_dpbo.kusner2015.bounds import NoisyBounds
+from sklearn_dpbo.papers.kusner2015 import estimate_dataset_kernel, neighbouring_scores
+from sklearn_dpbo.papers.kusner2015._dataset_kernel import PAPER_GRID
+from sklearn_dpbo.papers.kusner2015.bounds import NoisyBounds
 
 SIZES = [1000, 2000, 3000, 5000, 15000]
 N_SETTINGS, N_PAIRS = 100, 100

@@ -34,7 +34,7 @@ from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo.audit import cases
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.federated import FederatedCoordinator
-from sklearn_dpbo.outsourced import gaussian_sigma
+from sklearn_dpbo.papers.kharkovskii2020 import gaussian_sigma
 
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[1] / "shared" / "data"))
 GRID = {"learning_rate": [0.02, 0.05, 0.1, 0.3], "max_leaf_nodes": [4, 8, 16, 31],

@@ -46,9 +46,9 @@ from problems import DATA
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from sklearn_dpbo.outsourced import GaussianCurator, optimize
-from sklearn_dpbo.outsourced.bounds import projection_threshold
-from sklearn_dpbo.outsourced.published import ProjectionCurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, optimize
+from sklearn_dpbo.papers.kharkovskii2020.bounds import projection_threshold
+from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
 
 NORM = 25.0
 # Random rows that each run begins with; they count.

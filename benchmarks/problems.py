@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_dpbo.kusner2015 import UnitBall
+from sklearn_dpbo.papers.kusner2015 import UnitBall
 
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

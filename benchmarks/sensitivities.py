@@ -18,15 +18,15 @@ import dataset_kernel as kernel  # first: it sets the number of threads
 import numpy as np
 from scipy.stats import qmc
 
-from sklearn_dpbo.kusner2015 import estimate_dataset_kernel, neighbouring_scores
-from sklearn_dpbo.kusner2015.bounds import (
+from sklearn_dpbo.papers.kusner2015 import estimate_dataset_kernel, neighbouring_scores
+from sklearn_dpbo.papers.kusner2015.bounds import (
     CandidateBounds,
     LipschitzBounds,
     NoiseFreeBounds,
     NoisyBounds,
     information_gain_bound,
 )
-from sklearn_dpbo.kusner2015.published import PublishedNoisyBounds
+from sklearn_dpbo.papers.kusner2015.published import PublishedNoisyBounds
 
 EPSILON, DELTA, T, LAMBDA = 1.0, 0.05, 64, 256
 SIZES = [500, 1000, 2000, 5000, 15000, 50000, 150000]

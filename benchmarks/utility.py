@@ -42,8 +42,8 @@ from sklearn.base import clone
 from utility_peers import PEERS, random_search
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
-from sklearn_dpbo.kusner2015.published import ArxivGPNoiseFree, PublishedGPNoisy
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.papers.kusner2015.published import ArxivGPNoiseFree, PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]

@@ -22,14 +22,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateObjective
-from sklearn_dpbo.outsourced import CuratorSide
+from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide
 
 
 def hospital():
     """Serve private scores of settings until the company has finished."""
     import uvicorn
 
-    from sklearn_dpbo.outsourced.http import create_app
+    from sklearn_dpbo.papers.kharkovskii2020.http import create_app
 
     X, y = load_breast_cancer(return_X_y=True)
     X, X_val, y, y_val = train_test_split(X, y, test_size=0.6, random_state=0)

@@ -12,7 +12,7 @@ import sys
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_dpbo.outsourced import CuratorSide, GaussianCurator, ModelerSide
+from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide, GaussianCurator, ModelerSide
 
 N_ITER = 40
 

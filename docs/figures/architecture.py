@@ -22,8 +22,8 @@ ZONES = {
 COLUMNS = {
     "_params": 0.5, "_space": 2.8, "acquisition": 4.4, "exceptions": 10.2, "_gp": 1.2,
     "_data": 6.6, "_privacy": 10.2, "scoring": 5.0, "ledger": 12.6, "report": 9.9,
-    "_evaluation": 6.6, "strategies": 4.0, "kusner2015": 2.2, "planning": 4.7, "_sklearn": 8.4,
-    "search": 3.6, "plotting": 5.9, "configuration": 8.0, "outsourced": 10.6, "threshold": 13.0,
+    "_evaluation": 6.6, "strategies": 4.0, "planning": 4.7, "_sklearn": 8.4,
+    "search": 3.6, "plotting": 5.9, "papers": 10.6, "threshold": 13.0,
     "audit": 9.3, "evaluation": 7.6, "__main__": 12.9, "_card": 12.6,
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_dpbo.configuration import (
+from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
     Knapsack,

@@ -9,7 +9,7 @@ confidential. The instances are simulated, so that the picture can show some.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_dpbo.configuration import (
+from sklearn_dpbo.papers.balcan2018 import (
     Knapsack,
     KnapsackItems,
     PrivateConfigurator,

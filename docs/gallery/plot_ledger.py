@@ -47,5 +47,15 @@ except ValueError as error:
     print(f"{type(error).__name__}: {error}")
 
 # %%
-# All charges, as a table.
-pd.DataFrame(ledger.history)[["number", "what", "mechanism", "epsilon", "delta"]]
+# All charges, as a table,
+charges = pd.DataFrame(ledger.history)[["number", "what", "mechanism", "epsilon", "delta"]]
+charges
+
+# %%
+# and what they have added up to, beside the budget.
+axes = charges.epsilon.astype(float).cumsum().plot.barh(xlim=(0, 2.1), figsize=(6, 2))
+axes.axvline(2.0, linestyle="dashed", color="tab:red", label="budget")
+axes.set(yticks=range(len(charges)), yticklabels=charges.what, xlabel="epsilon, added up")
+axes.invert_yaxis()
+axes.legend(loc="upper right")
+axes.figure.tight_layout()

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_dpbo.outsourced import GaussianCurator, Modeler
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, Modeler
 
 # %%
 # The curator holds body mass index and blood pressure of patients. The progression of the disease

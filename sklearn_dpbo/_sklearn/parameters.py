@@ -35,9 +35,9 @@ _LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
 # Where each strategy is, which is imported when it is asked for by name.
 _STRATEGIES = {
     "worst_case": ("strategies", "WorstCase"),
-    "gp_noisy": ("kusner2015", "GPNoisy"),
-    "gp_noise_free": ("kusner2015", "GPNoiseFree"),
-    "lipschitz": ("kusner2015", "LipschitzConvex"),
+    "gp_noisy": ("papers.kusner2015", "GPNoisy"),
+    "gp_noise_free": ("papers.kusner2015", "GPNoiseFree"),
+    "lipschitz": ("papers.kusner2015", "LipschitzConvex"),
 }
 RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),

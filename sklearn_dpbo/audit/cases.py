@@ -26,9 +26,9 @@ from .._privacy.accounting import Budget
 from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.noise import Noise
 from .._privacy.sensitive import Secret, Sensitive
-from ..configuration._configurator import PrivateConfigurator
-from ..outsourced._calibration import gaussian_sigma
-from ..outsourced._curators import GaussianCurator
+from ..papers.balcan2018._configurator import PrivateConfigurator
+from ..papers.kharkovskii2020._calibration import gaussian_sigma
+from ..papers.kharkovskii2020._curators import GaussianCurator
 from ._repeated import audit_mechanism
 from ._report import AuditReport
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._data.tables import dense, take_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ..outsourced._offers import MessageError
+from ..papers.kharkovskii2020._offers import MessageError
 from ..scoring._scorers import PrivateScorer
 from ._messages import different_numbers, field
 from ._plan import Plan, units_of

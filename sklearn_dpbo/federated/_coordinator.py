@@ -13,7 +13,7 @@ from .._data.tables import n_rows
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
-from ..outsourced._offers import MessageError
+from ..papers.kharkovskii2020._offers import MessageError
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
 from ._answers import Counts, Vote
 from ._messages import VERSION, check_message

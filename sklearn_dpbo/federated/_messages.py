@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._params import check_number
-from ..outsourced._offers import MessageError
+from ..papers.kharkovskii2020._offers import MessageError
 
 __all__ = ["VERSION", "check_message", "different_numbers", "field"]
 

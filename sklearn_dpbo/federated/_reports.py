@@ -8,7 +8,7 @@ from typing import Any, Self
 from .._data.units import Units
 from .._privacy.accounting import PrivacyLoss, Receipt
 from .._privacy.mechanisms import Mechanisms
-from ..outsourced._offers import MessageError
+from ..papers.kharkovskii2020._offers import MessageError
 from ..report._report import PREDICTION_CONDITIONS, TRAINING_NOT_PROTECTED, PrivacyReport
 from ._plan import Plan
 

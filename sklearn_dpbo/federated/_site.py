@@ -16,7 +16,7 @@ from .._privacy.noise import noise_source
 from .._sklearn.results import note_on_error, spent_before
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..outsourced._offers import MessageError
+from ..papers.kharkovskii2020._offers import MessageError
 from ..report._report import PrivacyReport
 from ._holding import Holding, evaluate
 from ._messages import VERSION, check_message, different_numbers

@@ -198,7 +198,7 @@ def utility_of(search: Any, confidence: float = 0.95) -> UtilityBounds:
     if report.assumption is not None:
         raise ValueError(
             "the theorems cover strategy='worst_case' only; the guarantee of this search rests on "
-            "an assumption. See sklearn_dpbo.kusner2015.bounds"
+            "an assumption. See sklearn_dpbo.papers.kusner2015.bounds"
         )
     if report.data == "table":
         raise ValueError(

@@ -31,15 +31,15 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo._privacy.accounting import Receipt
-from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     CrossValidationBudgetError,
     PrivacyWarning,
 )
-from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.report._report import _first_clauses
 
 GRID = {"C": [0.1, 1.0]}

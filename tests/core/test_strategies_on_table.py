@@ -12,8 +12,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo.exceptions import BatchDependentError, LowUtilityWarning
-from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.scoring._of_counts import RankingScore
 from sklearn_dpbo.scoring._scorers import MeanScore
 from sklearn_dpbo.strategies import OneTable, WorstCase

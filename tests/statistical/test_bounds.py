@@ -11,15 +11,15 @@ from scipy.stats import kstest, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from sklearn_dpbo.kusner2015 import Kernel
-from sklearn_dpbo.kusner2015.bounds import (
+from sklearn_dpbo.papers.kusner2015 import Kernel
+from sklearn_dpbo.papers.kusner2015.bounds import (
     CandidateBounds,
     LipschitzBounds,
     NoiseFreeBounds,
     NoisyBounds,
     information_gain_bound,
 )
-from sklearn_dpbo.kusner2015.published import (
+from sklearn_dpbo.papers.kusner2015.published import (
     ArxivNoiseFreeBounds,
     ArxivNoisyBounds,
     PublishedLipschitzBounds,

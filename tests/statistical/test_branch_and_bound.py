@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sklearn_dpbo.kusner2015 import Kernel, branch_and_bound
+from sklearn_dpbo.papers.kusner2015 import Kernel, branch_and_bound
 
 KERNEL = Kernel("matern52", 0.2)
 

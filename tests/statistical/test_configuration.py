@@ -18,7 +18,8 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Secret
 from sklearn_dpbo.audit import cases
-from sklearn_dpbo.configuration import (
+from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
+from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
     Knapsack,
@@ -31,7 +32,6 @@ from sklearn_dpbo.configuration import (
     piecewise_utility,
     uniform_grid,
 )
-from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
 
 ALPHA = 1e-6
 N_PARAMETERS = 2000

@@ -10,7 +10,7 @@ from scipy.stats import binomtest, kstest
 from test_configuration import Steps, configurator
 
 from sklearn_dpbo._privacy.sensitive import Secret
-from sklearn_dpbo.configuration import (
+from sklearn_dpbo.papers.balcan2018 import (
     OutwardRotation,
     PiecewiseConstant,
     QuadraticProgram,
@@ -21,7 +21,7 @@ from sklearn_dpbo.configuration import (
     rotation_dispersion_bound,
     uniform_grid,
 )
-from sklearn_dpbo.configuration.published import (
+from sklearn_dpbo.papers.balcan2018.published import (
     published_distribution,
     published_excess_utility_bound,
     published_rotation_rate,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_dpbo.kusner2015 import Kernel, estimate_dataset_kernel, neighbouring_scores
-from sklearn_dpbo.kusner2015._dataset_kernel import LOG_GRID, PAPER_GRID
+from sklearn_dpbo.papers.kusner2015 import Kernel, estimate_dataset_kernel, neighbouring_scores
+from sklearn_dpbo.papers.kusner2015._dataset_kernel import LOG_GRID, PAPER_GRID
 
 GIVEN = dict(length_scale=0.3, noise=0.1, prior_mean=0.5, prior_scale=2.0)
 

@@ -21,10 +21,10 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.kusner2015._gp import ASSUMPTION_1_ON_TABLE
-from sklearn_dpbo.kusner2015.bounds import LipschitzBounds, NoiseFreeBounds
-from sklearn_dpbo.kusner2015.published import PublishedGPNoisy, PublishedLipschitzConvex
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015._gp import ASSUMPTION_1_ON_TABLE
+from sklearn_dpbo.papers.kusner2015.bounds import LipschitzBounds, NoiseFreeBounds
+from sklearn_dpbo.papers.kusner2015.published import PublishedGPNoisy, PublishedLipschitzConvex
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -348,7 +348,7 @@ def test_path_leaves_out_fits_that_have_not_converged_and_fixed_candidates_do_no
         if len(training.X) == N and estimator[-1].C > 0.5:
             raise ValueError("not converged")
 
-    monkeypatch.setattr("sklearn_dpbo.kusner2015._lipschitz.check_converged", refuses_some)
+    monkeypatch.setattr("sklearn_dpbo.papers.kusner2015._lipschitz.check_converged", refuses_some)
     space = {"logisticregression__C": [0.1, 0.2, 1.0, 2.0]}
     fitted(LipschitzConvex(), space=space)
     ((_, _, best),) = draws

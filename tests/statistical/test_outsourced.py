@@ -25,7 +25,7 @@ from sklearn_dpbo._gp.surrogate import Surrogate
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.audit import reconstruct_from_projection
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
-from sklearn_dpbo.outsourced import (
+from sklearn_dpbo.papers.kharkovskii2020 import (
     CuratorSide,
     GaussianCurator,
     Modeler,
@@ -34,10 +34,10 @@ from sklearn_dpbo.outsourced import (
     gaussian_sigma,
     optimize,
 )
-from sklearn_dpbo.outsourced import (
+from sklearn_dpbo.papers.kharkovskii2020 import (
     _curators as curators,
 )
-from sklearn_dpbo.outsourced.published import ProjectionCurator
+from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
 KNOWN = dict(length_scale=0.3, noise=0.01, prior_mean=0.0, prior_scale=1.0)

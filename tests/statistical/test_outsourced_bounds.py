@@ -11,9 +11,8 @@ from scipy.stats import binomtest, wishart
 from sklearn.gaussian_process.kernels import RBF
 
 from sklearn_dpbo._gp.surrogate import Kernel
-from sklearn_dpbo.kusner2015.bounds import information_gain_bound
-from sklearn_dpbo.outsourced import Modeler, optimize
-from sklearn_dpbo.outsourced.bounds import (
+from sklearn_dpbo.papers.kharkovskii2020 import Modeler, optimize
+from sklearn_dpbo.papers.kharkovskii2020.bounds import (
     RegretBounds,
     is_diagonally_dominant,
     projection_dimension,
@@ -21,7 +20,8 @@ from sklearn_dpbo.outsourced.bounds import (
     stretch_factor,
     ucb_beta,
 )
-from sklearn_dpbo.outsourced.published import ProjectionCurator
+from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
+from sklearn_dpbo.papers.kusner2015.bounds import information_gain_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sklearn_dpbo.kusner2015.bounds import NoisyBounds
+from sklearn_dpbo.papers.kusner2015.bounds import NoisyBounds
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "claims.md"

@@ -56,9 +56,9 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._evaluation import suppress_output as suppress_output
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo.configuration import PrivateConfigurator
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.strategies import WorstCase
 
 HERE = Path(__file__).parent

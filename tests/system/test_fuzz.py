@@ -68,12 +68,12 @@ from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo._space.axes import axis_of
 from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
-from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import LedgerError
-from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.ledger._composition import concentrated
-from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.scoring._make import selecting_scorer
 from sklearn_dpbo.strategies import WorstCase
 

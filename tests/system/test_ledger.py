@@ -34,7 +34,6 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdCl
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
-from sklearn_dpbo.configuration import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     GuaranteeAssumptionWarning,
@@ -43,7 +42,8 @@ from sklearn_dpbo.exceptions import (
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
 from sklearn_dpbo.ledger._entries import _sealed
 from sklearn_dpbo.ledger._file import placed
-from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 

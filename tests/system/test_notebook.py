@@ -21,7 +21,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._card import card
 from sklearn_dpbo._sklearn.results import param_columns
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.outsourced import GaussianCurator
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.report import PrivacyLoss, PrivacyReport
 
 GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}

@@ -29,13 +29,13 @@ from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.runs import Repeated
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
-from sklearn_dpbo.kusner2015 import GPNoisy
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateRidgeClassifier,
     PrivateTraining,
 )
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.strategies import OneTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")

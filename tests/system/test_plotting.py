@@ -18,7 +18,7 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     plan_search,
 )
-from sklearn_dpbo.kusner2015 import GPNoisy, UnitBall
+from sklearn_dpbo.papers.kusner2015 import GPNoisy, UnitBall
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

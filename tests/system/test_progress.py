@@ -30,7 +30,7 @@ from test_kusner2015 import search_of as gp_search_of
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._evaluation import progress
 from sklearn_dpbo._evaluation.progress import CallbackSupportMixin, with_callbacks
-from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings(

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo.kusner2015 import GPNoisy
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.planning._bounds import utility_of
 from sklearn_dpbo.strategies import WorstCase
 

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_dpbo import PrivateFederatedSearch, PrivateObjective
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.outsourced import CuratorSide, GaussianCurator, ModelerSide
+from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide, GaussianCurator, ModelerSide
 
 TOKEN = "a-token-of-some-length"
 SPACE = {"C": loguniform(1e-3, 1e3), "fit_intercept": [True, False]}
@@ -258,7 +258,7 @@ def client_of():
     httpx, uvicorn = pytest.importorskip("httpx"), pytest.importorskip("uvicorn")
     pytest.importorskip("fastapi")
     pytest.importorskip("limits")
-    from sklearn_dpbo.outsourced.http import create_app
+    from sklearn_dpbo.papers.kharkovskii2020.http import create_app
 
     running = []
 
@@ -377,7 +377,7 @@ def test_other_errors_are_not_told(objective_of, client_of, caplog):
 
 def test_applications_that_make_no_sense(objective_of):
     pytest.importorskip("fastapi")
-    from sklearn_dpbo.outsourced.http import create_app
+    from sklearn_dpbo.papers.kharkovskii2020.http import create_app
 
     side = CuratorSide(oracle=objective_of(), settings=SPACE)
     for arguments, params in [

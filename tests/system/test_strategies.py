@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.acquisition import ExpectedImprovement
-from sklearn_dpbo.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.kusner2015.published import (
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015.published import (
     ArxivGPNoiseFree,
     ArxivGPNoisy,
     PublishedGPNoisy,

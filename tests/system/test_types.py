@@ -29,8 +29,8 @@ from sklearn_dpbo import (
     make_private_scorer, plan_search,
 )
 from sklearn_dpbo.audit import AuditReport, audit_mechanism
-from sklearn_dpbo.configuration import Knapsack, PiecewiseConstant, piecewise_utility
-from sklearn_dpbo.outsourced import GaussianCurator, Modeler
+from sklearn_dpbo.papers.balcan2018 import Knapsack, PiecewiseConstant, piecewise_utility
+from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, Modeler
 from sklearn_dpbo.planning import SearchPlan
 from sklearn_dpbo.report import PrivacyReport
 from sklearn_dpbo.strategies import WorstCase

@@ -7,7 +7,7 @@ import math
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from .._params import check_number
+from ..._params import check_number
 
 __all__ = ["delta_of_gaussian", "gaussian_sigma"]
 

@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import clone
 
-from .._params import check_number, is_finite
-from .._space.axes import EDGE, Distribution
-from .._space.space import SearchSpace
+from ..._params import check_number, is_finite
+from ..._space.axes import EDGE, Distribution
+from ..._space.space import SearchSpace
 
 __all__ = ["MessageError", "RowsOffered", "SpaceOffered"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._gp.surrogate import Kernel, Surrogate
+from ..._gp.surrogate import Kernel, Surrogate
 
 __all__ = [
     "CandidateBounds",
@@ -128,7 +128,7 @@ class CandidateBounds:
 class NoisyBounds(CandidateBounds):
     """Constants of Algorithm 1, and Theorems 1 to 4, for one release at (epsilon, delta).
 
-    q is corrected: `sklearn_dpbo.kusner2015.published.PublishedNoisyBounds` has the paper's form.
+    q is corrected: `published.PublishedNoisyBounds` has the paper's form.
     Theorems 3 and 4 are for the path of GP-UCB with `beta`.
 
     Parameters
@@ -238,7 +238,7 @@ class LipschitzBounds:
 
     If training records are protected, too, replacing one of n moves a model by ``2 / (n lambda)``
     at most. A unit is in one of the two sets, so the larger effect counts. The term of one record
-    is corrected: `sklearn_dpbo.kusner2015.published.PublishedLipschitzBounds` has the paper's form.
+    is corrected: `published.PublishedLipschitzBounds` has the paper's form.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from numbers import Integral
 
 import numpy as np
 
-from .._params import check_number
-from .._privacy.sensitive import Secret
+from ..._params import check_number
+from ..._privacy.sensitive import Secret
 from ._piecewise import PiecewiseConstant, check_interval
 
 __all__ = [

@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from .._data.split import Training
-from .._data.tables import dense
-from ..learners._private_training import learns_nothing
+from ..._data.split import Training
+from ..._data.tables import dense
+from ...learners._private_training import learns_nothing
 from ._unit_ball import UnitBall
 
 __all__ = ["TOLERANCE", "check_converged", "check_estimator", "check_on_table"]
@@ -31,7 +31,7 @@ def check_estimator(estimator: Any, training: Training) -> str:
             type(scaler) is UnitBall,
             "rows must have norm 1 at most, those of the validation set too",
             "Use make_pipeline(..., UnitBall(), LogisticRegression(fit_intercept=False)), with "
-            "sklearn_dpbo.kusner2015.UnitBall. (Normalizer does not bound sparse rows)",
+            "sklearn_dpbo.papers.kusner2015.UnitBall. (Normalizer does not bound sparse rows)",
         ),
         (not training.fit_params, "fit parameters are not covered", "Do not pass any"),
         (n_classes == 2, f"it is for two classes; y has {n_classes}", "Use WorstCase"),

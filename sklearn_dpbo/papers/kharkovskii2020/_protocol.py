@@ -30,10 +30,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._params import check_number
-from ..exceptions import BudgetExceededError
-from ..objective._inputs import identity
-from ..objective._objective import PrivateObjective
+from ..._params import check_number
+from ...exceptions import BudgetExceededError
+from ...objective._inputs import identity
+from ...objective._objective import PrivateObjective
 from ._modeler import Modeler
 from ._offers import MessageError, RowsOffered, SpaceOffered
 

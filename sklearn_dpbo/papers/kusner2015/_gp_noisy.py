@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.evaluator import Evaluator
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Mechanisms
-from .._space.space import SearchSpace
-from ..strategies._base import Release
+from ..._evaluation.evaluator import Evaluator
+from ..._privacy.accounting import Budget
+from ..._privacy.mechanisms import Mechanisms
+from ..._space.space import SearchSpace
+from ...strategies._base import Release
 from ._exact_score import observing_scores
 from ._gp import GPStrategy, assemble
 from ._trace import Trace

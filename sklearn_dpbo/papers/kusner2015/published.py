@@ -90,7 +90,7 @@ class PublishedLipschitzBounds(LipschitzBounds):
 class PublishedGPNoisy(GPNoisy):
     """`GPNoisy` with the bounds of the proceedings, `PublishedNoisyBounds`.
 
-    Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
+    Parameters as in `sklearn_dpbo.papers.kusner2015.GPNoisy`.
     """
 
     _assumption = f"{ASSUMPTION_1}. This is the published form, {_FAILURE_OF_THEOREM_3}"
@@ -101,7 +101,7 @@ class PublishedGPNoisy(GPNoisy):
 class ArxivGPNoisy(GPNoisy):
     """`GPNoisy` with the bounds of the arXiv text, `ArxivNoisyBounds`.
 
-    Parameters as in `sklearn_dpbo.kusner2015.GPNoisy`.
+    Parameters as in `sklearn_dpbo.papers.kusner2015.GPNoisy`.
     """
 
     _assumption = (
@@ -115,7 +115,7 @@ class ArxivGPNoisy(GPNoisy):
 class ArxivGPNoiseFree(GPNoiseFree):
     """`GPNoiseFree` as in the arXiv text: the best score from the second on, with Omega at T = 2.
 
-    Parameters as in `sklearn_dpbo.kusner2015.GPNoiseFree`.
+    Parameters as in `sklearn_dpbo.papers.kusner2015.GPNoiseFree`.
     """
 
     _assumption = (
@@ -135,7 +135,7 @@ class ArxivGPNoiseFree(GPNoiseFree):
 class PublishedLipschitzConvex(LipschitzConvex):
     """`LipschitzConvex` with the bounds of the paper, `PublishedLipschitzBounds`.
 
-    Parameters as in `sklearn_dpbo.kusner2015.LipschitzConvex`.
+    Parameters as in `sklearn_dpbo.papers.kusner2015.LipschitzConvex`.
     """
 
     assumption = (

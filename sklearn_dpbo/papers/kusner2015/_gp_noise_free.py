@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.evaluator import Evaluator
-from .._privacy.accounting import Budget
-from .._privacy.mechanisms import Mechanisms
-from .._space.axes import Distribution
-from .._space.space import SearchSpace
-from ..strategies._base import Release
+from ..._evaluation.evaluator import Evaluator
+from ..._privacy.accounting import Budget
+from ..._privacy.mechanisms import Mechanisms
+from ..._space.axes import Distribution
+from ..._space.space import SearchSpace
+from ...strategies._base import Release
 from ._branch_and_bound import branch_and_bound
 from ._exact_score import observing_scores
 from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import report_failures
-from .._evaluation.row_by_row import to_check
-from .._evaluation.secret_fits import SecretFit, try_out
-from .._gp.surrogate import Surrogate
-from .._params import check_number
-from .._privacy.accounting import Budget
-from .._privacy.sensitive import Secret
-from ..acquisition import ExpectedImprovement, UpperConfidenceBound
+from ..._evaluation.evaluator import Evaluator
+from ..._evaluation.fitting import report_failures
+from ..._evaluation.row_by_row import to_check
+from ..._evaluation.secret_fits import SecretFit, try_out
+from ..._gp.surrogate import Surrogate
+from ..._params import check_number
+from ..._privacy.accounting import Budget
+from ..._privacy.sensitive import Secret
+from ...acquisition import ExpectedImprovement, UpperConfidenceBound
 
 __all__ = [
     "all_in_secret",

@@ -11,7 +11,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from .._params import check_number
+from ..._params import check_number
 from ._piecewise import PiecewiseConstant
 
 __all__ = [

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
-from .._evaluation.evaluator import Evaluator
-from .._privacy.noisy_counts import NoisyCounts
-from ..scoring._queries import Query
-from ..scoring._response import Predictions
-from ..scoring._scorers import PrivateScorer
+from ..._data.units import Units
+from ..._evaluation.evaluator import Evaluator
+from ..._privacy.noisy_counts import NoisyCounts
+from ...scoring._queries import Query
+from ...scoring._response import Predictions
+from ...scoring._scorers import PrivateScorer
 
 __all__ = ["ExactScore", "observing_scores"]
 

@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._card import card
-from .._data.tables import row_norms
-from .._params import check_number
-from .._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms, Price
-from .._privacy.noise import noise_source
-from .._privacy.sensitive import Secret
-from ..ledger._budget import budget_on
-from ..ledger._ledger import PrivacyLedger
-from ..report._html import ShowsPrivacy
+from ..._card import card
+from ..._data.tables import row_norms
+from ..._params import check_number
+from ..._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
+from ..._privacy.mechanisms import Mechanisms, Price
+from ..._privacy.noise import noise_source
+from ..._privacy.sensitive import Secret
+from ...ledger._budget import budget_on
+from ...ledger._ledger import PrivacyLedger
+from ...report._html import ShowsPrivacy
 from ._calibration import gaussian_sigma
 
 __all__ = ["Curator", "GaussianCurator"]

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._data.tables import row_norms
+from ..._data.tables import row_norms
 
 __all__ = ["UnitBall"]
 
@@ -36,7 +36,7 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sklearn_dpbo.kusner2015 import UnitBall
+    >>> from sklearn_dpbo.papers.kusner2015 import UnitBall
     >>> UnitBall(radius=5).fit_transform([[3.0, 4.0], [0.0, 2.0], [0.0, 9.0]])
     array([[0.6, 0.8],
            [0. , 0.4],

@@ -19,7 +19,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from .._gp.surrogate import Kernel, Surrogate
+from ..._gp.surrogate import Kernel, Surrogate
 
 __all__ = ["Path", "branch_and_bound"]
 
@@ -82,8 +82,8 @@ def branch_and_bound(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dpbo.kusner2015 import branch_and_bound
-    >>> from sklearn_dpbo.kusner2015 import Kernel
+    >>> from sklearn_dpbo.papers.kusner2015 import branch_and_bound
+    >>> from sklearn_dpbo.papers.kusner2015 import Kernel
     >>> path = branch_and_bound(
     ...     lambda x: np.sin(5 * x[0]), 1, n_iter=30, kernel=Kernel("matern52", 0.3)
     ... )

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .._data.tables import n_rows
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import report_failures
-from .._gp.likelihood import uninformed
-from .._gp.surrogate import Surrogate
-from .._privacy.accounting import CHOICE, Budget
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.rounding import round_down
-from .._privacy.sensitive import Secret, Sensitive
-from .._space.space import SearchSpace
-from ..acquisition import ExpectedImprovement
-from ..scoring._scorers import score_and_interval
-from ..strategies._base import Candidate, Release, Strategy
+from ..._data.tables import n_rows
+from ..._evaluation.evaluator import Evaluator
+from ..._evaluation.fitting import report_failures
+from ..._gp.likelihood import uninformed
+from ..._gp.surrogate import Surrogate
+from ..._privacy.accounting import CHOICE, Budget
+from ..._privacy.mechanisms import Mechanisms
+from ..._privacy.rounding import round_down
+from ..._privacy.sensitive import Secret, Sensitive
+from ..._space.space import SearchSpace
+from ...acquisition import ExpectedImprovement
+from ...scoring._scorers import score_and_interval
+from ...strategies._base import Candidate, Release, Strategy
 from ._in_secret import (
     all_in_secret,
     begin_on_table,
@@ -90,8 +90,9 @@ class LipschitzConvex(Strategy):
 
     The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
     ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after
-    `sklearn_dpbo.kusner2015.UnitBall`. The space has one parameter, C: ``lambda = 1 / (n C)`` for n
-    training rows. The metric is "ramp", "normalized_sigmoid", or your own gain.
+    `sklearn_dpbo.papers.kusner2015.UnitBall`. The space has one parameter, C:
+    ``lambda = 1 / (n C)`` for n training rows. The metric is "ramp", "normalized_sigmoid", or
+    your own gain.
 
     With ``protect="all"``, ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator must
     then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them may

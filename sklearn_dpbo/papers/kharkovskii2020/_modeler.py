@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .._gp.likelihood import default_kernel, fit_kernel
-from .._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate, single_threaded
-from .._params import check_number
+from ..._gp.likelihood import default_kernel, fit_kernel
+from ..._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate, single_threaded
+from ..._params import check_number
 from .bounds import ucb_beta
 
 __all__ = ["Modeler"]
@@ -89,7 +89,7 @@ class Modeler:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_dpbo.outsourced import Modeler
+    >>> from sklearn_dpbo.papers.kharkovskii2020 import Modeler
     >>> Z = np.linspace(0, 1, 50)[:, None]
     >>> modeler = Modeler(Z, length_scale=0.2, noise=0.01, prior_mean=0, prior_scale=1, n_iter=15)
     >>> for _ in range(15):

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NoReturn
 
-from .._params import check_number
-from ..exceptions import BudgetExceededError
+from ..._params import check_number
+from ...exceptions import BudgetExceededError
 from ._offers import MessageError
 from ._protocol import CuratorSide
 
