@@ -237,27 +237,15 @@ GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
 TRAIN, *PAIR = cases.opposed_models(9)
 
 
-def federated_search(**params):
-    return PrivateFederatedSearch(
-        cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, refit=False, **params
-    )
-
-
 def answers_of_site(held_out):
     """One site's vote, and its counts of both candidates."""
-    search, (X_val, y_val) = federated_search(), held_out
+    search = PrivateFederatedSearch(cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
+    X_val, y_val = held_out
     here = FederatedSite(search, *TRAIN, X_val=X_val, y_val=y_val)
     ask = FederatedCoordinator(search, *TRAIN, sites=["here"]).ask("here")
     vote = here.answer(ask)["candidate"]
     counts = here.answer({**ask, "what": "counts", "candidates": [0, 1]})["counts"]
     return vote, *(row[0] for row in counts)
-
-
-def chosen_by_coordinator(held_out):
-    """What two sites and a trusted coordinator release."""
-    search = federated_search(trust="coordinator")
-    search.fit(*TRAIN, sites={"north": held_out, "south": PAIR[0]})
-    return search.best_index_, search.best_score_
 
 
 def scores_of_settings(held_out):
@@ -311,9 +299,6 @@ ROWS = {
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
     "objective": Row(released_by(scores_of_settings), both_and()),
     "federated site": Row(released_by(answers_of_site), both_and(split_forgotten=split_forgotten)),
-    "federated, trusted": Row(
-        released_by(chosen_by_coordinator), both_and(split_forgotten=split_forgotten)
-    ),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),
         {"noise halved": noise_by_eight}, note="on an assumption; noise / 8",

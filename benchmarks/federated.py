@@ -56,14 +56,7 @@ SITES = {
     "20 alike": ([0.05] * 20, 0.0),
 }
 SIZES, EPSILONS = (5_000, 50_000), (0.3, 1.0)
-VOTES = {
-    "votes, run-off": dict(),
-    "votes, 2 counted": dict(finalists=2),
-    "votes, all counted": dict(finalists=99),
-    "votes, plurality": dict(finalists=1),
-    "votes of 1, plurality": dict(finalists=1, weights="equal"),
-}
-METHODS = ["coordinator", *VOTES, "Gaussian at each site", "Laplace at each site", "uniform"]
+METHODS = ["one place", "votes", "Gaussian at each site", "Laplace at each site", "uniform"]
 
 
 def load():
@@ -101,58 +94,54 @@ def told(search, counts, m, epsilon):
         noisy = cases.noisy_counts(epsilon * SHARE, n_counts=t, sensitivity=1).mechanism(
             N[finalists].tolist()
         )
-        answer = {"candidates": finalists, "counts": [[int(c)] for c in noisy],
-                  "scale": t / (epsilon * SHARE), "epsilon": epsilon}  # fmt: skip
-        spent = {"spent": [], "noise": "simulated", "secure": True}
-        coordinator.tell(name, {**tell, "what": "counts", **answer, **spent})
+        answer = {"candidates": finalists, "counts": [[int(c)] for c in noisy]}
+        coordinator.tell(name, {**tell, "what": "counts", **answer})
     return coordinator.result()
 
 
 def once(method, counts, m, epsilon, rng):
     """Return the chosen setting, and the released score or NaN."""
     (k, n), total = counts.shape, counts.sum(axis=0)
-    if method in VOTES:
+    if method == "votes":
         search = PrivateFederatedSearch(
             stored.StoredClassifier("cover"), {"candidate": list(range(n))}, epsilon=epsilon,
-            refit=False, **VOTES[method],
+            refit=False,
         )  # fmt: skip
         found = told(search, counts, m, epsilon)
-        return found.best_index_, found.best_score_, len(set(found.votes_.values()))
-    if method == "coordinator":
+        return found.best_index_, found.best_score_
+    if method == "one place":
         choose = cases.permute_and_flip(epsilon * (1 - SHARE), sensitivity=1).mechanism
         best = int(choose(total.tolist()))
         (noisy,) = cases.noisy_counts(epsilon * SHARE, n_counts=1, sensitivity=1).mechanism(
             [int(total[best])]
         )
-        return best, noisy / m.sum(), 0
+        return best, noisy / m.sum()
     if method == "uniform":
-        return int(rng.integers(n)), np.nan, 0
+        return int(rng.integers(n)), np.nan
     if method.startswith("Gaussian"):
         sigma = gaussian_sigma(epsilon * (1 - SHARE), DELTA, np.sqrt(n))
         noise = np.rint(sigma * rng.standard_normal((k, n)))
     else:
         p = -np.expm1(-epsilon * (1 - SHARE) / n)
         noise = rng.geometric(p, (k, n)) - rng.geometric(p, (k, n))
-    return int((total + noise.sum(axis=0)).argmax()), np.nan, 0
+    return int((total + noise.sum(axis=0)).argmax()), np.nan
 
 
 def run(elevation, right, name, m, epsilon, repeats):
     shares, region = SITES[name]
-    regrets, errors, different = ({method: [] for method in METHODS} for _ in range(3))
+    regrets, errors = ({method: [] for method in METHODS} for _ in range(2))
     for seed in range(repeats):
         rng = np.random.default_rng([seed, m])
         sites = deal(elevation, shares, region, m, rng)
         counts = np.array([right[:, rows].sum(axis=1) for rows in sites])
         sizes, total = np.array([len(rows) for rows in sites]), counts.sum(axis=0)
         for method in METHODS:
-            best, score, n_different = once(method, counts, sizes, epsilon, rng)
+            best, score = once(method, counts, sizes, epsilon, rng)
             regrets[method].append((total.max() - total[best]) / m)
             errors[method].append(abs(score - total[best] / m))
-            different[method].append(n_different == len(sites))
     return [
         {"sites": name, "m": m, "epsilon": epsilon, "method": method, "repeats": repeats,
-         **summary("regret", regrets[method]), **summary("score_error", errors[method]),
-         **summary("all_votes_differ", different[method])}
+         **summary("regret", regrets[method]), **summary("score_error", errors[method])}
         for method in METHODS
     ]  # fmt: skip
 
@@ -165,25 +154,21 @@ def whole(elevation, y, right, repeats, m=5_000, epsilon=1.0):
     """The first case with the estimator itself, from records to results."""
     warnings.simplefilter("ignore", LowUtilityWarning)
     numbers = np.arange(len(y))[:, None]
-    results = []
-    for method, params in (("votes, run-off", {}), ("coordinator", {"trust": "coordinator"})):
-        regrets, errors = [], []
-        for seed in range(repeats):
-            rng = np.random.default_rng([seed, m])
-            sites = deal(elevation, EVEN, 0.0, m, rng)
-            search = PrivateFederatedSearch(
-                stored.StoredClassifier("cover"), {"candidate": list(range(len(right)))},
-                epsilon=epsilon, refit=False, **params,
-            )  # fmt: skip
-            records = {f"site {j}": (numbers[rows], y[rows]) for j, rows in enumerate(sites)}
-            search.fit(numbers[:N_TRAIN], y[:N_TRAIN], sites=records)
-            total = right[:, np.concatenate(sites)].sum(axis=1)
-            regrets.append((total.max() - total[search.best_index_]) / m)
-            errors.append(abs(search.best_score_ - total[search.best_index_] / m))
-        results.append({"sites": "5 alike", "m": m, "epsilon": epsilon, "repeats": repeats,
-                        "method": f"{method}: fit", **summary("regret", regrets),
-                        **summary("score_error", errors)})  # fmt: skip
-    return results
+    regrets, errors = [], []
+    for seed in range(repeats):
+        sites = deal(elevation, EVEN, 0.0, m, np.random.default_rng([seed, m]))
+        search = PrivateFederatedSearch(
+            stored.StoredClassifier("cover"), {"candidate": list(range(len(right)))},
+            epsilon=epsilon, refit=False,
+        )  # fmt: skip
+        records = {f"site {j}": (numbers[rows], y[rows]) for j, rows in enumerate(sites)}
+        search.fit(numbers[:N_TRAIN], y[:N_TRAIN], sites=records)
+        total = right[:, np.concatenate(sites)].sum(axis=1)
+        regrets.append((total.max() - total[search.best_index_]) / m)
+        errors.append(abs(search.best_score_ - total[search.best_index_] / m))
+    return {"sites": "5 alike", "m": m, "epsilon": epsilon, "repeats": repeats,
+            "method": "votes: fit", **summary("regret", regrets),
+            **summary("score_error", errors)}  # fmt: skip
 
 
 def show(rows, what="regret", methods=METHODS):
@@ -213,15 +198,12 @@ def main():
                 show(rows[-len(METHODS) :])
     print("\n==== all")
     show(rows)
-    show(rows, "score_error", ["coordinator", *VOTES])
-    show(rows, "all_votes_differ", ["votes, plurality"])
+    show(rows, "score_error", ["one place", "votes"])
     if options.whole:
-        found = whole(elevation, y, right, options.whole)
+        rows.append(whole(elevation, y, right, options.whole))
         print("\nfit, 5 alike:")
-        for row in found:
-            print(f"{row['method']}: regret {row['regret']:.4f} ± {row['regret_se']:.4f}, score "
-                  f"error {row['score_error']:.4f} ± {row['score_error_se']:.4f}")  # fmt: skip
-        rows += found
+        show(rows[-1:], methods=["votes: fit"])
+        show(rows[-1:], "score_error", ["votes: fit"])
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1))
 

@@ -7,8 +7,8 @@ from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.federated._holding import evaluate
 from sklearn_dpbo.federated._plan import Plan
+from sklearn_dpbo.federated._site import evaluate
 
 TRAIN = np.zeros((4, 3)), np.array([0, 1, 0, 1])
 
@@ -46,10 +46,9 @@ class Rounds:
             name: FederatedSite(self.plan, *train, X_val=X, y_val=y, name=name)
             for name, (X, y) in held.items()
         }
-        holdings = [site._holding for site in self.sites.values()]
-        evaluate(holdings)
-        for holding in holdings:
-            holding.forget = lambda: None
+        evaluate(list(self.sites.values()))
+        for site in self.sites.values():
+            site.close = lambda: None
 
     def round(self, noise):
         """Return the coordinator, and the messages that it was told."""

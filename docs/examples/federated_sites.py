@@ -42,6 +42,8 @@ def hospital(name, port):
             answer = site.answer(receive(line))
             if answer is not None:
                 send(line, answer)
+    if name == "north":
+        print(site.privacy_)
 
 
 def coordinator():
@@ -70,7 +72,6 @@ def coordinator():
     print(
         f"best: {search.best_params_}, accuracy {search.best_score_:.3f} ({low:.3f} to {high:.3f})"
     )
-    print(search.privacy_["north"])
 
 
 def send(line, message):

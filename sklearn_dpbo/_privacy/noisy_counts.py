@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -28,17 +27,6 @@ class NoisyCounts:
     scale: float
     gaussian: bool = False
     draws: int = 1
-
-    @classmethod
-    def added(cls, several: Sequence[NoisyCounts]) -> NoisyCounts:
-        """Return the sums of counts that were released with Laplace noise, each by itself.
-
-        If scales differ, the largest stands for all. Intervals are then longer, and as true:
-        Laplace noise of a larger scale is that of a smaller one plus symmetric unimodal noise.
-        """
-        sums = (sum(column) for column in zip(*(each.counts for each in several), strict=True))
-        draws = sum(each.draws for each in several)
-        return cls(tuple(sums), max(each.scale for each in several), draws=draws)
 
     def interval(self, confidence: float) -> list[tuple[int, int]]:
         """Return where the counts without noise lie, all of them with at least this probability.

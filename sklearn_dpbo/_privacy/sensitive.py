@@ -128,18 +128,6 @@ class Sensitive(Secret):
             max(1, (-(-self.sensitivity >> shift)) * norm),
         )
 
-    def pooled(self, other: Sensitive, *, largest: int) -> Sensitive:
-        """Return the sums of these statistics and of *other units*'; none exceeds `largest`.
-
-        No unit may be in both: then the sum has the larger one of the two sensitivities.
-        """
-        if self.shape != other.shape:
-            raise ValueError(f"only tables of one shape add up; found {self.shape}, {other.shape}")
-        if largest >= 2**62:
-            raise ValueError(f"sums up to {largest:,} could overflow 64 bits")
-        both = Secret.gathered([self, other])
-        return both.measured(np.add.reduce, max(self.sensitivity, other.sensitivity))
-
     def _packed(self) -> tuple[Any, ...]:
         return (*super()._packed(), self.sensitivity)
 

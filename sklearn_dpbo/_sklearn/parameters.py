@@ -88,12 +88,6 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
-    "trust": one_of("nobody", "coordinator"),
-    "weights": one_of("units", "equal"),
-    "finalists": (
-        is_number(lambda n: n >= 1, Integral, optional=True),
-        "None or a whole number from 1 up",
-    ),
 }
 
 

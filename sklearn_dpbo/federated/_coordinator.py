@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 
 from .._data.fit_parameters import check_fit_params
 from .._data.split import Training
-from .._data.tables import n_rows
+from .._data.tables import dense, n_rows, take_rows
+from .._data.units import Units
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
 from .._sklearn.delegation import replace_fitted
-from ..papers.kharkovskii2020._offers import MessageError
+from .._sklearn.results import fitted_attributes
+from ..objective._messages import VERSION, MessageError, check_message, number, numbers
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
-from ._answers import Counts, Vote
-from ._messages import VERSION, check_message
-from ._plan import Plan, checked_names, refuse_in_process, together
-from ._reports import site_report
-from ._result import Result
-from ._votes import n_finalists, ranked
+from ..strategies._base import Candidate, Release
+from ._plan import Plan, checked_names, together, units_of
 
 __all__ = ["FederatedCoordinator"]
+
+# Two finalists cost little, and nothing if all sites vote for the same candidate.
+_N_FINALISTS = 2
+# Largest number of units of a site, and largest count, that is believed.
+_MOST_UNITS, _LARGEST_COUNT = 2**40, 2**62
+# A ledger may have rounded a site's epsilon down: its noise is larger by this much at most.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class _Vote:
+    """One site's vote, the candidates that failed there, and its protected units."""
+
+    candidate: int
+    failed: frozenset[int]
+    units: Units
+
+    @classmethod
+    def read(cls, message: dict[str, Any], n: int) -> Self:
+        unit, failed = message.get("unit"), numbers("failed", message.get("failed"), n)
+        (candidate,) = numbers("candidate", [message.get("candidate")], n)
+        within = f"from 1 to {_MOST_UNITS}"
+        m = number("m", message.get("m"), within, lambda m: 1 <= m <= _MOST_UNITS)
+        if candidate in failed or unit not in ("record", "group"):
+            raise MessageError(
+                "a vote must be for a candidate that could be fitted, of a site whose unit is "
+                f"'record' or 'group'; found {message!r:.200}"
+            )
+        return cls(candidate, frozenset(failed), units_of(m, unit == "group"))
 
 
 class FederatedCoordinator:
@@ -80,14 +110,13 @@ class FederatedCoordinator:
         self, search: Any, X: Any, y: Any = None, *, sites: Iterable[str], **fit_params: Any
     ) -> None:
         self._plan, self._search = Plan.of(search), search
-        refuse_in_process(self._plan)
         self.sites = checked_names(sites)
         check_fit_params(fit_params, n_rows(X))
         self._training = Training(X, y, fit_params)
         self._scorer = self._plan.prepared(y)
-        self._votes: dict[str, Vote] = {}
+        self._votes: dict[str, _Vote] = {}
         self._finalists: list[int] = []
-        self._counts: dict[str, Counts] = {}
+        self._counts: dict[str, list[tuple[int, ...]]] = {}
         self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
     @property
@@ -128,18 +157,17 @@ class FederatedCoordinator:
         from what the site said before raises MessageError, and changes nothing.
         """
         self._check_site(site)
-        check_message(message, "tell")
+        check_message(message, type="tell", version=VERSION)
         what = str(message.get("what"))
         if (site, what) in self._told:
             if message != self._told[site, what]:
                 raise MessageError(f"the site {site!r} has already sent a different answer: {what}")
             return
         if what == "counts" and self._finalists:
-            arguments = self._plan, self._scorer, self._training.y, self._finalists
-            self._counts[site] = Counts.read(message, self._votes[site], *arguments)
+            self._counts[site] = self._read_counts(message)
         else:
-            check_message(message, "tell", "vote")
-            vote = Vote.read(message, len(self._plan.candidates))
+            check_message(message, what="vote")
+            vote = _Vote.read(message, len(self._plan.candidates))
             others = [each.units for name, each in self._votes.items() if name != site]
             together(self._scorer, [*others, vote.units])
             self._votes[site] = vote
@@ -160,9 +188,11 @@ class FederatedCoordinator:
             self._votes.pop(site, None)
 
     def result(self) -> Any:
-        """Return a clone of the search, fitted: with `best_params_` and all others."""
-        found = self.released()
-        fitted = found.attributes()
+        """Return a clone of the search, fitted: with `best_params_` and all others.
+
+        But for `privacy_`: each `FederatedSite` has its own report.
+        """
+        fitted = self._attributes()
         if self._search.refit:
             candidate = self._plan.options.candidate(fitted["best_params_"])
             fitted["best_estimator_"] = fit(candidate, self._training)
@@ -170,19 +200,29 @@ class FederatedCoordinator:
         replace_fitted(search, fitted)
         return search
 
-    def released(self) -> Result:
-        """Return what follows from the answers of all sites."""
+    def _attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes, but for the model and the sites' reports."""
         if self.waiting:
             raise ValueError(
                 f"the sites {self.waiting} have not answered yet; drop(name) goes on without one"
             )
         best, scores = self._scored()
-        reports = {
-            name: site_report(self._plan, name, self._votes[name].units, counts.spent)
-            for name, counts in self._counts.items()
+        candidates = tuple(
+            Candidate(
+                params, fit_error="could not be fitted at some site" if i in self._failed else None
+            )
+            for i, params in enumerate(self._plan.candidates)
+        )
+        several = {i: [found] for i, found in scores.items()} if len(scores) > 1 else None
+        release = Release(candidates, best, [scores[best]], all_scores=several)
+        return {
+            **fitted_attributes(release, []),
+            "votes_": {name: vote.candidate for name, vote in self._votes.items()},
+            "finalists_": list(scores),
+            "scorer_": self._scorer,
+            "multimetric_": False,
+            "n_splits_": 1,
         }
-        votes = {name: vote.candidate for name, vote in self._votes.items()}
-        return Result(self._plan, self._scorer, best, scores, reports, votes, self._failed)
 
     def _check_site(self, site: str) -> None:
         if site not in self.sites:
@@ -194,34 +234,53 @@ class FederatedCoordinator:
         return frozenset[int]().union(*(vote.failed for vote in self._votes.values()))
 
     def _decided(self) -> list[int]:
-        """Return the finalists; they are decided when all have voted, once."""
+        """Return the finalists; they are decided when all have voted, once.
+
+        A vote counts as many times as its site has units. The first in the list wins a tie.
+        """
         if not self._finalists:
-            votes = {name: vote.candidate for name, vote in self._votes.items()}
-            m = {name: vote.units.m for name, vote in self._votes.items()}
-            named = [c for c in ranked(votes, m, self._plan.weights) if c not in self._failed]
+            weight: Counter[int] = Counter()
+            for vote in self._votes.values():
+                weight[vote.candidate] += vote.units.m
+            named = sorted(weight.keys() - self._failed, key=lambda c: (-weight[c], c))
             if not named:
                 raise ValueError(
-                    f"every candidate that has a vote failed to fit at some site: {votes}"
+                    f"every candidate that has a vote failed to fit at some site: {sorted(weight)}"
                 )
-            self._finalists = named[: self._most_finalists()]
+            self._finalists = named[:_N_FINALISTS]
         return list(self._finalists)
 
-    def _most_finalists(self) -> int:
-        if self._plan.finalists is not None:
-            return self._plan.finalists
-        pooled = together(self._scorer, [vote.units for vote in self._votes.values()])
-        steps = self._scorer.query.largest(pooled) / self._scorer.query.sensitivity(pooled)
-        return n_finalists(len(self._votes), steps, self._plan.epsilon * self._plan.score_share)
+    def _read_counts(self, message: dict[str, Any]) -> list[tuple[int, ...]]:
+        """Return a site's counts of the finalists, which have the form that was agreed."""
+        check_message(message, candidates=self._finalists)
+        y, query, rows = self._training.y, self._scorer.counts, message.get("counts")
+        one = None if y is None else dense(take_rows(y, np.arange(1)))
+        q = len(query.statistics(query.lowest_values(one, 1), one, Units(1)))
+        if not isinstance(rows, list) or len(rows) != len(self._finalists):
+            rows = [None]
+        if not all(isinstance(row, list) and len(row) == q and all(map(_is, row)) for row in rows):
+            raise MessageError(
+                f"expected {len(self._finalists)} lists of {q} integers; found {message!r:.200}"
+            )
+        return [tuple(row) for row in rows]
 
     def _scored(self) -> tuple[int, dict[int, Score]]:
         """Return the best finalist, and the scores of all with intervals.
 
         All intervals hold together: the best one is chosen by what was released.
         """
-        confidence = 1 - (1 - CONFIDENCE) / len(self._finalists)
+        t, k = len(self._finalists), len(self._counts)
         units = together(self._scorer, [self._votes[name].units for name in self._counts])
+        D = self._scorer.counts.sensitivity(units)
+        scale = t * D / self._plan.epsilon_of_counts * (1 + _ROUNDING)
         scores = {}
-        for candidate in self._finalists:
-            noisy = NoisyCounts.added([each.noisy[candidate] for each in self._counts.values()])
+        for i, candidate in enumerate(self._finalists):
+            columns = zip(*(rows[i] for rows in self._counts.values()), strict=True)
+            noisy = NoisyCounts(tuple(map(sum, columns)), scale, draws=k)
+            confidence = 1 - (1 - CONFIDENCE) / t
             scores[candidate] = score_and_interval(self._scorer, units, noisy, confidence)
         return max(scores, key=lambda candidate: scores[candidate][0]), scores
+
+
+def _is(count: Any) -> bool:
+    return type(count) is int and abs(count) < _LARGEST_COUNT

@@ -9,27 +9,26 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
 from .._sklearn.parameters import check_parameters, n_iter_of, prepare_scorer, space_of
-from .._space.space import SearchSpace
+from ..objective._optimizers import plain
 from ..scoring._make import resolve_scorer
 from ..scoring._of_counts import RankingScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._proposals import Domain
 from ..strategies._worst_case import WorstCase
 
-__all__ = ["Plan", "checked_names", "refuse_in_process", "together", "units_of"]
+__all__ = ["Plan", "checked_names", "together", "units_of"]
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The candidates, how they are fitted and scored, and what a site spends on what.
 
-    `scorer` is not prepared for training labels yet; `seeds` are for public randomness.
+    `scorer` is not prepared for training labels yet; `seed` is for public randomness.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -37,10 +36,7 @@ class Plan:
     scorer: PrivateScorer
     epsilon: float
     score_share: float
-    seeds: NDArray[np.int64]
-    trust: str
-    weights: str
-    finalists: int | None
+    seed: int
     noise_random_state: Any
 
     @classmethod
@@ -48,27 +44,26 @@ class Plan:
         """Return the plan that follows from the parameters of a search; a plan as it is."""
         if isinstance(search, cls):
             return search
-        if not hasattr(search, "finalists"):
+        if type(search).__name__ != "PrivateFederatedSearch":
             raise ValueError(f"search must be a PrivateFederatedSearch; found {search!r}")
         check_parameters(search)
         if isinstance(search.refit, str):
             raise ValueError(f"refit is True or False; found {search.refit!r}")
-        scorer = _scorer_of(search)
-        space = space_of(search)
-        n = n_iter_of(search, space, WorstCase())
-        seeds = check_random_state(search.random_state).randint(2**31 - 1, size=4)
-        options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
-        candidates = _candidates(search.estimator, space, n, seeds)
+        scorer: PrivateScorer = resolve_scorer(search.scoring, search.estimator)
+        if isinstance(scorer, RankingScore):
+            raise ValueError(
+                f"scoring={scorer.name!r} compares pairs of records, and no site sees a pair of "
+                "two sites. Use a metric that is counted record by record: 'accuracy', 'f1', "
+                "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
+            )
+        seed = check_random_state(search.random_state).randint(2**31 - 1)
         return cls(
-            candidates,
-            options,
+            _candidates(search, seed),
+            FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction),
             scorer,
             float(search.epsilon),
             float(search.score_share),
-            seeds,
-            search.trust,
-            search.weights,
-            search.finalists,
+            seed,
             search.noise_random_state,
         )
 
@@ -79,7 +74,8 @@ class Plan:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What two sides compare, in terms of JSON."""
-        digest = hashlib.sha256("\n".join(map(_text, self.candidates)).encode()).hexdigest()
+        texts = [repr(sorted((k, plain(v)) for k, v in c.items())) for c in self.candidates]
+        digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         return {
             "estimator": repr(self.options.estimator),
             "scoring": repr(self.scorer),
@@ -88,24 +84,21 @@ class Plan:
             "candidates": f"{len(self.candidates)} with digest {digest[:32]}",
         }
 
+    @property
+    def epsilon_of_counts(self) -> float:
+        """What of epsilon a site keeps for its counts: all, if there is nothing to choose."""
+        return self.epsilon * (self.score_share if len(self.candidates) > 1 else 1.0)
+
 
 def checked_names(names: Iterable[str]) -> list[str]:
     """Return the names of sites as a list, or raise ValueError."""
     several = [] if isinstance(names, str) else list(names)
-    if not several or not all(isinstance(name, str) and name for name in several):
-        raise ValueError(f"sites must have names, each a non-empty str; found {names!r:.200}")
-    if len(set(several)) < len(several):
-        raise ValueError(f"the names of sites must differ; found {several!r:.200}")
-    return several
-
-
-def refuse_in_process(plan: Plan) -> None:
-    """Raise ValueError if the search takes all records in one process."""
-    if plan.trust == "coordinator":
+    named = bool(several) and all(isinstance(name, str) and name for name in several)
+    if not named or len(set(several)) < len(several):
         raise ValueError(
-            "trust='coordinator' adds integers without noise, which no message may carry: call fit "
-            "where all records are, or use trust='nobody'"
+            f"sites must have names, each a non-empty str and no two the same; found {names!r:.200}"
         )
+    return several
 
 
 def units_of(m: int, grouped: bool) -> Units:
@@ -114,6 +107,7 @@ def units_of(m: int, grouped: bool) -> Units:
 
 
 def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
+    """Return the units of all sites, or raise ValueError if their counts do not add up."""
     if len({units.grouped for units in several}) > 1:
         raise ValueError(
             "some sites protect records and others groups, so their counts do not add up. At the "
@@ -129,33 +123,12 @@ def together(scorer: PrivateScorer, several: Sequence[Units]) -> Units:
     return pooled
 
 
-def _scorer_of(search: Any) -> PrivateScorer:
-    """Return the scorer, of which the counts of several sites add up."""
-    scorer: PrivateScorer = resolve_scorer(search.scoring, search.estimator)
-    name = scorer.name
-    if isinstance(scorer, RankingScore):
-        raise ValueError(
-            f"scoring={name!r} compares pairs of records, and no site sees a pair of two sites. "
-            "Use a metric that is counted record by record: 'accuracy', 'f1', "
-            "'balanced_accuracy', 'neg_brier_score', 'r2', ..."
-        )
-    return scorer
-
-
-def _candidates(
-    estimator: Any, space: SearchSpace, n: int, seeds: NDArray[np.int64]
-) -> tuple[dict[str, Any], ...]:
+def _candidates(search: Any, seed: int) -> tuple[dict[str, Any], ...]:
     """Return all of a grid, or n points that fill the space, the estimator's own among them."""
-    points = space.fill(n, np.random.default_rng(seeds))
+    space = space_of(search)
+    n = n_iter_of(search, space, WorstCase())
+    points = space.fill(n, np.random.default_rng(seed))
     if len(points) < space.n_points:
-        own = space.own_points(estimator.get_params(deep=True))
+        own = space.own_points(search.estimator.get_params(deep=True))
         points = Domain.of(space, [own, points]).points.take(slice(n))
     return space.params(points)
-
-
-def _text(params: dict[str, Any]) -> str:
-    plain = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in params.items()
-    }
-    return repr(sorted(plain.items()))

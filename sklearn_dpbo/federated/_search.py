@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +14,8 @@ from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
 from ..strategies._utility import noise_hints, warn_of_low_utility
 from ._coordinator import FederatedCoordinator
-from ._holding import evaluate
 from ._plan import Plan, checked_names, together
-from ._pooled import budget_of_all, choose_together
-from ._result import Result
-from ._site import FederatedSite
+from ._site import FederatedSite, evaluate
 
 __all__ = ["PrivateFederatedSearch"]
 
@@ -28,12 +24,12 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
     """Private hyper-parameter search on the validation records of several sites.
 
     The training set and the list of candidates are public. Each site votes for the candidate that
-    is best on its own validation records (permute-and-flip). The candidates with the most votes
-    are the finalists; each site releases its counts for them with discrete Laplace noise. The
-    noisy counts are added, and the best finalist wins. Votes and counts together are pure
-    epsilon-DP with respect to one record (or group of records) of any site, whoever sees them. No
-    party has to be trusted, and nothing is encrypted. With ``trust="coordinator"`` the sites'
-    integers are added first, and noise is added once.
+    is best on its own validation records (permute-and-flip). The two candidates with the most votes
+    are the finalists; each site releases its counts for them with discrete Laplace noise. The noisy
+    counts are added, and the better finalist wins. Votes and counts together are pure epsilon-DP
+    with respect to one record (or group of records) of any site, whoever sees them. No party has to
+    be trusted, and nothing is encrypted. If one party may see all records, let it make a
+    `PrivateBayesSearchCV` of them: that has far less noise.
 
     `fit` runs all sites in one process. On several machines, use a `federated.FederatedSite` at
     each site and one `federated.FederatedCoordinator`, all made from the same search. For the
@@ -57,16 +53,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         A metric that is counted record by record, so that the counts of sites add up: an average of
         gains such as "accuracy", a function of the confusion matrix such as "f1", or "r2". None
         means accuracy for classifiers and R2 for regressors.
-    trust : {"nobody", "coordinator"}, default="nobody"
-        Who may see integers without noise. "coordinator" means whoever calls `fit`: the sites'
-        integers are added, and the result has as little noise as if all records were at one site.
-    finalists : int or None, default=None
-        How many of the candidates with the most votes every site counts. With 1 the candidate with
-        the most votes wins, and its score has the least noise. None means 2, or more while the
-        noise of their difference stays within 0.002 of the score's range.
-    weights : {"units", "equal"}, default="units"
-        The weight of a site's vote: its number of units, or 1. Ties go to the candidate whose
-        voters have more units, then to the first in the list.
     score_share : float, default=0.4
         Share of epsilon, in (0, 1), for the counts. The vote gets the rest.
     n_jobs, refit : int or None, bool, default=None and True
@@ -89,14 +75,13 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         Its score on the records of all sites, with noise (private), and an interval that contains
         the score without noise with probability 95 % (private).
     votes_, finalists_ : dict of str to int, list of int
-        Which candidate each site voted for (empty with ``trust="coordinator"``), and those that
-        were counted, the one with the most votes first (private).
+        Which candidate each site voted for, and those that were counted, the one with the most
+        votes first (private).
     cv_results_ : dict of arrays
-        The candidates; ``votes``, how many sites voted for each; and, if there are several
-        finalists, their noisy scores and intervals: ``mean_test_score``, ``low_test_score``,
-        ``high_test_score`` (private).
+        The candidates and, if there are two finalists, their noisy scores and intervals:
+        ``mean_test_score``, ``low_test_score``, ``high_test_score`` (private).
     privacy_ : dict of str to PrivacyReport
-        One privacy report for each site: print it.
+        One privacy report for each site: print it. Only after `fit`.
     best_estimator_ : estimator
         Fitted on the training set with `best_params_`. Only if refit.
     scorer_ : PrivateScorer
@@ -128,9 +113,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         epsilon: float = 1.0,
         n_iter: int | None = None,
         scoring: Any = None,
-        trust: str = "nobody",
-        finalists: int | None = None,
-        weights: str = "units",
         score_share: float = 0.4,
         n_jobs: int | None = None,
         refit: bool = True,
@@ -144,9 +126,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         self.epsilon = epsilon
         self.n_iter = n_iter
         self.scoring = scoring
-        self.trust = trust
-        self.finalists = finalists
-        self.weights = weights
         self.score_share = score_share
         self.n_jobs = n_jobs
         self.refit = refit
@@ -208,16 +187,29 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
             }
             for site in held.values():
                 stack.enter_context(closing(site))
+            coordinator = FederatedCoordinator(plan, X, y, sites=held)
+            units = together(coordinator._scorer, [site._units for site in held.values()])
             with note_on_error(lambda: _charged(held)):
-                released = _pooled if self.trust == "coordinator" else _by_messages
-                result = released(plan, held, X, y)
-            fitted = result.attributes()
+                evaluate(list(held.values()))
+                while not coordinator.done:
+                    for name in coordinator.waiting:
+                        answer = held[name].answer(coordinator.ask(name) or {})
+                        coordinator.tell(name, answer or {})
+            fitted = coordinator._attributes()
+            fitted["privacy_"] = {name: site.privacy_ for name, site in held.items()}
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
-                    first = next(iter(held.values()))
-                    fitted["best_estimator_"] = first._holding.oracle.fitted(fitted["best_params_"])
+                    oracle = next(iter(held.values()))._evaluator
+                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
-            warn_of_low_utility(_hints(plan, held, result))
+            if len(plan.candidates) > 1:
+                largest = max((site._units for site in held.values()), key=lambda each: each.m)
+                scorer, epsilon = self.scorer_, plan.epsilon - plan.epsilon_of_counts
+                interval = self.best_score_interval_
+                warn_of_low_utility(
+                    noise_hints(scorer, largest, (), epsilon=epsilon)
+                    + noise_hints(scorer, units, (), interval=interval)
+                )
         return self
 
 
@@ -241,42 +233,7 @@ def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
     return records
 
 
-def _by_messages(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Result:
-    """Let the sites answer a coordinator, as they do on several machines."""
-    coordinator = FederatedCoordinator(plan, X, y, sites=held)
-    together(plan.prepared(y), [site._holding.units for site in held.values()])
-    evaluate([site._holding for site in held.values()])
-    while not coordinator.done:
-        for name in coordinator.waiting:
-            answer = held[name].answer(coordinator.ask(name) or {})
-            coordinator.tell(name, answer or {})
-    return coordinator.released()
-
-
-def _pooled(plan: Plan, held: Mapping[str, FederatedSite], X: Any, y: Any) -> Result:
-    """Add up the sites' integers before noise."""
-    several = [site._mechanisms for site in held.values()]
-    budget = budget_of_all([mechanisms.budget for mechanisms in several])
-    holdings = {name: site._holding for name, site in held.items()}
-    result = choose_together(plan, holdings, budget, several[0].noise)
-    receipts = {name: site._mechanisms.budget.receipts for name, site in held.items()}
-    reports = {name: replace(r, receipts=receipts[name]) for name, r in result.reports.items()}
-    return replace(result, reports=reports)
-
-
 def _charged(held: Mapping[str, FederatedSite]) -> str:
     """Return a sentence that names the sites that were charged, or an empty string."""
     names = [name for name, site in held.items() if site._mechanisms.budget.reserved]
     return f"epsilon counts as spent at the sites {names}; there is no result" if names else ""
-
-
-def _hints(plan: Plan, held: Mapping[str, FederatedSite], result: Result) -> tuple[str, ...]:
-    """Say if the noise of the largest vote, or of the score, hides differences of candidates."""
-    several = [site._holding.units for site in held.values()]
-    units = together(result.scorer, several)
-    voter = units if plan.trust == "coordinator" else max(several, key=lambda each: each.m)
-    if len(plan.candidates) == 1:
-        return ()
-    epsilon, interval = plan.epsilon * (1 - plan.score_share), result.scores[result.best][1]
-    choice = noise_hints(result.scorer, voter, (), epsilon=epsilon)
-    return choice + noise_hints(result.scorer, units, (), interval=interval)

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import threading
 import zlib
+from collections.abc import Sequence
 from copy import deepcopy
+from functools import reduce
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any, cast
 
 import numpy as np
 
-from .._privacy.accounting import CHOICE, SCORE, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
+from .._evaluation.fitting import report_failures
+from .._privacy.accounting import CHOICE, SCORE
+from .._privacy.sensitive import Sensitive
 from .._sklearn.results import note_on_error, spent_before
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..papers.kharkovskii2020._offers import MessageError
-from ..report._report import PrivacyReport
-from ._holding import Holding, evaluate
-from ._messages import VERSION, check_message, different_numbers
-from ._plan import Plan, refuse_in_process
-from ._reports import Spent, site_report
+from ..objective._holder import Holder
+from ..objective._messages import VERSION, MessageError, check_message, numbers
+from ..report._report import TRAINING_NOT_PROTECTED
+from ._plan import Plan
 
-__all__ = ["FederatedSite"]
+__all__ = ["FederatedSite", "evaluate"]
 
 
-class FederatedSite:
+class FederatedSite(Holder):
     """One site of a `PrivateFederatedSearch`: holds validation records and answers messages.
 
     Whatever a `FederatedCoordinator` asks, it votes once and releases one set of counts. Both
@@ -56,6 +55,8 @@ class FederatedSite:
     name : str
     result : dict or None
         The result, as the coordinator sent it at the end.
+    privacy_ : PrivacyReport
+        The site's privacy report: print it.
     """
 
     def __init__(
@@ -71,28 +72,27 @@ class FederatedSite:
         ledger: PrivacyLedger | None = None,
         **fit_params: Any,
     ) -> None:
-        plan = Plan.of(search)
-        if not isinstance(search, Plan):  # which `fit` passes
-            refuse_in_process(plan)
-        if X_val is None:
-            raise ValueError(f"X_val and y_val of the site {name!r} are missing; found None")
+        plan = self._plan = Plan.of(search)
         self.name = name
         self.result: dict[str, Any] | None = None
-        self._plan = plan
-        self._holding = Holding.of(plan, X, y, (X_val, y_val, groups_val), fit_params)
-        noise = noise_source(_seed(plan.noise_random_state, name), stacklevel=3)
-        released = "vote and counts" if plan.trust == "nobody" else "part in choice and score"
-        budget = budget_on(
-            ledger,
+        data, rng = (X, y, X_val, y_val, groups_val), np.random.RandomState(plan.seed)
+        self._hold(data, fit_params, plan.prepared, plan.options, rng)
+        self._pay(
             plan.epsilon,
-            what=f"{released} of the site {name!r}",
+            0.0,
+            ledger=ledger,
+            what=f"vote and counts of the site {name!r}",
             mechanism="PrivateFederatedSearch",
-            unit=self._holding.units.name,
-            estimator=plan.options.estimator,
+            noise_random_state=_seed(plan.noise_random_state, name),
         )
-        units = self._holding.units
-        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=3)
-        self._mechanisms = Mechanisms(budget, noise)
+        self._facts = {
+            "title": f"Differentially private federated search: the site {name!r}",
+            "not_protected": TRAINING_NOT_PROTECTED.format("best_estimator_")
+            + "; and records of the same person at another site, where they are paid for again",
+            "released": "the site's vote and its counts of the finalists",
+        }
+        self._fitted: list[int] = []
+        self._statistics: Sensitive | None = None
         self._sent: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
@@ -110,64 +110,37 @@ class FederatedSite:
             If the ledger refuses epsilon: nothing is released then.
         """
         if isinstance(message, dict) and message.get("type") == "done":
-            check_message(message, "done")
+            check_message(message, version=VERSION)
             self.result = deepcopy(message)
             return None
-        check_message(message, "ask")
-        if message.get("what") == "vote":
-            answer = self._vote
-        else:
-            check_message(message, "ask", "counts")
-            answer = self._count
+        check_message(message, type="ask", version=VERSION)
+        answer = self._vote if message.get("what") == "vote" else self._count
         with self._lock, note_on_error(self._spent_in_words):
             return deepcopy(answer(message))
-
-    @property
-    def epsilon_left(self) -> float:
-        """What of epsilon the site has not spent on this search."""
-        return self._mechanisms.budget.epsilon_left
-
-    @property
-    def privacy_(self) -> PrivacyReport:
-        """The site's privacy report, once it has released its counts."""
-        if "counts" not in self._sent:
-            raise AttributeError("privacy_ is available once the site has released its counts")
-        return site_report(
-            self._plan,
-            self.name,
-            self._holding.units,
-            Spent.from_message(self._sent["counts"]),
-        )
-
-    def close(self) -> None:
-        """Forget what was counted; to be called when all is over."""
-        self._holding.forget()
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a FederatedSite holds protected records, and cannot be copied or pickled")
 
     def _vote(self, message: dict[str, Any]) -> dict[str, Any]:
         self._check_plan(message.get("plan"))
         if "vote" not in self._sent:
-            holding, mechanisms = self._holding, self._mechanisms
-            if not holding.evaluated:
-                evaluate([holding])
+            if self._statistics is None:
+                evaluate([self])
+            mechanisms, candidates = self._mechanisms, self._plan.candidates
             chosen = mechanisms.select(
-                holding.statistics,
+                cast(Sensitive, self._statistics),
                 mechanisms.budget.epsilon_beside(self._plan.score_share),
                 purpose=CHOICE,
                 detail=", as the vote of the site",
             )
             self._send(
                 "vote",
-                candidate=holding.fitted[chosen],
-                failed=sorted({*range(len(self._plan.candidates))} - {*holding.fitted}),
-                m=holding.units.m,
-                unit=holding.units.name,
+                candidate=self._fitted[chosen],
+                failed=sorted({*range(len(candidates))} - {*self._fitted}),
+                m=self._units.m,
+                unit=self._units.name,
             )
         return self._sent["vote"]
 
     def _count(self, message: dict[str, Any]) -> dict[str, Any]:
+        check_message(message, what="counts")
         candidates = message.get("candidates")
         if "counts" in self._sent:
             released = self._sent["counts"]["candidates"]
@@ -179,27 +152,34 @@ class FederatedSite:
             return self._sent["counts"]
         if "vote" not in self._sent:
             raise MessageError("the vote comes before the counts: ask for it first")
-        holding, mechanisms = self._holding, self._mechanisms
-        chosen = different_numbers(candidates, "candidates", len(self._plan.candidates))
-        if not set(chosen) <= set(holding.fitted):
-            raise MessageError(f"some of {chosen!r:.100} could not be fitted at {self.name!r}")
-        table, left = holding.counts(chosen), mechanisms.budget.epsilon_left
+        chosen = numbers("candidates", candidates, len(self._plan.candidates))
+        if not chosen or not set(chosen) <= set(self._fitted):
+            raise MessageError(f"none of, or some that failed at {self.name!r}: {chosen!r:.100}")
         detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
-        noisy = mechanisms.release_counts(table, left, purpose=SCORE, detail=detail)
-        holding.forget()
-        self._send(
-            "counts",
-            candidates=chosen,
-            counts=np.reshape(noisy.counts, (len(chosen), -1)).tolist(),
-            scale=noisy.scale,
-            **Spent.of(mechanisms).to_message(),
+        noisy = self._mechanisms.release_counts(
+            self._counts(chosen), self._mechanisms.budget.epsilon_left, purpose=SCORE, detail=detail
         )
-        return self._sent["counts"]
+        self.close()
+        rows = np.reshape(noisy.counts, (len(chosen), -1)).tolist()
+        return self._send("counts", candidates=chosen, counts=rows)
 
-    def _send(self, what: str, **facts: Any) -> None:
+    def _counts(self, candidates: list[int]) -> Sensitive:
+        """Return what the scores of these candidates are computed from, a row for each."""
+        scorer, rows = self._evaluator.scorer, [self._fitted.index(i) for i in candidates]
+        if scorer.counts is scorer.query:
+            return cast(Sensitive, self._statistics).take(rows)
+        chosen = (self._plan.candidates[i] for i in candidates)
+        counts = (self._evaluator.counts(each, scorer.counts) for each in chosen)
+        return reduce(Sensitive.followed_by, counts)
+
+    def close(self) -> None:
+        """Forget what was counted; to be called when all is over."""
+        self._statistics = None
+
+    def _send(self, what: str, **facts: Any) -> dict[str, Any]:
         """Keep an answer: what was released is sent again, and never drawn again."""
-        kind = {"type": "tell", "version": VERSION, "what": what}
-        self._sent[what] = {**kind, **facts, "epsilon_left": self.epsilon_left}
+        self._sent[what] = {"type": "tell", "version": VERSION, "what": what, **facts}
+        return self._sent[what]
 
     def _check_plan(self, theirs: Any) -> None:
         ours = self._plan.facts
@@ -216,6 +196,22 @@ class FederatedSite:
     def _spent_in_words(self) -> str:
         spent = spent_before(self._mechanisms.budget)
         return spent and f"At the site {self.name!r}, {spent}"
+
+
+def evaluate(sites: Sequence[FederatedSite]) -> None:
+    """Fit all candidates, once for all these sites, and then let them predict at each."""
+    first, *others = sites
+    candidates = first._plan.candidates
+    for site in sites:
+        if site._evaluator.scorer.choice_uses_public:
+            site._own_predictions()
+    first._evaluator.share_fits(candidates, [site._evaluator for site in others])
+    for site in sites:
+        evaluation = site._evaluator(candidates)
+        if site is first:
+            report_failures(evaluation.fit_errors)
+        site._fitted = evaluation.fitted.tolist()
+        site._statistics = evaluation.statistics.take(evaluation.fitted)
 
 
 def _seed(seed: Any, name: str) -> Any:

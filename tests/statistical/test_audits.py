@@ -45,7 +45,7 @@ def table_of_audits():
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "exponential_choice", "noisy_counts", "noisy_rows"]
 # Numbers of runs of whole searches, which take most of the time; the others have 4,000.
-RUNS = {"objective": 1500, "federated site": 1600, "federated, trusted": 800,
+RUNS = {"objective": 1500, "federated site": 1600,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
 # Here too few runs would find the bugs: `guided` below, test_configuration.py and
@@ -56,7 +56,7 @@ ELSEWHERE = ["configurator", "threshold", "search, public", "search, private"]
 DETECTED = {
     **dict.fromkeys(("selections", "selections, zCDP"), ("split forgotten",)),
     **dict.fromkeys(
-        ("search, no guidance", "federated site", "federated, trusted"),
+        ("search, no guidance", "federated site"),
         ("noise halved", "split forgotten"),
     ),
     "objective": ("noise halved",),

@@ -14,12 +14,9 @@ from sklearn.base import clone
 from ..._params import check_number, is_finite
 from ..._space.axes import EDGE, Distribution
 from ..._space.space import SearchSpace
+from ...objective._messages import MessageError
 
-__all__ = ["MessageError", "RowsOffered", "SpaceOffered"]
-
-
-class MessageError(ValueError):
-    """A message is malformed or asks for something not offered. Its text may be sent back."""
+__all__ = ["RowsOffered", "SpaceOffered"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,9 +33,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..._params import check_number
 from ...exceptions import BudgetExceededError
 from ...objective._inputs import identity
+from ...objective._messages import MessageError
 from ...objective._objective import PrivateObjective
 from ._modeler import Modeler
-from ._offers import MessageError, RowsOffered, SpaceOffered
+from ._offers import RowsOffered, SpaceOffered
 
 __all__ = ["CuratorSide", "ModelerSide", "optimize"]
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from ..._params import check_number
 from ...exceptions import BudgetExceededError
-from ._offers import MessageError
+from ...objective._messages import MessageError
 from ._protocol import CuratorSide
 
 __all__ = ["create_app"]

@@ -1,0 +1,122 @@
+"""A party that holds protected records and pays for what it tells of them (zone: boundary)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._data.split import hold_out
+from .._data.tables import copied
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import FitOptions
+from .._evaluation.public import PublicEvaluator
+from .._privacy.accounting import warn_of_weak_guarantee
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from ..ledger._budget import budget_on
+from ..report._report import PrivacyReport
+from ..scoring._response import Predictions
+from ..scoring._scorers import PrivateScorer
+from ..strategies._release import public_model
+
+__all__ = ["Holder"]
+
+
+class Holder:
+    """A party with a copy of its records, and one budget for all that it releases of them."""
+
+    # Of the privacy report: title, released, not_protected.
+    _facts: dict[str, str]
+
+    def _hold(
+        self,
+        data: tuple[Any, Any, Any, Any, Any],
+        fit_params: dict[str, Any],
+        prepare: Callable[[Any], PrivateScorer],
+        options: FitOptions,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Take X, y, X_val, y_val and groups_val, and what prepares a scorer for training labels.
+
+        The records of X_val are protected.
+        """
+        X, y, X_val, y_val, groups_val = data
+        if X_val is None:
+            raise ValueError("X_val and y_val are the protected records; found None")
+        problem = hold_out(
+            options.estimator,
+            X,
+            y,
+            fit_params,
+            cv=None,
+            rng=rng,
+            X_val=X_val,
+            y_val=y_val,
+            groups_val=groups_val,
+            split_params={},
+        )
+        # Later changes of the caller's arrays must have no effect.
+        y_val = None if problem.y_val is None else problem.y_val.copy()
+        problem = replace(problem, X_val=copied(problem.X_val), y_val=y_val)
+        self._evaluator = Evaluator(options, problem, (prepare(problem.training.y),))
+        self._units, self._seed = problem.units, rng.randint(2**31 - 1)
+
+    def _pay(
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        ledger: Any,
+        what: str,
+        mechanism: str,
+        noise_random_state: Any,
+    ) -> None:
+        """Set the budget, which is charged to the ledger before the first draw."""
+        noise = noise_source(noise_random_state, stacklevel=4)
+        budget = budget_on(
+            ledger,
+            epsilon,
+            delta,
+            what=what,
+            mechanism=mechanism,
+            unit=self._units.name,
+            estimator=self._evaluator.options.estimator,
+        )
+        warn_of_weak_guarantee(budget, self._units.m, self._units.name, stacklevel=4)
+        self._mechanisms = Mechanisms(budget, noise)
+
+    @cached_property
+    def _public(self) -> PublicEvaluator:
+        return self._evaluator.public(None, np.random.default_rng(self._seed))
+
+    def _own_predictions(self) -> Predictions | None:
+        """Return what the estimator's own parameters predict within the training set, if they can.
+
+        The score that selects is set to tell candidates like that one apart, where it needs this.
+        """
+        try:
+            model = public_model({}, self._public, self._evaluator)
+        except Exception:  # other candidates may be fitted without an error
+            return None
+        found = self._evaluator.scorer.predictions(*model)
+        if self._evaluator.scorer.choice_uses_public:
+            self._evaluator.select_at(found)
+        return found
+
+    @property
+    def privacy_(self) -> PrivacyReport:
+        """The privacy report of what was released so far: print it."""
+        options = self._evaluator.options
+        return PrivacyReport.of_validation_set(
+            self._evaluator.problem, self._mechanisms, options.prediction, **self._facts
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it holds protected records, and "
+            "a budget that must not be spent twice. Use it in the process that made it"
+        )
