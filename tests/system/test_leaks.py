@@ -122,16 +122,20 @@ def test_exception_contains_no_raw_score(fail, guidance, n_jobs):
     assert not found_in_text(text, counts)
 
 
-def test_interrupt_after_draws_contains_no_raw_score_and_sets_no_attributes():
-    class Late(Known):
-        calls = 0
+class Late(Known):
+    """Pickled by its name: models that hold their class make files of thousands of bytes."""
 
-        def predict(self, X):
-            Late.calls += len(X) >= M
-            if Late.calls == 15:  # after the draws were charged
-                raise KeyboardInterrupt
-            return super().predict(X)
+    calls = 0
 
+    def predict(self, X):
+        Late.calls += len(X) >= M
+        if Late.calls == 15:  # after the draws were charged
+            raise KeyboardInterrupt
+        return super().predict(X)
+
+
+def test_interrupt_after_draws_contains_no_raw_score_and_sets_no_attributes(monkeypatch):
+    monkeypatch.setattr(Late, "calls", 0)
     public, protected = data()
     search = search_of(strategy=WorstCase("private", batch_size=1))
     search.estimator = Late()
