@@ -1,15 +1,20 @@
 """Sensitive values cannot be read; budgets add up exactly."""
 
 import copy
+import inspect
 import json
 import logging
 import pickle
+import pprint
 import traceback
 import types
 from fractions import Fraction
+from functools import partial
 
+import cloudpickle
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +41,12 @@ def secret():
         lambda s: s == s, lambda s: s < 3, lambda s: s[0], lambda s: SECRET in s,
         lambda s: s + 1, lambda s: range(s), lambda s: vars(s), lambda s: s.value,
         lambda s: f"{s:d}", lambda s: np.add(s, 1), lambda s: joblib.dump(s, "/dev/null"),
+        *(partial(pickle.dumps, protocol=p) for p in range(6)), pickle._dumps, cloudpickle.dumps,
+        memoryview, np.frombuffer, lambda s: [1, 2][s], lambda s: {s: 1},
+        lambda s: {s}, lambda s: "%d" % s, lambda s: [*s],  # noqa: UP031
+        lambda s: np.array([s], dtype=object).astype(int), np.random.default_rng,
+        lambda s: pd.to_numeric(pd.Series([s], dtype=object)),
+        lambda s: cloudpickle.dumps(lambda: s),
     ],
 )  # fmt: skip
 def test_ordinary_operations_do_not_read_sensitive(secret, operation):
@@ -47,6 +58,16 @@ def test_ordinary_operations_do_not_read_sensitive(secret, operation):
 def test_sensitive_is_not_printed_or_logged(secret, caplog):
     logging.getLogger("any").warning("found %s and %r", secret, secret)
     shown = [repr(secret), str(secret), f"{secret}", repr([secret]), caplog.text]
+    shown += [
+        pprint.pformat({"k": [secret]}, width=9),
+        repr(inspect.getmembers(secret)),
+    ]  # noqa: UP031
+    shown += [pd.DataFrame({"k": pd.Series([secret], dtype=object)})._repr_html_()]
+    try:
+        raise ValueError(secret)
+    except ValueError as error:
+        with_locals = traceback.TracebackException.from_exception(error, capture_locals=True)
+        shown += with_locals.format()
     assert all(str(SECRET) not in text for text in shown)
     assert "withheld" in repr(secret)
 

@@ -2,45 +2,23 @@
 
 A case is made of ordinary parts, some of which are replaced by odd ones. Failures are internal
 errors (a missing key, for example), warnings of numpy, results that contradict themselves, and
-charges without a draw. Ordinary operations must not reveal the value of a `Sensitive` or `Secret`.
-Counts of outcomes are printed (``-n 0 -s``).
+charges without a draw. Counts of outcomes are printed (``-n 0 -s``).
 """
 
-import builtins
-import cmath
 import copy
-import ctypes
-import dataclasses
 import decimal
-import inspect
 import io
-import json
-import logging
-import marshal
 import math
-import numbers as numbers_module
-import operator
 import os
 import pickle
-import pprint
-import random
 import re
-import reprlib
 import shutil
-import statistics
-import string
-import struct
-import textwrap
-import time
-import traceback
-import types
 import warnings
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from fractions import Fraction
 
 import cloudpickle
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -53,7 +31,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils import check_array, column_or_1d
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -65,7 +42,6 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo._space.axes import axis_of
 from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.exceptions import LedgerError
@@ -851,110 +827,6 @@ def test_unusual_threshold_tuning_returns_valid_result_or_clear_error(n, opened)
     run_cases(strategy, lambda case: of_threshold(case, opened), n, 1 / 3, "threshold")
 
 
-# ---------------------------------------------------------------- configuration
-
-ITEMS = [KnapsackItems([1, 2, 3], [1, 2, 2], 3), KnapsackItems([5.0], [0.5], 1), None, 3, "x"]
-CONFIGURATION = {
-    "family": (
-        choice(Knapsack(), Knapsack()),
-        choice(Knapsack(utility_as="objective"), Knapsack(utility_as="x"), Knapsack, None, 3),
-    ),
-    "epsilon": FIELDS["numbers"]["epsilon"],
-    "utility_bound": (choice(1.0, 1, 2.0, np.float32(1)), st.sampled_from(ODD_NUMBERS)),
-    "interval": (
-        choice(None, (0, 1), [0.5, 2.0], (-1, 1), np.array([0.0, 3.0])),
-        choice((1, 0), (0, 0), (0, NAN), (0, INF), 3, "ab", (0,), (0, 1, 2), ("0", "1"), (0, 1e308),
-               (-1e308, 1e308), (None, 1), (0, 5e-324), (1, 1 + 1e-15), (0, 10**400), {0, 1}),
-    ),
-    "grid_size": (
-        st.integers(2, 200) | choice(np.int16(9)),
-        st.sampled_from([*ODD_NUMBERS, 2**25, np.uint8(255)]),
-    ),
-    "score_share": (choice(0, 0.2, 0.5, 0.99), st.sampled_from([*ODD_NUMBERS, 1 - 1e-9, 1e-15])),
-    "invalid": (choice("raise", "zero"), choice(None, "skip", True, 0, ["zero"])),
-    "n_jobs": (choice(None, 1), choice(0, "x", 2.5, NAN, [1], True)),
-    "noise_random_state": FIELDS["numbers"]["noise_random_state"],
-    "ledger": FIELDS["numbers"]["ledger"],
-    "instances": (
-        st.lists(choice(*ITEMS[:2]), min_size=1, max_size=4),
-        st.lists(st.sampled_from([*ITEMS, {}, [], NAN, lambda: 0, Cut]), max_size=4)
-        | choice(None, 3, "abc", {}, ITEMS[0], pd.DataFrame({"a": [1]}), np.zeros((2, 2)), Cut),
-    ),
-}  # fmt: skip
-
-
-def of_configuration(case, opened):
-    params = {k: v for k, v in case.items() if k in PrivateConfigurator._get_param_names()}
-    params["ledger"] = ledger = opened(case["ledger"])
-
-    def check(fitted):
-        low, high = case["family"].interval if case["interval"] is None else case["interval"]
-        assert low <= fitted.best_parameter_ <= high
-        if case["score_share"]:
-            lower, upper = fitted.best_score_interval_
-            assert 0 <= lower <= fitted.best_score_ <= upper <= float(case["utility_bound"])
-        check_spent(fitted.privacy_, fitted.epsilon)
-        assert "epsilon" in fitted.privacy_.details() and repr(clone(fitted))
-        again = pickle.loads(cloudpickle.dumps(fitted))
-        assert again.best_parameter_ == fitted.best_parameter_
-
-    return lambda: PrivateConfigurator(**params).fit(case["instances"]), check, ledger
-
-
-@pytest.mark.filterwarnings("ignore")
-@sizes(40, 400)
-def test_unusual_configuration_returns_valid_result_or_clear_error(n, opened):
-    strategy = cases(CONFIGURATION, CONFIGURATION)
-    run_cases(strategy, lambda case: of_configuration(case, opened), n, 1 / 3, "configuration")
-
-
-# ---------------------------------------------------------------- curators
-
-CURATOR = {
-    "epsilon": FIELDS["numbers"]["epsilon"],
-    "delta": (
-        choice(1e-5, 1e-6, 0.1, np.float32(1e-5), Fraction(1, 10**6)),
-        FIELDS["numbers"]["delta"][1],
-    ),
-    "distance": (choice(1.0, 1, 0.1, np.float64(2)), st.sampled_from([*ODD_NUMBERS, 1e99, 1e-99])),
-    "max_norm": (choice(None, 0.5, 1), st.sampled_from([*ODD_NUMBERS, 1e99, 1e-99])),
-    "clip": (choice(True, True, np.bool_(True)), choice(False, None, "x", 1)),
-    "n_components": (choice(None), choice(1, 2, 3, 0, -1, "auto", 1.5, True, 10**400)),
-    "random_state": FIELDS["numbers"]["random_state"],
-    "noise_random_state": FIELDS["numbers"]["noise_random_state"],
-    "ledger": (choice(None, None, None, "delta"), FIELDS["numbers"]["ledger"][1]),
-    "X": FIELDS["data"]["X"],
-}
-
-
-def of_curator(case, opened):
-    params = {k: v for k, v in case.items() if k in GaussianCurator._get_param_names()}
-    params["ledger"] = ledger = opened(case["ledger"])
-
-    def run():
-        return GaussianCurator(**params).fit(
-            table(case["X"], 6, np.random.default_rng(case["seed"]))
-        )
-
-    def check(fitted):
-        assert np.isfinite(fitted.released_).all() and fitted.sigma_ > 0
-        assert fitted.released_.shape[0] == (1 if case["X"] == "1 row" else 6)
-        loss = fitted.privacy_
-        assert Fraction(loss.epsilon) <= Fraction(float(fitted.epsilon))
-        assert Fraction(loss.delta) <= Fraction(float(fitted.delta))
-        assert repr(clone(fitted))
-        assert np.array_equal(pickle.loads(pickle.dumps(fitted)).released_, fitted.released_)
-
-    return run, check, ledger
-
-
-@pytest.mark.filterwarnings("ignore")
-@sizes(40, 400)
-def test_unusual_curator_input_returns_valid_release_or_clear_error(n, opened):
-    strategy = cases(CURATOR, CURATOR)
-    run_cases(strategy, lambda case: of_curator(case, opened), n, 1 / 5, "curator")
-
-
 # ---------------------------------------------------------------- what models and gains return
 
 
@@ -1315,8 +1187,8 @@ def test_curator_clips_row_of_infinite_norm_without_warning():
 
 def test_utility_bound_below_float_range_raises_value_error():
     with pytest.raises(ValueError, match="utility_bound is a positive number"):
-        bound = Fraction(1, 10**400)
-        PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit(ITEMS[:1])
+        bound, item = Fraction(1, 10**400), KnapsackItems([1, 2, 3], [1, 2, 2], 3)
+        PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit([item])
 
 
 @pytest.mark.parametrize("X", [SMALL[:0], []])
@@ -1354,7 +1226,7 @@ def test_errors_about_complex_labels_do_not_quote_them():
     for model in (learner, search):
         with pytest.raises(ValueError, match="Complex data not supported") as caught:
             model.fit(SMALL, y)
-        assert "918" not in shown(caught.value)
+        assert "918" not in f"{caught.value} {caught.value!r}"
 
 
 @pytest.mark.parametrize("by_record", [False, True])
@@ -1382,7 +1254,7 @@ def test_pairs_that_are_none_raise_value_error(given):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind_val", [*TABLES, "dates", "complex"])
+@pytest.mark.parametrize("kind_val", ["array", "text", "pandas", "polars", "dates"])
 @pytest.mark.parametrize("kind", [*TABLES, "dates", "complex"])
 def test_tables_of_two_kinds_give_valid_result_or_clear_error(kind, kind_val, rng):
     """Frames of polars beside those of pandas were an AttributeError, dates beside numbers one
@@ -1423,40 +1295,13 @@ def test_more_candidates_than_memory_holds_raise_value_error():
 
 LONG = 16_000
 LONG_LISTS = {
-    "integers": lambda: list(range(LONG)),
-    "backwards": lambda: list(range(LONG, 0, -1)),
     "floats": lambda: np.linspace(0, 1, LONG),
-    "range": lambda: range(10**9),
     "backwards range": lambda: range(10**9, 0, -1),
-    "one value": lambda: [1] * LONG,
-    "texts": lambda: [str(i) for i in range(LONG)],
     "mixed": lambda: [*range(LONG // 2), *map(str, range(LONG // 2))],
-    "lists": lambda: [[i] for i in range(LONG // 8)],
     "estimators": lambda: [Cut(i) for i in range(LONG // 8)],
     "NaN": lambda: [NAN] * LONG,
     "too many": lambda: list(range(10**6)),
-    "too many texts": lambda: [str(i) for i in range(10**5)],
-    "zeros": lambda: np.zeros(10**8, dtype=np.int8),
-    "fractions": lambda: [Fraction(1, i) for i in range(1, LONG)],
 }
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("values", LONG_LISTS)
-def test_long_lists_are_searched_or_refused_in_seconds(values, opened):
-    """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
-    ledger = opened("large")
-    grid = {"a": list(np.linspace(0, 1, LONG)), "b": LONG_LISTS[values]()}
-    start = time.process_time()
-
-    def run():
-        return fitted_on(
-            SMALL, HALVES, SMALL, HALVES, Anything(), grid, n_iter=12, random_state=0, ledger=ledger
-        )
-
-    found = outcome(run, lambda search: None, ledger)
-    assert (found == "valid") == (len(grid["b"]) <= LONG)
-    assert time.process_time() - start < 20
 
 
 class Anything(Cut):
@@ -1466,264 +1311,17 @@ class Anything(Cut):
         return numbers(X) - 0.5
 
 
-def test_many_dicts_of_one_name_are_searched_in_seconds():
-    """The estimator's own value was looked up in all dicts, for each of them."""
-    start = time.process_time()
-    fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), [{"a": [i]} for i in range(1000)], n_iter=4)
-    assert time.process_time() - start < 10
-
-
-# ---------------------------------------------------------------- sensitive values are not revealed
-
-VALUE = 918_273_645
-SHUT = {
-    "Sensitive": lambda: Sensitive([[VALUE, VALUE]], 2),
-    "one": lambda: Sensitive([[VALUE]], 1),
-    "Secret": lambda: Secret(VALUE),
-    "Secret array": lambda: Secret(np.array([VALUE])),
-    "Secret text": lambda: Secret(f"it is {VALUE}"),
-}
-
-
-def in_an_array(x):
-    array = np.empty(1, dtype=object)
-    array[0] = x
-    return array
-
-
-AROUND = {
-    "itself": lambda x: x,
-    "in a list": lambda x: [x],
-    "in a dict": lambda x: {"k": x},
-    "in an array": in_an_array,
-    "in a frame": lambda x: pd.DataFrame({"k": pd.Series([x], dtype=object)}),
-}
-# These change the process or its files, wait for input, or read uninitialised memory.
-LEFT_OUT = {
-    "test", "fromfile", "memmap", "seterr", "seterrcall", "setbufsize", "set_printoptions", "exit",
-    "save", "savez", "savez_compressed", "savetxt", "load", "loadtxt", "genfromtxt", "quit",
-    "input", "breakpoint", "help", "open", "exec", "eval", "compile", "seed", "set_state",
-    "__import__", "fromregex", "set_string_function", "setattr", "delattr", "set_bit_generator",
-    "empty",
-    "empty_like", "nested_iters", "show_config", "show_runtime", "license", "credits", "copyright",
-}  # fmt: skip
-
-
-def functions_of(module):
-    names = [name for name in dir(module) if not name.startswith("_") and name not in LEFT_OUT]
-    return {f"{module.__name__}.{name}": getattr(module, name) for name in names}
-
-
-def logged(x):
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    logger = logging.Logger("a test")
-    logger.addHandler(handler)
-    logger.warning("%s %r", x, x, extra={"x": x})
-    logger.warning(x)
-    return stream.getvalue()
-
-
-def raised_with(x):
-    try:
-        raise ValueError(x)
-    except ValueError as error:
-        with_locals = traceback.TracebackException.from_exception(error, capture_locals=True)
-        return "".join(with_locals.format())
-
-
-def public_members(x):
-    return [getattr(x, name) for name in dir(x) if not name.startswith("_")]
-
-
-def dumped(x):
-    stream = io.BytesIO()
-    joblib.dump(x, stream)
-    return stream.getvalue()
-
-
-WRITTEN = {
-    "f-string": lambda x: f"{x} {x!r} {x!s} {x!a}",
-    "f-string with a width": lambda x: f"{x:>20}",
-    "f-string as a number": lambda x: f"{x:d}",
-    "percent": lambda x: "%s %r" % (x, x),  # noqa: UP031
-    "percent, number": lambda x: "%d" % x,  # noqa: UP031
-    "format": lambda x: "{0} {0!r} {x}".format(x, x=x),  # noqa: UP032
-    "format of an attribute": lambda x: "{.shape}".format(x),  # noqa: UP032
-    "join": lambda x: ",".join(map(str, [x])),
-    "logged": logged,
-    "traceback": raised_with,
-    "members": public_members,
-    "inspected": lambda x: inspect.getmembers(x),
-    "inspected, static": lambda x: inspect.getmembers_static(x),
-    "vars": vars,
-    "pprint": lambda x: pprint.pformat({"k": [x]}, width=9),
-    "reprlib": reprlib.repr,
-    "json": json.dumps,
-    "json, else str": lambda x: json.dumps({"k": [x]}, default=str),
-    "json, else vars": lambda x: json.dumps({"k": [x]}, default=vars),
-    **{f"pickle {p}": (lambda x, p=p: pickle.dumps([x], protocol=p)) for p in range(6)},
-    "pickle in Python": lambda x: pickle._dumps(x),
-    "pickle to a buffer": lambda x: pickle.dumps(x, 5, buffer_callback=lambda b: None),
-    "cloudpickle": cloudpickle.dumps,
-    "cloudpickle of a closure": lambda x: cloudpickle.dumps(lambda: x),
-    "marshal": marshal.dumps,
-    "joblib.hash": joblib.hash,
-    "joblib.dump": dumped,
-    "copy": copy.copy,
-    "deepcopy": lambda x: copy.deepcopy({"k": [x]}),
-    "clone": lambda x: clone(x, safe=False),
-    "asdict": lambda x: dataclasses.asdict(dataclasses.make_dataclass("D", ["x"])(x)),
-    "fields": dataclasses.fields,
-    "repr of a dataclass": lambda x: repr(dataclasses.make_dataclass("D", ["x"])(x)),
-    "namespace": lambda x: repr(types.SimpleNamespace(x=x)),
-    "html": lambda x: pd.DataFrame({"x": [x]})._repr_html_(),
-    "csv": lambda x: pd.DataFrame({"x": [x]}).to_csv(),
-    "describe": lambda x: pd.Series([x], dtype=object).describe(),
-    "as a category": lambda x: pd.Categorical([x]),
-    "to numbers": lambda x: pd.to_numeric(pd.Series([x], dtype=object)),
-    "polars": lambda x: pl.Series([x]),
-    "polars, object": lambda x: repr(pl.Series([x], dtype=pl.Object)),
-    "to int": lambda x: np.array([x], dtype=object).astype(int),
-    "to text": lambda x: np.array([x], dtype=object).astype(str),
-    "buffer": lambda x: bytes(memoryview(x)),
-    "from a buffer": np.frombuffer,
-    "ctypes": lambda x: ctypes.c_longlong(x),
-    "struct": lambda x: struct.pack("q", x),
-    "sorted": lambda x: sorted([x, x]),
-    "in a set": lambda x: {x},
-    "as a key": lambda x: {x: 1},
-    "unpacked": lambda x: [*x],
-    "iterated": lambda x: [v for v in x],
-    "as an index": lambda x: [1, 2][x],
-    "as a slice": lambda x: "abc"[x:],
-    "compared": lambda x: (x == VALUE, x != VALUE),
-    "found": lambda x: VALUE in [x],
-    "matched": lambda x: re.match("9", x),
-    "string": lambda x: string.Template("$x").substitute(x=x),
-    "textwrap": lambda x: textwrap.fill(str(x), 5),
-    "decimal": decimal.Decimal,
-    "fraction": Fraction,
-    "range": range,
-    "random": lambda x: random.Random(x),
-    "generator": lambda x: np.random.default_rng(x),
-    "checked": lambda x: check_array(x),
-    "column": lambda x: column_or_1d([x]),
-}
-OPERATIONS = WRITTEN | {
-    name: function
-    for module in (builtins, operator, math, cmath, statistics, np, np.linalg, np.fft, np.ma)
-    for name, function in functions_of(module).items()
-    if callable(function) and not (isinstance(function, type) and issubclass(function, Warning))
-}
-
-
-def seen_in(thing, seen=None, depth=0):
-    """Whether the value is anywhere in an object: as a number, a text or bytes."""
-    seen = {} if seen is None else seen
-    skipped = Sensitive | Secret | types.ModuleType | type | types.CodeType | types.FrameType
-    if id(thing) in seen or depth > 6 or isinstance(thing, skipped) or thing is np.ma.masked:
-        return False
-    seen[id(thing)] = thing
-    raw = VALUE.to_bytes(4, "little")
-    if isinstance(thing, str):
-        return str(VALUE) in thing.replace(",", "").replace("_", "")
-    if isinstance(thing, bytes | bytearray | memoryview):
-        return raw in bytes(thing) or str(VALUE).encode() in bytes(thing)
-    if isinstance(thing, numbers_module.Number):
-        # As a plain number: compared with one of few bits, the value would become infinity.
-        thing = thing.item() if isinstance(thing, np.generic) else thing
-        return thing in (VALUE, -VALUE, 2 * VALUE, VALUE + 1, VALUE - 1, ~VALUE)
-    if isinstance(thing, BaseException):
-        inside = [thing.args, shown(thing), thing.__context__, thing.__cause__]
-    elif isinstance(thing, dict):
-        inside = [*thing.keys(), *thing.values()]
-    elif isinstance(thing, list | tuple | set | frozenset):
-        inside = list(thing)
-    elif isinstance(thing, np.ndarray) and thing.dtype != object:
-        inside = [thing.tobytes(), shown(thing)]
-    elif isinstance(thing, np.ndarray | pd.Series | pd.Index):
-        inside = list(np.asarray(thing, dtype=object).ravel())
-    elif isinstance(thing, pd.DataFrame):
-        inside = [thing.to_dict()]
-    elif isinstance(thing, types.GeneratorType | map | filter | zip | enumerate | reversed):
-        inside = first_of(thing)
-    else:
-        inside = [shown(thing), *getattr(thing, "__dict__", {}).values()]
-    return any(seen_in(each, seen, depth + 1) for each in inside)
-
-
-def shown(thing) -> str:
-    try:
-        return f"{thing} {thing!r}"
-    except BaseException as error:  # of objects without a repr, and panics of Rust
-        return f"{type(error).__name__}: {error}"
-
-
-def first_of(iterator):
-    try:
-        return [next(iterator)]
-    except BaseException as error:
-        return [error]
-
-
-def done(function, *args):
-    """Return what a function returned or raised, what it printed, and its warnings."""
-    out = io.StringIO()
-    with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        try:
-            result = function(*args)
-            if isinstance(result, map | zip | filter | types.GeneratorType):
-                result = first_of(result)
-        except BaseException as error:
-            result = error.with_traceback(None)
-    return result, out.getvalue(), [str(w.message) for w in said]
-
-
-def test_seen_in_finds_revealed_values():
-    """Tests must be able to fail: each form of the plain value is found."""
-    out = [VALUE, float(VALUE), np.int64(VALUE), np.array([1, VALUE]), f"{VALUE:,}", [{"k": VALUE}]]
-    out += [
-        pickle.dumps(VALUE),
-        ValueError(f"found {VALUE}"),
-        pd.Series([VALUE]),
-        str(VALUE).encode(),
-    ]
-    for planted in out:
-        assert seen_in(planted), planted
-    assert not seen_in([1, "abc", np.zeros(3), SHUT["one"](), None])
-    # Not all of numpy: `ones` of such a large plain number would fill the memory.
-    some = WRITTEN | {f"numpy.{name}": getattr(np, name) for name in ("sum", "sort", "median")}
-    caught = {name for name, do in some.items() if seen_in(done(do, np.array([VALUE])))}
-    assert len(caught) > 30, "most operations reveal the value of an ordinary array"
-    names = {"f-string", "logged", "traceback", "pickle 4", "deepcopy", "numpy.sum", "to int"}
-    assert names <= caught
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("kind", SHUT)
-def test_no_ordinary_operation_reveals_sensitive_value(kind, around):
-    refused = 0
-    for name, function in OPERATIONS.items():
-        for more in ((), (1,), (np.ones(1),)) if around != "in a frame" else ((),):
-            outcome = done(lambda: function(AROUND[around](SHUT[kind]()), *more))
-            refused += isinstance(outcome[0], TypeError)
-            assert not seen_in(outcome), (name, more)
-    assert refused > 100, "most operations are refused"
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("n", [300, pytest.param(2000, marks=pytest.mark.soak)])
-def test_two_operations_in_a_row_do_not_reveal_sensitive_value(n):
-    names, kinds = st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(SHUT))
-
-    @settings(max_examples=n)
-    @given(names, names, kinds, st.sampled_from(sorted(AROUND)))
-    def every(first, second, kind, around):
-        half, *_ = done(lambda: OPERATIONS[first](AROUND[around](SHUT[kind]())))
-        outcome = done(OPERATIONS[second], half)
-        assert not seen_in(outcome), (first, second)
-
-    every()
+@pytest.mark.parametrize("values", LONG_LISTS)
+def test_long_lists_are_searched_or_refused(values, opened):
+    """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
+    ledger = opened("large")
+    grid = {"a": list(np.linspace(0, 1, LONG)), "b": LONG_LISTS[values]()}
+    found = outcome(
+        lambda: fitted_on(
+            SMALL, HALVES, SMALL, HALVES, Anything(), grid, n_iter=12, random_state=0, ledger=ledger
+        ),
+        lambda search: None,
+        ledger,
+    )
+    assert (found == "valid") == (len(grid["b"]) <= LONG)
