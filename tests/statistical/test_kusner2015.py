@@ -466,7 +466,7 @@ def test_score_without_bounds_raises_value_error(draws):
 
 
 # ------------------------------------------------------------ distribution of the noise
-def laplace_p(strategy, scale, data=None, n_runs=160, **params):
+def laplace_p(strategy, scale, data=None, n_runs=100, **params):
     """Return the p-value of |released - true| / scale being exponentially distributed."""
     log, released = [], []
 
@@ -513,9 +513,9 @@ def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, 
     if isinstance(strategy, GPNoisy):
         params = {"space": {"x": GRID[:4]}}
     scale = scale_of(strategy, T)
-    assert laplace_p(strategy, scale, n_iter=T, **params) > 1e-6
+    assert laplace_p(strategy, scale, n_iter=T, **params) > 1e-2
     half_the_noise(monkeypatch)
-    assert laplace_p(strategy, scale, n_iter=T, **params) < 1e-6
+    assert laplace_p(strategy, scale, n_iter=T, **params) < 1e-4
 
 
 @pytest.mark.parametrize(
@@ -534,7 +534,7 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
 
     def p():
         chosen = []
-        for i in range(300):
+        for i in range(120):
             chosen.append(fitted(strategy, noise_random_state=i, **shared).best_index_)
         _, _, scores = draws[0]
         return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
@@ -542,10 +542,10 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     observed, scores = p()
     log_p = scores / draws[0][1]
     pmf = np.exp(log_p - log_p.max())
-    expected = 300 * pmf / pmf.sum()
-    assert chisquare(observed, expected).pvalue > 1e-6
+    expected = 120 * pmf / pmf.sum()
+    assert chisquare(observed, expected).pvalue > 0.01
     half_the_noise(monkeypatch)
-    assert chisquare(p()[0], expected).pvalue < 1e-6
+    assert chisquare(p()[0], expected).pvalue < 0.01
 
 
 # ------------------------------------------------------------ the path is secret
@@ -758,9 +758,9 @@ def test_lipschitz_noise_is_laplace_and_half_noise_is_detected(monkeypatch):
     delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
     delta = replace(delta, tolerance=1e-6).sensitivity
     scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
-    assert laplace_p(LipschitzConvex(), scale, data, 200, **params) > 1e-6
+    assert laplace_p(LipschitzConvex(), scale, data, **params) > 1e-2
     half_the_noise(monkeypatch)
-    assert laplace_p(LipschitzConvex(), scale, data, 200, **params) < 1e-6
+    assert laplace_p(LipschitzConvex(), scale, data, **params) < 1e-4
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,11 @@ SEARCHES = [
     (LogisticRegression(), {"C": [0.1, 1.0]}, None),
     (Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1))),
     # Without break_ties SVC's own predictions differ from the argmax of its decision values.
-    (make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None),
-]
+    pytest.param(
+        make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None,
+        marks=pytest.mark.slow,
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("estimator", "grid", "scoring"), SEARCHES)
@@ -68,7 +71,11 @@ def tuner(**params):
 
 
 @pytest.mark.parametrize(
-    ("scoring", "method"), [("accuracy", "auto"), ("balanced_accuracy", "decision_function")]
+    ("scoring", "method"),
+    [
+        pytest.param("accuracy", "auto", marks=pytest.mark.slow),
+        ("balanced_accuracy", "decision_function"),
+    ],
 )
 def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, method):
     failed, n_checks = failed_checks(tuner(scoring=scoring, response_method=method))
