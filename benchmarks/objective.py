@@ -126,7 +126,7 @@ def main():
               f"{case.pool.max() - case.pool.mean():.4f}", flush=True)  # fmt: skip
         for epsilon in options.epsilons:
             for method in options.methods:
-                for share in options.shares or [None]:
+                for share in options.shares or [0.7]:
                     found = Parallel(n_jobs=2)(
                         delayed(run)(
                             name, options.tables, method, epsilon, options.settings, seed, share
@@ -137,7 +137,7 @@ def main():
                     results.append({"problem": name, "epsilon": epsilon, "method": method,
                                     "share": share, "regret": regret, "score_error": error,
                                     "noise_std": std[0]})  # fmt: skip
-                    print(f"epsilon {epsilon:4g}  {method:20s} {share or '':<4} "
+                    print(f"epsilon {epsilon:4g}  {method:20s} {share:<4} "
                           f"regret {regret[0]:.4f} +- {regret[1]:.4f}  score error "
                           f"{error[0]:.4f} +- {error[1]:.4f}  noise of a call {std[0]:.4f}",
                           flush=True)  # fmt: skip

@@ -243,27 +243,27 @@ def run(name, runs):
     return results
 
 
-SIZES = [(36_000, 50, "float64"), (1_000_000, 100, "float64"), (1_000_000, 100, "float32")]
+SIZES = [(36_000, 50), (1_000_000, 100)]
 
 
-def measure(n, T, dtype):
+def measure(n, T):
     """Seconds and peak memory (MiB) of T questions over n rows of 3 columns, in this process."""
     import resource
 
     Z = np.random.default_rng(0).random((n, 3))
     start = time.perf_counter()
     optimize(Z, lambda row: -((Z[row] - 0.4) ** 2).sum(), T, length_scale=0.3, noise=0.05,
-             prior_mean=-0.3, prior_scale=0.3, dtype=dtype)  # fmt: skip
+             prior_mean=-0.3, prior_scale=0.3)  # fmt: skip
     seconds = time.perf_counter() - start
     print(f"{seconds:.2f} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}")
 
 
 def show_scale():
-    print("| rows | columns | outcomes | dtype | seconds | peak memory, MiB |\n" + "|---" * 6 + "|")
-    for n, T, dtype in SIZES:
-        command = [sys.executable, __file__, "--measure", str(n), str(T), dtype]
+    print("| rows | columns | outcomes | seconds | peak memory, MiB |\n" + "|---" * 5 + "|")
+    for n, T in SIZES:
+        command = [sys.executable, __file__, "--measure", str(n), str(T)]
         seconds, peak = subprocess.check_output(command, text=True).split()
-        print(f"| {n:,} | 3 | {T} | {dtype} | {seconds} | {peak} |", flush=True)
+        print(f"| {n:,} | 3 | {T} | {seconds} | {peak} |", flush=True)
 
 
 # The largest r with s_min >= omega in the paper's three tables of each data set, in their order.
@@ -372,14 +372,13 @@ def main():
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
     parser.add_argument("--scale", action="store_true", help="measure time and memory only")
     parser.add_argument("--thresholds", action="store_true", help="compare s_min and r only")
-    parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--json")
     parser.add_argument("--figure")
     parser.add_argument("--curves")
     options = parser.parse_args()
     if options.measure:
-        n, T, dtype = options.measure
-        measure(int(n), int(T), dtype)
+        measure(*map(int, options.measure))
         return
     if options.scale:
         show_scale()

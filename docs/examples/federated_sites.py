@@ -68,6 +68,7 @@ def coordinator():
             process.wait()
     search = asking.result()
     low, high = search.best_score_interval_
+    print(f"guarantee for each record at its hospital: epsilon = {search.epsilon:g}")
     print(f"votes: {search.votes_}; counted: {search.finalists_}")
     print(
         f"best: {search.best_params_}, accuracy {search.best_score_:.3f} ({low:.3f} to {high:.3f})"

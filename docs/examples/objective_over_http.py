@@ -67,7 +67,7 @@ def company(address):
         def answer(message):
             return client.post("/messages", json=message).raise_for_status().json()
 
-        terms = client.get("/terms").raise_for_status().json()
+        terms = answer({"type": "terms"})
         print(f"{terms['score']} with noise of standard deviation {terms['noise_std']:.3f}")
         study = optuna.create_study(direction="maximize")
         for _ in range(terms["calls_left"]):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from threadpoolctl import ThreadpoolController
 
@@ -106,17 +106,16 @@ class Kernel:
 class _Rows:
     """Rows in a buffer that several surrogates share; appending to an older one makes a copy."""
 
-    buffer: NDArray[np.floating]
+    buffer: NDArray[np.float64]
     used: int = 0
 
     def append(self, t: int, row: NDArray[np.float64]) -> _Rows:
-        row = row.astype(self.buffer.dtype, copy=False)
         if t < self.used and np.array_equal(self.buffer[t], row):
             return self  # another surrogate has observed the same point here
         rows = self
         if t < self.used or t == len(self.buffer):
             length = max(t + 1, len(self.buffer) * (1 + (t == self.used)))
-            buffer = np.empty((length, row.size), self.buffer.dtype)
+            buffer = np.empty((length, row.size))
             buffer[:t] = self.buffer[:t]
             rows = _Rows(buffer, t)
         rows.buffer[t] = row
@@ -151,12 +150,8 @@ class Surrogate:
         prior_mean: float | NDArray[np.float64] = 0.0,
         *,
         capacity: int = 64,
-        dtype: DTypeLike = np.float64,
     ) -> Surrogate:
-        """Return the prior, with memory for `capacity` observations: more take a copy.
-
-        float32 as the type of the one large array halves the memory and is less precise.
-        """
+        """Return the prior, with memory for `capacity` observations: more take a copy."""
         check_number("the noise variance", noise, "positive", lambda v: v > 0, finite=False)
         n = len(domain)
         return cls(
@@ -166,7 +161,7 @@ class Surrogate:
             np.broadcast_to(np.asarray(prior_mean, dtype=float), n).copy(),
             np.full(n, float(kernel.variance + kernel.bias)),
             np.asarray(domain, dtype=float) / kernel.length_scale,
-            _Rows(np.empty((capacity, n), dtype)),
+            _Rows(np.empty((capacity, n))),
         )
 
     @property

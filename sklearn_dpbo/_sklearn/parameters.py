@@ -25,8 +25,8 @@ from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 
-__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "n_iter_of", "prepare_scorer"]
-__all__ += ["setup_of", "space_of"]
+__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
+__all__ += ["prepare_scorer", "setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
@@ -87,6 +87,12 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "release": one_of("best", "evaluation", "all"),
     "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
+    "n_calls": (is_number(lambda n: n >= 1, Integral), "a whole number from 1 up"),
+    "best_share": (is_number(lambda s: 0.001 <= s <= 0.999), "from 0.001 to 0.999"),
+    "call_seconds": (
+        is_number(lambda s: 0 < s <= 86_400, optional=True),
+        "None or seconds above 0, a day at most",
+    ),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
 }
 
@@ -133,7 +139,11 @@ def setup_of(search: Any, groups: Any) -> Setup:
 
 def check_parameters(estimator: Any) -> None:
     """Raise ValueError for a parameter that makes no sense by itself."""
-    for name, value in estimator.get_params(deep=False).items():
+    check_values(estimator.get_params(deep=False))
+
+
+def check_values(params: dict[str, Any]) -> None:
+    for name, value in params.items():
         holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
         if not holds(value):
             raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")

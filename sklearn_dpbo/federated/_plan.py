@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
 from .._sklearn.parameters import check_parameters, n_iter_of, prepare_scorer, space_of
-from ..objective._optimizers import plain
+from ..objective._spaces import plain
 from ..scoring._make import resolve_scorer
 from ..scoring._of_counts import RankingScore
 from ..scoring._scorers import PrivateScorer

@@ -13,43 +13,39 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
 from .._data.units import Units
-from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
-from .._evaluation.own_code import check_prediction
-from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
-from .._privacy.noisy_counts import NoisyCounts, noise_std
+from .._privacy.accounting import CHOICE, Budget
+from .._privacy.mechanisms import COUNTS, Price
+from .._privacy.noisy_counts import noise_std
 from .._privacy.sensitive import Sensitive
-from .._sklearn.parameters import prepare_scorer
+from .._sklearn.parameters import check_values, prepare_scorer
 from ..exceptions import BudgetExceededError, LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..report._report import PrivacyReport
 from ..scoring._make import resolve_scorer
-from ..scoring._scorers import CONFIDENCE
 from ..strategies._release import count_scores, public_model
-from ._inputs import check_parameters, identity, problem_of
-from ._optimizers import on_trials, on_vectors, plain
-from ._sharing import Sharing
+from ._holder import Holder
+from ._optimizers import on_trials, on_vectors
+from ._spaces import plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
-_RELEASED = "the scores that calls return, for at most {} candidates, and what `best` returns"
 _NOT_PROTECTED = (
     "the training set, on which each candidate was fitted; the schema of the validation set "
     "(number of units, columns, dtypes); which candidates were asked for, and how long each call "
     "took (see `call_seconds`); and whatever else is computed from the validation records, "
     "including another objective"
 )
+# Of what is kept for `best`, the part for the score: the rest pays for the choice.
+_SCORE_SHARE = 0.4
 # Share of the score's range beyond which noise is warned of.
 _TOO_MUCH_NOISE = 0.05
 
@@ -87,7 +83,7 @@ class Best(NamedTuple):
     interval: tuple[float, float]
 
 
-class PrivateObjective:
+class PrivateObjective(Holder):
     """Noisy validation scores of candidates, for Optuna or another optimiser.
 
     Call the objective with a candidate. It fits the candidate on the training set, which is not
@@ -118,10 +114,9 @@ class PrivateObjective:
         Largest number of candidates. It determines the noise, even if you score fewer.
     groups_val : array-like of shape (n_val,), default=None
         The group (for example, the patient) of each validation record, to be protected together.
-    best_share : float or None, default=None
-        Share of epsilon that is reserved for `best`: 0.6 of it for a selection by permute-and-flip,
-        the rest for the score. With 0, `best` takes the largest score that calls returned. None
-        means 0.7, or 0 where that makes a better choice, as for very few calls.
+    best_share : float, default=0.7
+        Share of epsilon that is reserved for `best`, from 0.001 to 0.999: 0.6 of it for a selection
+        by permute-and-flip, the rest for the score.
     fit_params : dict, default=None
         Other arguments of the estimator's `fit`. What may hold records has to be marked as public,
         as in ``{"eval_set": public([(X_stop, y_stop)])}``.
@@ -182,7 +177,7 @@ class PrivateObjective:
         delta: float = 0.0,
         n_calls: int = 20,
         groups_val: Any = None,
-        best_share: float | None = None,
+        best_share: float = 0.7,
         fit_params: Mapping[str, Any] | None = None,
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
@@ -191,52 +186,57 @@ class PrivateObjective:
         random_state: Any = None,
         noise_random_state: int | None = None,
     ) -> None:
-        check_parameters(estimator, epsilon, delta, n_calls, best_share, error_score, call_seconds)
-        check_prediction(prediction)
+        params = {"estimator": estimator, "epsilon": epsilon, "delta": delta, "n_calls": n_calls}
+        params |= {"best_share": best_share, "prediction": prediction}
+        check_values({**params, "error_score": error_score, "call_seconds": call_seconds})
         scorer = resolve_scorer(scoring, estimator)
-        if best_share == 0 and not scorer.is_mean:
-            raise ValueError(
-                f"scoring={scorer.name!r} is not an average over records, and so calls do not "
-                "return the score itself: best() has to release it. Leave out best_share=0"
-            )
-        rng = check_random_state(random_state)
-        problem = problem_of(estimator, X_train, y_train, X_val, y_val, groups_val, fit_params, rng)
-        options = FitOptions(clone(estimator), error_score, prediction=prediction)
-        scorer = prepare_scorer(scorer, problem.training.y)
-        self._evaluator = Evaluator(options, problem, (scorer,))
-        self._public = self._evaluator.public(None, np.random.default_rng(rng.randint(2**31 - 1)))
-        noise = noise_source(noise_random_state, stacklevel=3)
-        share = partial(
-            Sharing.of, int(n_calls), best_share=best_share, is_mean=bool(scorer.is_mean)
+        self._hold(
+            (X_train, y_train, X_val, y_val, groups_val),
+            dict(fit_params or {}),
+            partial(prepare_scorer, scorer),
+            FitOptions(clone(estimator), error_score, prediction=prediction),
+            check_random_state(random_state),
         )
-        needed = float(delta) if share(float(epsilon), float(delta)).calls.concentrated else 0.0
+
+        def price(budget: Budget) -> Price:
+            """Return what all calls cost together, beside what is kept for `best`."""
+            left = budget.epsilon_beside(best_share)
+            return Price.shared(n_calls, left, budget.delta, COUNTS)
+
+        needed = delta if price(Budget(epsilon, delta)).concentrated else 0.0
         what = f"scores of up to {n_calls} candidates"
-        unit = problem.units.name
-        budget = budget_on(
-            ledger,
+        self._pay(
             float(epsilon),
-            needed,
+            float(needed),
+            ledger=ledger,
             what=what,
             mechanism=type(self).__name__,
-            unit=unit,
-            estimator=estimator,
+            noise_random_state=noise_random_state,
         )
-        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=3)
-        self._check_ledger = partial(_check_ledger, ledger, budget, what, unit)
-        self._sharing = share(budget.epsilon, budget.delta)
-        self._mechanisms = Mechanisms(budget, noise)
+        budget = self._mechanisms.budget
+        self._facts = {
+            "title": "Differentially private scores of candidates",
+            "not_protected": _NOT_PROTECTED,
+            "released": f"the scores that calls return, for at most {n_calls} candidates, and what "
+            "`best` returns",
+        }
+        self._check_ledger: Callable[[], object] = dict
+        if ledger is not None:
+            charge = {"what": what, "unit": self._units.name}
+            self._check_ledger = partial(ledger.check, (budget.epsilon, budget.delta), **charge)
+        self._price = price(budget)
         self._answer = self._mechanisms.answers(
-            self._sharing.calls, purpose="scores of the candidates asked for"
+            self._price, purpose="scores of the candidates asked for"
         )
-        self._prediction, self._call_seconds = prediction, call_seconds
+        self._score_share, self._call_seconds = best_share * _SCORE_SHARE, call_seconds
         self._lock = threading.RLock()
-        self._known: dict[Any, Call] = {}  # by `identity` of the candidate
-        self._scored: list[_Scored] = []
+        self._known: dict[Any, Call] = {}  # by `_identity` of the candidate
+        self._scored: list[tuple[dict[str, Any], Sensitive]] = []
         self._choosing = False
         self._chosen: int | None = None
         self._best: Best | None = None
         self._first_failure: str | None = None
-        self._offset = 0.0 if scorer.is_mean else self._prepare_proxy()
+        self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
@@ -253,7 +253,7 @@ class PrivateObjective:
             Parameters of the estimator, as its `set_params` takes them.
         """
         params = self._checked(params)
-        key = identity(params)
+        key = _identity(params)
         with self._lock:
             if key not in self._known:
                 self._check_calls_left()
@@ -264,15 +264,12 @@ class PrivateObjective:
     def best(self) -> Best:
         """Choose the best of the scored candidates, and return it with its score.
 
-        The choice is a private selection, after which no more candidates can be scored. With
-        ``best_share=0`` it is the candidate with the largest score that a call returned, with an
-        interval that holds for all calls together. Further calls of `best` return the same.
+        The choice is a private selection, after which no more candidates can be scored. Further
+        calls of `best` return the same.
         """
         with self._lock:
             if not self._scored:
                 raise ValueError(self._why_nothing_was_scored())
-            if not self._sharing.epsilon_choice:
-                return self._largest()
             if self._best is None:
                 with self._rounded_time():
                     self._best = self._drawn()
@@ -287,9 +284,9 @@ class PrivateObjective:
         Parameters
         ----------
         space : dict or callable
-            A dict from parameter names to lists (categories), Optuna distributions, or
-            scipy.stats' `uniform`, `loguniform` and `randint`. Or a define-by-run function: it
-            takes a trial, suggests parameters and returns them as a dict.
+            A dict from parameter names to lists (categories), or scipy.stats' `uniform`,
+            `loguniform` and `randint`. Or a define-by-run function: it takes a trial, suggests
+            parameters and returns them as a dict.
         """
         return on_trials(self, space)
 
@@ -304,9 +301,9 @@ class PrivateObjective:
 
     @property
     def noise_std_(self) -> float:
-        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        scale = self._sharing.calls.scale(scorer.query.sensitivity(units))
-        return scorer.line(units)[1] * noise_std(scale, self._sharing.calls.concentrated)
+        scorer, units = self._evaluator.scorer, self._units
+        scale = self._price.scale(scorer.query.sensitivity(units))
+        return scorer.line(units)[1] * noise_std(scale, self._price.concentrated)
 
     @property
     def n_calls_left_(self) -> int:
@@ -320,19 +317,8 @@ class PrivateObjective:
     def scorer_(self) -> Any:
         return self._evaluator.scorer
 
-    @property
-    def privacy_(self) -> PrivacyReport:
-        return PrivacyReport.of_validation_set(
-            self._evaluator.problem,
-            self._mechanisms,
-            self._prediction,
-            title="Differentially private scores of candidates",
-            not_protected=_NOT_PROTECTED,
-            released=_RELEASED.format(self._sharing.calls.n),
-        )
-
     def __repr__(self) -> str:
-        budget, n = self._mechanisms.budget, self._sharing.calls.n
+        budget, n = self._mechanisms.budget, self._price.n
         left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
         proxy = "" if self.scorer_.is_mean else ", calls return a proxy for the metric"
         return (
@@ -341,36 +327,20 @@ class PrivateObjective:
             f"{left}, noise_std_={self.noise_std_:.2g}{proxy}>"
         )
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a PrivateObjective cannot be pickled or copied: it holds protected records, and a "
-            "budget that must not be spent twice. Call it in the process that made it (in Optuna, "
-            "study.optimize(..., n_jobs=1))"
-        )
-
-    def _prepare_proxy(self) -> float:
-        """Compare scores near the estimator's own parameters; return what the line misses there.
-
-        The estimator is fitted within the training set; if that fails, nothing is known.
-        """
-        oracle = self._evaluator
-        try:
-            model = public_model({}, self._public, oracle)
-        except Exception:  # other candidates may be fitted without an error
+    def _proxy_offset(self) -> float:
+        """Return what the line through integers misses at the estimator's own parameters."""
+        public = self._own_predictions()
+        if public is None:
             return 0.0
-        public = oracle.scorer.predictions(*model)
-        if oracle.scorer.choice_uses_public:
-            oracle.select_at(public)
-        scorer, units = oracle.scorer, Units.of(len(public.response))
+        scorer, units = self._evaluator.scorer, Units.of(len(public.response))
         values = scorer.query.record_values(public.y, public.response, public.classes)
         (statistic,) = scorer.query.statistics(values, public.y, units)
         offset, slope = scorer.line(units)
-        missing = scorer.exact(public)
-        missing -= offset + slope * statistic
+        missing = scorer.exact(public) - offset - slope * statistic
         return float(missing) if math.isfinite(missing) else 0.0
 
     def _warn_of_noise(self, delta: float) -> None:
-        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
+        scorer, units = self._evaluator.scorer, self._units
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
@@ -397,10 +367,6 @@ class PrivateObjective:
         known = (call.score for call in self._known.values() if math.isfinite(call.score))
         return min(known, default=lowest if math.isfinite(lowest) else 0.0)
 
-    def check(self, params: Mapping[str, Any]) -> None:
-        """Raise ValueError unless the estimator has these parameters. Nothing is scored."""
-        self._checked(params)
-
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
@@ -420,10 +386,11 @@ class PrivateObjective:
             )
         if self._answer.n_left == 0:
             raise BudgetExceededError(
-                f"all {self._sharing.calls.n} calls have been used. best() returns the best of "
+                f"all {self._price.n} calls have been used. best() returns the best of "
                 "these candidates. To score more, pass a larger n_calls to a new objective"
             )
-        self._check_ledger()
+        if not self._mechanisms.budget.reserved:
+            self._check_ledger()  # before anything protected is predicted
 
     @contextlib.contextmanager
     def _rounded_time(self) -> Iterator[None]:
@@ -451,29 +418,19 @@ class PrivateObjective:
             return
         noisy = self._answer(evaluation.statistics)
         # One step: an interrupt leaves all of a candidate, or nothing.
-        self._scored.append(_Scored(params, evaluation.statistics, noisy))
-        offset, slope = oracle.scorer.line(oracle.problem.units)
+        self._scored.append((params, evaluation.statistics))
+        offset, slope = oracle.scorer.line(self._units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
-
-    def _largest(self) -> Best:
-        scorer, units = self._evaluator.scorer, self._evaluator.problem.units
-        params, _, noisy = max(self._scored, key=lambda each: each.noisy.counts)
-        # The largest was chosen by its noise, and when to stop may depend on the scores:
-        # the intervals of all possible calls hold together.
-        confidence = 1 - (1 - CONFIDENCE) / self._sharing.calls.n
-        value = scorer.value(noisy.counts, units)
-        low, high = scorer.interval(noisy, units, confidence)
-        return Best(dict(params), value, (min(low, value), max(high, value)))
 
     def _drawn(self) -> Best:
         """Choose a candidate, and release its score. If interrupted, the next call goes on."""
         oracle, mechanisms = self._evaluator, self._mechanisms
         self._choosing = True
         if self._chosen is None:
-            table = reduce(Sensitive.followed_by, (each.statistics for each in self._scored))
-            epsilon = self._sharing.epsilon_choice
+            table = reduce(Sensitive.followed_by, (statistics for _, statistics in self._scored))
+            epsilon = mechanisms.budget.epsilon_beside(self._score_share)
             self._chosen = mechanisms.select(table, epsilon, purpose=CHOICE)
-        params, statistics, _ = self._scored[self._chosen]
+        params, statistics = self._scored[self._chosen]
         counted = count_scores(
             params,
             statistics,
@@ -481,19 +438,13 @@ class PrivateObjective:
             mechanisms.budget.epsilon_left,
             lambda params: public_model(params, self._public, oracle),
         )
-        ((score, interval),), _ = counted.release(oracle.problem.units, mechanisms)
+        ((score, interval),), _ = counted.release(self._units, mechanisms)
         return Best(dict(params), score, interval)
 
 
-class _Scored(NamedTuple):
-    """A candidate that was fitted, its statistic, and that with noise."""
-
-    params: dict[str, Any]
-    statistics: Sensitive
-    noisy: NoisyCounts
-
-
-def _check_ledger(ledger: PrivacyLedger | None, budget: Budget, what: str, unit: str) -> None:
-    """Raise what the charge would raise, before anything protected is predicted for it."""
-    if ledger is not None and not budget.reserved:
-        ledger.check((budget.epsilon, budget.delta), what=what, unit=unit)
+def _identity(params: dict[str, Any]) -> Any:
+    """Return a key that is equal for equal candidates; a unique key if they cannot be compared."""
+    try:
+        return joblib.hash(params)
+    except Exception:  # for example, lambdas cannot be pickled
+        return object()

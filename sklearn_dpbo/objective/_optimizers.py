@@ -5,28 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
-import numpy as np
+from ._spaces import Range, domains, plain
 
-__all__ = ["on_trials", "on_vectors", "plain"]
+__all__ = ["on_trials", "on_vectors"]
 
 Candidate = dict[str, Any]
 
 
-class _Objective(Protocol):
-    """What returns the score of a candidate."""
-
-    @property
-    def n_calls_left_(self) -> int:
-        """How many more candidates may be scored."""
-
-    def __call__(self, params: Candidate) -> float:
-        """Return the score of a candidate."""
-
-
 def on_trials(
-    objective: _Objective,
+    objective: Any,
     space: Mapping[str, Any] | Callable[[Any], Candidate],
 ) -> Callable[[Any], float]:
     """Return a function of an Optuna trial that returns the score of the candidate suggested."""
@@ -43,7 +32,7 @@ def on_trials(
         if objective.n_calls_left_ == 0:
             with contextlib.suppress(RuntimeError):  # the trial is not of study.optimize
                 trial.study.stop()
-        return score
+        return float(score)
 
     return of_trial
 
@@ -68,59 +57,20 @@ class _WithoutPruning:
 
 
 def _suggesting(space: Mapping[str, Any]) -> Callable[[Any], Candidate]:
-    if not isinstance(space, Mapping) or not space:
-        raise ValueError(
-            "space must be a dict from parameter names to lists or distributions or, for a "
-            f"conditional space, a function of a trial that returns a dict; found {space!r}"
-        )
-    for name, values in space.items():
-        _suggest(None, name, values)
+    known = domains(space)
 
     def suggest(trial: Any) -> Candidate:
-        return {name: _suggest(trial, name, values) for name, values in space.items()}
+        return {name: _suggest(trial, name, domain) for name, domain in known.items()}
 
     return suggest
 
 
-def _suggest(trial: Any, name: str, values: Any) -> Any:
-    """Suggest a value; with None for a trial, only check that this is possible."""
-    kind, arguments = _domain(name, values)
-    if trial is None:
-        return None
-    return getattr(trial, f"suggest_{kind}")(name, **arguments)
-
-
-def _domain(name: str, values: Any) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a parameter, and the arguments of Optuna's method that suggests it."""
-    fields: Any = getattr(values, "_asdict", dict)()
-    if hasattr(values, "choices"):
-        return "categorical", {"choices": values.choices}
-    if "low" in fields:
-        kind = "int" if type(values).__name__.startswith("Int") else "float"
-        return kind, {key: fields[key] for key in ("low", "high", "log", "step")}
-    if hasattr(values, "rvs"):
-        return _of_scipy(name, values)
-    if isinstance(values, list | np.ndarray) and len(values):
-        return "categorical", {"choices": [plain(value) for value in values]}
-    raise ValueError(
-        f"space[{name!r}] must be a list of values or a distribution of Optuna or scipy, "
-        f"such as scipy.stats.loguniform(1e-3, 1e3); found {values!r}"
-    )
-
-
-def _of_scipy(name: str, distribution: Any) -> tuple[str, dict[str, Any]]:
-    law = getattr(getattr(distribution, "dist", None), "name", type(distribution).__name__)
-    if law not in ("uniform", "loguniform", "reciprocal", "randint"):
-        raise ValueError(
-            f"space[{name!r}]: Optuna has no counterpart of scipy.stats.{law}. Use uniform, "
-            "loguniform or randint, or pass a function of a trial that suggests the parameter"
-        )
-    low, high = (plain(end) for end in distribution.support())
-    if law == "randint":
-        return "int", {"low": int(low), "high": int(high)}
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"space[{name!r}] must have finite bounds; found {low} to {high}")
-    return "float", {"low": low, "high": high, "log": law != "uniform"}
+def _suggest(trial: Any, name: str, domain: list[Any] | Range) -> Any:
+    if isinstance(domain, list):
+        return trial.suggest_categorical(name, domain)
+    if domain.whole:
+        return trial.suggest_int(name, domain.low, domain.high)
+    return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
 
 
 def on_vectors(
@@ -140,8 +90,3 @@ def on_vectors(
         return -lowest() if math.isnan(score) else -score
 
     return of_vector
-
-
-def plain(value: Any) -> Any:
-    """Return a NumPy scalar as a Python one, which stores and estimators accept."""
-    return value.item() if isinstance(value, np.generic) else value

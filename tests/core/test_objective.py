@@ -24,7 +24,6 @@ from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.objective import _objective as module
-from sklearn_dpbo.objective._sharing import Sharing, error_of_noisy_max
 
 GRID = [0.0001, 0.01, 0.1, 1.0]
 
@@ -71,10 +70,9 @@ def test_without_much_noise_calls_return_the_score(objective_of, two_classes, sc
 @pytest.mark.parametrize(
     "scoring", ["accuracy", "f1", "roc_auc", "neg_brier_score", "matthews_corrcoef"]
 )
-@pytest.mark.parametrize("best_share", [None, 0.5])
-def test_best_is_the_best_setting_with_its_score(objective_of, two_classes, scoring, best_share):
+def test_best_is_the_best_setting_with_its_score(objective_of, two_classes, scoring):
     X, y, X_val, y_val = two_classes
-    objective = objective_of(scoring=scoring, best_share=best_share)
+    objective = objective_of(scoring=scoring)
     for C in GRID:
         objective({"C": C})
     best = objective.best()
@@ -181,29 +179,24 @@ def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, h
     assert (stats.kstest(counts / std, law.cdf).pvalue > 1e-4) != half
 
 
-def test_calls_are_accounted_for_by_the_better_composition():
-    assert not Sharing.of(50, 1.0, 0.0, 0.5, is_mean=True).calls.concentrated
-    many = Sharing.of(50, 1.0, 1e-6, 0.5, is_mean=True).calls
-    assert many.concentrated and (many.epsilon, many.delta) == (0.5, 1e-6)
-    assert many.spread == pytest.approx(math.sqrt(50 / (2 * zcdp_within(0.5, 1e-6))))
-    assert not Sharing.of(2, 1.0, 1e-6, 0.5, is_mean=True).calls.concentrated
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+def test_calls_are_accounted_for_by_the_better_composition(objective_of):
+    prices = [
+        objective_of(n_calls=n, epsilon=1.0, delta=delta, best_share=0.5)._price
+        for n, delta in ((50, 0.0), (50, 1e-6), (2, 1e-6))
+    ]
+    assert [price.concentrated for price in prices] == [False, True, False]
+    assert (prices[1].epsilon, prices[1].delta) == (0.5, 1e-6)
+    assert prices[1].spread == pytest.approx(math.sqrt(50 / (2 * zcdp_within(0.5, 1e-6))))
 
 
-def test_best_draws_where_that_is_better():
-    assert Sharing.of(1, 1.0, 0.0, None, is_mean=True).epsilon_choice == 0
-    assert Sharing.of(1, 1.0, 0.0, None, is_mean=False).epsilon_choice > 0
-    for delta in (0.0, 1e-6):
-        assert Sharing.of(50, 1.0, delta, None, is_mean=True).epsilon_choice == pytest.approx(0.42)
-
-
-@pytest.mark.parametrize(
-    "noise", [stats.norm(scale=3), stats.laplace(scale=3), stats.expon(scale=3)]
-)
-def test_error_of_a_noisy_maximum_is_that_of_simulations(noise, rng):
-    n, gaps = 10, np.linspace(0, 15, 31)
-    Z = noise.rvs((20_000, n), random_state=rng)
-    missed = [(Z[:, 1:].max(axis=1) > Z[:, 0] + gap).mean() for gap in gaps]
-    assert error_of_noisy_max(n, noise) == pytest.approx((gaps * missed).max(), rel=0.03)
+def test_epsilon_is_shared_by_calls_choice_and_score(objective_of):
+    objective = objective_of(epsilon=5.0)
+    for C in GRID:
+        objective({"C": C})
+    objective.best()
+    spent = [loss.epsilon for loss in objective.privacy_.spends]
+    assert spent == pytest.approx([0.3 * 5, 0.42 * 5, 0.28 * 5]) and sum(spent) <= 5
 
 
 def test_much_noise_is_warned_of(objective_of):
@@ -261,15 +254,6 @@ def test_after_a_private_choice_there_is_no_call(objective_of):
     assert objective.n_calls_left_ == 0
     with pytest.raises(BudgetExceededError, match="has chosen"):
         objective({"C": 3.0})
-
-
-def test_the_largest_score_ends_nothing(objective_of):
-    objective = objective_of(best_share=0)
-    objective({"C": 0.0001})
-    assert objective.best().params == {"C": 0.0001}
-    objective({"C": 1.0})
-    assert objective.best().params == {"C": 1.0}
-    assert [loss.epsilon for loss in objective.privacy_.spends] == [1e6]
 
 
 def test_a_fit_that_fails_uses_up_no_call(objective_of, tmp_path):
@@ -412,7 +396,7 @@ def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
         ({"n_calls": 0}, "n_calls is"),
         ({"n_calls": 2.5}, "n_calls is"),
         ({"best_share": 1}, "best_share is"),
-        ({"best_share": 0, "scoring": "f1"}, "Leave out best_share=0"),
+        ({"best_share": 0}, "best_share is"),
         ({"scoring": "max_error"}, "max_error"),
         ({"scoring": ["accuracy", "f1"]}, "one score"),
         ({"prediction": "alone"}, "prediction"),
@@ -420,7 +404,7 @@ def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
         ({"call_seconds": 1e6}, "call_seconds is"),
         ({"error_score": "ignore"}, "error_score is"),
         ({"groups_val": [1, 2]}, "2 entries for 150"),
-        ({"estimator": "svc"}, "estimator must have fit"),
+        ({"estimator": "svc"}, "estimator is an object with a fit method"),
     ],
 )
 def test_parameters_that_make_no_sense(objective_of, params, match):
@@ -487,19 +471,16 @@ def test_optuna(objective_of):
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     space = {
         "C": stats.loguniform(1e-3, 1e3),
-        "gamma": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True),
         "degree": stats.randint(2, 5),
         "kernel": ["rbf", "poly"],
         "coef0": stats.uniform(0, 1),
-        "max_iter": optuna.distributions.IntDistribution(1000, 2000, step=500),
-        "shrinking": optuna.distributions.CategoricalDistribution([True, False]),
     }
     study.optimize(objective.optuna(space), n_trials=6)
     assert [trial.value for trial in study.trials] == [call.score for call in objective.calls_]
     assert study.best_params == objective.calls_[study.best_trial.number].params
     for call in objective.calls_:
         assert 1e-3 <= call.params["C"] <= 1e3 and call.params["degree"] in (2, 3, 4)
-        assert call.params["max_iter"] in (1000, 1500, 2000) and set(call.params) == set(space)
+        assert set(call.params) == set(space)
     with pytest.raises(BudgetExceededError):
         study.optimize(objective.optuna(space), n_trials=1)
 

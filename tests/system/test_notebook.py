@@ -21,7 +21,6 @@ from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._card import card
 from sklearn_dpbo._sklearn.results import param_columns
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.report import PrivacyLoss, PrivacyReport
 
 GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}
@@ -119,13 +118,9 @@ def test_fitted_search_shows_html_card(search):
     assert "PrivateBayesSearchCV(" in repr(search)
 
 
-def test_threshold_classifier_curator_and_several_scores_show_html_cards(frames):
+def test_threshold_classifier_and_several_scores_show_html_cards(frames):
     tuned = PrivateThresholdClassifier(LogisticRegression(max_iter=5000)).fit(**frames)
     assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
-    curator = GaussianCurator(1.0, 1e-5, max_norm=1.0).fit(np.zeros((5, 2)))
-    assert (
-        "released_, 5 rows" in curator._repr_html_() and "NOT PRIVATE" not in curator._repr_html_()
-    )
     several = fitted(frames, scoring=["accuracy", "roc_auc"], refit="roc_auc")
     assert re.search(
         r"<td>roc_auc \S+ with noise.*<br>accuracy \S+ with noise", several._repr_html_()

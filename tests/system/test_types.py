@@ -53,7 +53,6 @@ assert_type(ledger.left, dict[str, float])
 ledger.charge("0.1", what="an example")
 modeler = Modeler(GaussianCurator().fit_transform(X))
 assert_type(modeler.ask(), int)
-assert_type(modeler.ask(3), list[int])
 assert_type(piecewise_utility(Knapsack(), None, (0, 1)), PiecewiseConstant)
 assert_type(audit_mechanism(len, ([], [])), AuditReport)
 assert_type(plan_search(n_iter=64, epsilon=1.0, target_regret=0.02), SearchPlan)
@@ -67,7 +66,7 @@ search.privacy_.epsilom  # attr-defined
 ledger.chrage(0.1, what="an example")  # attr-defined
 ledger.charge(0.1)  # call-arg
 audit_mechanism(len, ([], []), n="many")  # arg-type
-row: int = Modeler(X).ask(3)  # assignment
+row: str = Modeler(X).ask()  # assignment
 plan_search(epsilon="small")  # arg-type
 make_private_scorer("accuracy").query.sensitivity(3)  # arg-type
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from ..._params import check_number
+from ..._privacy.rounding import largest
 
 __all__ = ["delta_of_gaussian", "gaussian_sigma"]
 
@@ -65,17 +65,8 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     check_number("delta", delta, "in [1e-300, 1)", lambda v: 1e-300 <= v < 1)
     check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
 
-    def excess(log_sigma: float) -> float:
-        """Return ln(delta of this noise / delta)."""
-        found = delta_of_gaussian(math.exp(log_sigma), epsilon)
-        return math.log(max(found, 1e-320)) - math.log(delta)
-
-    low, high = math.log(1e-3 / math.sqrt(epsilon + 1)), math.log(10.0)
-    while excess(high) > 0:
-        high += 1.0
-    while excess(low) < 0:
-        low -= 1.0
-    sigma = math.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-14)) * (1 + 1e-9)
+    # The noise decreases with sigma: what is too little, is so for all smaller sigmas.
+    sigma = largest(lambda s: s == 0 or delta_of_gaussian(s, epsilon) > delta, 1.0) * (1 + 1e-9)
     while delta_of_gaussian(sigma, epsilon) > delta:
         sigma *= 1 + 1e-9
     return sigma * sensitivity

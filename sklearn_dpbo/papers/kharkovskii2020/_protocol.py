@@ -2,15 +2,17 @@
 
 Messages are dictionaries that JSON can represent:
 
+    {"type": "table"}                                                           modeler to curator
     {"type": "table", "version": 1, "rows": [[...], ...], "input_noise": 0.0}    curator to modeler
     {"type": "ask", "rows": [17, ...]}                                          modeler to curator
     {"type": "tell", "rows": [17, ...], "values": [0.3, ...]}                   curator to modeler
     {"type": "done", "row": 17, "value": 0.3}                                   modeler to curator
 
-With a `PrivateObjective`, "terms" lists what it offers, "tell" also has "calls_left", a value is
-null if a candidate cannot be fitted, and "best" asks for the choice. Messages may have candidates
-("settings") in place of rows:
+With a `PrivateObjective` there are candidates ("settings") in place of rows, and a value is null if
+a candidate cannot be fitted:
 
+    {"type": "terms"}                                                           modeler to curator
+    {"type": "terms", "version": 1, "score": ..., "settings": {...}, ...}       curator to modeler
     {"type": "ask", "settings": [{"C": 0.3}, ...]}                              modeler to curator
     {"type": "tell", "settings": [{"C": 0.3}, ...], "values": [0.8, ...], "calls_left": 7}
     {"type": "best"}                                                            modeler to curator
@@ -22,26 +24,21 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from numbers import Integral
+from collections.abc import Callable, Iterable
+from functools import cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..._params import check_number
 from ...exceptions import BudgetExceededError
-from ...objective._inputs import identity
-from ...objective._messages import MessageError
+from ...objective._messages import VERSION, MessageError, check_message, number
 from ...objective._objective import PrivateObjective
+from ...objective._spaces import Range, domains
 from ._modeler import Modeler
-from ._offers import RowsOffered, SpaceOffered
 
 __all__ = ["CuratorSide", "ModelerSide", "optimize"]
-
-_VERSION = 1
-
 
 # Rows or candidates of one message.
 _MOST_ITEMS = 100
@@ -50,22 +47,22 @@ _MOST_ITEMS = 100
 class CuratorSide:
     """The side that holds the data: sends outcomes by row number or by candidate.
 
-    With a `PrivateObjective` as the oracle, outcomes are private, too: they have noise, and there
-    are as many as the objective has calls.
+    Either of the rows of a curator, without noise, by row number. Or the scores of a
+    `PrivateObjective`, by candidate: they have noise, and there are as many as the objective has
+    calls.
 
     Parameters
     ----------
     curator : GaussianCurator, ProjectionCurator or None, default=None
-        A fitted curator; None if no table is sent.
+        A fitted curator, whose table is sent.
     oracle : PrivateObjective or callable
-        A callable takes a row number and returns the outcome of the row, a float, which is sent
-        without noise. It is called once per row.
-    most : int, default=None
-        Largest number of rows or candidates whose outcomes are sent. None means no limit.
-    settings : list of dict, or dict, default=None
-        The candidates that a `PrivateObjective` offers; this must be the objective's only user. A
-        list has one candidate for each row. A dict is a search space as in `PrivateBayesSearchCV`,
-        of values that JSON can represent; messages then have candidates in place of row numbers.
+        With a curator, a callable that takes a row number and returns the outcome of the row, a
+        float, which is sent without noise. It is called once per row. To limit how many are sent,
+        let it raise `BudgetExceededError`.
+    settings : dict, default=None
+        The candidates that a `PrivateObjective` offers: from names of parameters to lists of values
+        that JSON can represent, or scipy.stats' `uniform`, `loguniform` and `randint`. This must be
+        the objective's only user.
 
     Attributes
     ----------
@@ -77,31 +74,23 @@ class CuratorSide:
         self,
         curator: Any = None,
         oracle: PrivateObjective | Callable[[int], float] | None = None,
-        most: int | None = None,
         *,
         settings: Any = None,
     ) -> None:
-        if not callable(oracle):
-            hint = ": pass oracle=" if isinstance(curator, PrivateObjective) else ""
+        private = isinstance(oracle, PrivateObjective)
+        if not callable(oracle) or {curator is None, settings is not None} != {private}:
             raise ValueError(
-                f"oracle must be a PrivateObjective or another callable{hint}; found {oracle!r}"
+                "pass a fitted curator and a function of a row number as oracle, or a "
+                f"PrivateObjective as oracle and settings; found {curator!r}, {oracle!r} and "
+                f"{settings!r:.200}"
             )
+        self._curator, self._oracle = curator, oracle if private else cache(oracle)
+        self._objective = oracle if isinstance(oracle, PrivateObjective) else None
+        self._settings = _offered(oracle, settings) if self._objective else {}
         if curator is not None:
             check_is_fitted(curator, "released_")
-        check_number("most", most, "1 or more", lambda n: n >= 1, Integral, optional=True)
-        self._objective = oracle if isinstance(oracle, PrivateObjective) else None
-        self._offer = _offer(curator, self._objective, settings)
-        self._curator, self._oracle, self._most = curator, oracle, most
-        self._known: dict[Any, float | None] = {}
-        self._scored: dict[Any, Any] = {}  # rows or candidates, by the identity of the candidate
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self.result: tuple[int, float] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
 
     def table(self) -> dict[str, Any]:
         """Return the message with the released table."""
@@ -109,131 +98,142 @@ class CuratorSide:
             raise MessageError("there is no table: ask for outcomes by settings")
         return {
             "type": "table",
-            "version": _VERSION,
+            "version": VERSION,
             "rows": self._curator.released_.tolist(),
             "input_noise": float(getattr(self._curator, "sigma_", 0.0)),
         }
 
     def terms(self) -> dict[str, Any]:
         """Return the message with what a `PrivateObjective` offers and how many calls are left."""
-        objective = self._objective
-        if objective is None:
-            raise MessageError(
-                "there are no terms: outcomes are sent without noise and without a budget"
-            )
+        objective = self._private()
         report = objective.privacy_
         return {
             "type": "terms",
-            "version": _VERSION,
+            "version": VERSION,
             "score": objective.scorer_.name,
             "is_score": objective.scorer_.is_mean,  # if not, outcomes are a proxy for it
             "noise_std": objective.noise_std_,
             "calls_left": objective.n_calls_left_,
             "epsilon": report.epsilon,
             "unit": report.unit,
-            **self._offer.to_message(),
+            "settings": {
+                name: {"low": domain.low, "high": domain.high}
+                if isinstance(domain, Range)
+                else domain
+                for name, domain in self._settings.items()
+            },
         }
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """Return the answer to a message. The final message is kept in `result`: None is returned.
 
         The message is from `ModelerSide.ask`, or ``{"type": "ask", "settings": [...]}``, or
-        ``{"type": "best"}`` for the choice that a `PrivateObjective` makes. If an objective runs
-        out of calls, the answer has the outcomes up to that point, or BudgetExceededError is raised
-        if there are none. A malformed message raises ValueError.
+        ``{"type": "best"}`` for the choice that a `PrivateObjective` makes, or asks for the "table"
+        or the "terms". If an objective runs out of calls, the answer has the outcomes up to that
+        point, or BudgetExceededError is raised if there are none. A malformed message raises
+        MessageError, which is a ValueError.
         """
         kind = message.get("type") if isinstance(message, dict) else None
         with self._lock:
             if kind == "done":
                 self.result = self._result(message)
                 return None
-            if kind == "best":
-                return self._best()
-            return self._tell(message)
+            questions = {"table": self.table, "terms": self.terms, "best": self._best}
+            return questions[kind]() if kind in questions else self._tell(message)
 
     def _tell(self, message: Any) -> dict[str, Any]:
-        name = self._offer.name
+        name = "rows" if self._objective is None else "settings"
         items = _items_of(message, "ask", name)
         if len(items) > _MOST_ITEMS:
             raise MessageError(
                 f"a message may ask for at most {_MOST_ITEMS} {name}; found {len(items)}"
             )
-        asked = [self._offer.canonical(each) for each in items]
-        keys = [_key(each) for each in asked]
-        if self._most is not None and len({*keys, *self._known}) > self._most:
-            raise MessageError(
-                f"outcomes of at most {self._most} {name} are sent, and this message asks for more"
-            )
-        values: list[float | None] = []
-        for each, key in zip(asked, keys, strict=True):
+        canonical = self._row if self._objective is None else self._setting
+        asked, values = [canonical(each) for each in items], []
+        for each in asked:
             try:
-                if key not in self._known:
-                    self._known[key] = self._outcome(each)
+                values.append(self._outcome(each))
             except BudgetExceededError:
                 if not values:
                     raise
                 break
-            values.append(self._known[key])
         answer = {"type": "tell", name: asked[: len(values)], "values": values}
         if self._objective is None:
             return answer
         return {**answer, "calls_left": self._objective.n_calls_left_}
 
     def _outcome(self, asked: Any) -> float | None:
-        if self._objective is None:
-            value = float(self._oracle(asked))
-            if not math.isfinite(value):
-                raise ValueError(f"the outcome of row {asked} is {value}, not a finite number")
+        value = float(self._oracle(asked))
+        if math.isfinite(value):
             return value
-        candidate = self._offer.candidate(asked)
-        self._scored.setdefault(identity(candidate), asked)
-        score = self._objective(candidate)
-        return score if math.isfinite(score) else None  # it cannot be fitted
+        if self._objective is None:
+            raise ValueError(f"the outcome of row {asked} is {value}, not a finite number")
+        return None  # it cannot be fitted
+
+    def _row(self, row: Any) -> int:
+        n = len(self._curator.released_)
+        return int(number("a row", row, f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n))
+
+    def _setting(self, candidate: Any) -> dict[str, Any]:
+        """Return a candidate with the space's own values, such as 1 for 1.0 in a list with 1."""
+        if not isinstance(candidate, dict) or set(candidate) != set(self._settings):
+            raise MessageError(
+                f"each of settings must be a dict of {sorted(self._settings)}; found "
+                f"{candidate!r:.200}"
+            )
+        return {name: _value(name, self._settings[name], candidate[name]) for name in candidate}
+
+    def _private(self) -> PrivateObjective:
+        if self._objective is None:
+            raise MessageError("there is no PrivateObjective: outcomes are sent without noise")
+        return self._objective
 
     def _best(self) -> dict[str, Any]:
-        objective = self._objective
-        if objective is None:
-            raise MessageError(
-                'only a PrivateObjective answers {"type": "best"}, and there is none'
-            )
-        if not any(value is not None for value in self._known.values()):
+        objective = self._private()
+        if not any(math.isfinite(call.score) for call in objective.calls_):
             raise MessageError("no candidate has been scored yet")
-        if not {identity(call.params) for call in objective.calls_} <= self._scored.keys():
-            raise MessageError(
-                "the objective has other users, and its best candidate may be one of theirs"
-            )
-        params, value, interval = objective.best()
-        found = {self._offer.name[:-1]: self._scored[identity(params)]}
-        return {"type": "best", **found, "value": value, "interval": list(interval)}
+        for call in objective.calls_:
+            self._setting(call.params)  # the best may be another user's, of which nothing is said
+        setting, value, interval = objective.best()
+        return {"type": "best", "setting": setting, "value": value, "interval": list(interval)}
 
     def _result(self, message: dict[str, Any]) -> tuple[int, float]:
-        row, value = message.get("row"), message.get("value")
-        if not isinstance(self._offer, RowsOffered):
+        if self._curator is None:
             raise MessageError('there are no rows: ask for {"type": "best"} instead')
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise MessageError(f"the value of a result must be a number; found {value!r:.200}")
-        return self._offer.canonical(row), value
+        any_number = "a number", lambda _: True, Real
+        value = number("the value of a result", message.get("value"), *any_number)
+        return self._row(message.get("row")), value
 
 
-def _offer(
-    curator: Any, objective: PrivateObjective | None, settings: Any
-) -> RowsOffered | SpaceOffered:
-    if objective is None:
-        if curator is None or settings is not None:
-            raise ValueError(
-                "a callable oracle needs a curator's table, and no settings: pass a fitted "
-                "curator, or use a PrivateObjective"
-            )
-        return RowsOffered(len(curator.released_))
-    by_space = isinstance(settings, Mapping)
-    offer = SpaceOffered.of(settings) if by_space else RowsOffered.of(settings)
-    if curator is not None and (by_space or len(settings) != len(curator.released_)):
-        raise ValueError("with a table, settings must be a list with one candidate for each row")
-    for each in offer.examples():
-        objective.check(each)
-        if identity(each) != identity({k: clone(v, safe=False) for k, v in each.items()}):
-            raise ValueError(f"a copy of the candidate {each!r:.200} is not equal to it")
-    return offer
+def _offered(objective: Any, settings: Any) -> dict[str, list[Any] | Range]:
+    """Return what a modeler may ask for, which the estimator has and JSON can represent."""
+    space = domains(settings)
+    objective._checked({name: d.low if isinstance(d, Range) else d[0] for name, d in space.items()})
+    try:
+        same = json.loads(json.dumps(space, allow_nan=False)) == {k: [*d] for k, d in space.items()}
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise ValueError(f"settings must have values that JSON can represent; found {space!r:.200}")
+    return space
+
+
+def _value(name: str, domain: list[Any] | Range, value: Any) -> Any:
+    """Return the domain's own value that equals this one."""
+    if isinstance(domain, Range):
+        low, high = domain.low, domain.high
+        expected = f"{'a whole number' if domain.whole else 'a number'} from {low!r} to {high!r}"
+        number(name, value, expected, lambda v: low <= v <= high, Real)
+        if not domain.whole:
+            return float(value)
+        if value == int(value):
+            return int(value)
+        raise MessageError(f"{name} is {expected}; found {value!r:.200}")
+    for known in domain:
+        # JSON may send 1.0 for 1; but True is not 1.
+        if known == value and isinstance(known, bool) == isinstance(value, bool):
+            return known
+    raise MessageError(f"{name} must be one of {domain!r}; found {value!r:.200}")
 
 
 class ModelerSide:
@@ -245,8 +245,6 @@ class ModelerSide:
         The message with the table, as `CuratorSide.table` returns it.
     n_iter : int
         Number of outcomes to ask for.
-    batch_size : int, default=1
-        Number of rows to ask for at a time.
     **params : dict
         Parameters of `Modeler`. If `input_noise` is not among them, it is that of the table.
 
@@ -256,49 +254,34 @@ class ModelerSide:
         With all rows and outcomes so far.
     """
 
-    def __init__(
-        self, message: dict[str, Any], n_iter: int, batch_size: int = 1, **params: Any
-    ) -> None:
-        kind, version = (message.get(key) for key in ("type", "version"))
-        if (kind, version) != ("table", _VERSION) or not {"rows", "input_noise"} <= set(message):
-            raise ValueError(
-                f"the first message is a table of version {_VERSION}, with rows and input_noise; "
-                f"found type {kind!r}, version {version!r}"
-            )
+    def __init__(self, message: dict[str, Any], n_iter: int, **params: Any) -> None:
+        check_message(message, type="table", version=VERSION)
+        if not {"rows", "input_noise"} <= set(message):
+            raise MessageError("the table has no rows or no input_noise")
         params = {"input_noise": message["input_noise"], **params}
         self.modeler = Modeler(np.array(message["rows"], float), n_iter=n_iter, **params)
-        self._n_iter, self._batch_size = n_iter, batch_size
+        self._n_iter = n_iter
 
     def ask(self) -> dict[str, Any]:
         """Return the message that asks for (missing) outcomes or, at the end, has the result."""
-        left = self._n_iter - len(self.modeler.rows)
-        if left <= 0:
+        if len(self.modeler.rows) >= self._n_iter:
             row, value = self.modeler.best()
             return {"type": "done", "row": row, "value": value}
         if not self.modeler.pending:
-            self.modeler.ask(min(left, self._batch_size))
+            self.modeler.ask()
         return {"type": "ask", "rows": list(self.modeler.pending)}
 
     def tell(self, message: dict[str, Any]) -> None:
         """Receive outcomes, as `CuratorSide.answer` returns them."""
-        rows = _items_of(message, "tell", "rows")
-        if not isinstance(message.get("values"), list):
-            raise ValueError(f"expected a list of values; found {message!r:.200}")
-        self.modeler.tell(rows, message["values"])
+        self.modeler.tell(_items_of(message, "tell", "rows"), _items_of(message, "tell", "values"))
 
 
 def _items_of(message: Any, kind: str, name: str) -> list[Any]:
-    expected = isinstance(message, dict) and message.get("type") == kind
-    items = message.get(name) if expected else None
-    if not isinstance(items, list):
-        raise MessageError(
-            f"expected a message of type {kind!r} with {name}; found {message!r:.200}"
-        )
+    check_message(message, type=kind)
+    if not isinstance(message.get(name), list):
+        raise MessageError(f"expected a message with a list of {name}; found {message!r:.200}")
+    items: list[Any] = message[name]
     return items
-
-
-def _key(asked: Any) -> Any:
-    return json.dumps(asked, sort_keys=True) if isinstance(asked, dict) else asked
 
 
 def optimize(
@@ -306,7 +289,6 @@ def optimize(
     oracle: Callable[[int], float],
     n_iter: int,
     *,
-    batch_size: int = 1,
     start: Iterable[int] = (),
     **params: Any,
 ) -> Modeler:
@@ -320,8 +302,6 @@ def optimize(
         Takes a row number and returns the outcome of the row, a float.
     n_iter : int
         Number of outcomes to ask for, including those of `start`.
-    batch_size : int, default=1
-        Number of rows to ask for at a time.
     start : iterable of int, default=()
         Rows whose outcomes come first.
     **params : dict
@@ -337,9 +317,9 @@ def optimize(
     Z = getattr(curated, "released_", curated)
     params = {"input_noise": float(getattr(curated, "sigma_", 0.0)), **params}
     modeler = Modeler(Z, n_iter=n_iter, **params)
-    first = list(start)
-    modeler.tell(first, [float(oracle(row)) for row in first])
+    for row in start:
+        modeler.tell(row, float(oracle(row)))
     while len(modeler.rows) < n_iter:
-        rows = modeler.ask(min(batch_size, n_iter - len(modeler.rows)))
-        modeler.tell(rows, [float(oracle(row)) for row in rows])
+        row = modeler.ask()
+        modeler.tell(row, float(oracle(row)))
     return modeler

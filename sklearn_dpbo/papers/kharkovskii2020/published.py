@@ -54,8 +54,6 @@ class ProjectionCurator(Curator):
     omega_ : float
     guarantee_ : None
         There is none.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
     def __init__(
@@ -82,7 +80,7 @@ class ProjectionCurator(Curator):
             "all others at any epsilon, if n_rows >= n_features + 2 and n_components >= "
             "n_features. Use GaussianCurator, which is (epsilon, delta)-private.",
             PrivacyWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         X = X - X.mean(axis=0)  # 2
         U, S, Vt = np.linalg.svd(X, full_matrices=False)  # 4
