@@ -3,7 +3,8 @@
 Every mechanism, strategy and estimator that draws noise is run thousands of times on the worst
 neighbours there are, as it is and with a bug planted. The lower bound has to stay under the claim
 without the bug, and to exceed it with any of them. The audits are public API; a planted bug patches
-the package, there is no other way to have one.
+the package, there is no other way to have one. The mechanisms and their worst neighbours are in
+`tests/worst_cases.py`.
 
     python benchmarks/audits.py [--runs 4000] [--only permute_and_flip ...] [--json audits.json]
 """
@@ -12,20 +13,26 @@ import argparse
 import contextlib
 import json
 import os
+import sys
 import time
 import types
 import warnings
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from unittest import mock
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import numpy as np
+import worst_cases
 from joblib import parallel_config, register_parallel_backend
 from joblib._parallel_backends import MultiprocessingBackend
 from scipy.stats import uniform
+from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
@@ -42,7 +49,13 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.acquisition import ExpectedImprovement
-from sklearn_dpbo.audit import audit_mechanism, audit_one_run, audit_search, cases
+from sklearn_dpbo.audit import (
+    ConstantClassifier,
+    audit_mechanism,
+    audit_one_run,
+    audit_search,
+    opposed_models,
+)
 from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
@@ -109,7 +122,7 @@ def sensitivity_halved(stack):
 
     patch(stack, Sensitive, "__init__", init)
     patch(stack, Mechanisms, "draw_grid_point", grid_point)
-    for module in (cases, curators):
+    for module in (worst_cases, curators):
         patch(stack, module, "gaussian_sigma", lambda e, d, s: sigma(e, d, s / 2))
 
 
@@ -162,11 +175,16 @@ def both_and(**bugs):
     return common | {name.replace("_", " "): bug for name, bug in bugs.items()}
 
 
+def of(make):
+    """A case, made when it is audited: a planted bug may have changed it."""
+    return lambda n, **p: make().audit(n, **p)
+
+
 def of_search(strategy, m=21, delta=0.0, space=None, ones=None):
     """A search over two models that always disagree."""
     space = {"label": [0, 1]} if space is None else space
     search = PrivateBayesSearchCV(
-        cases.ConstantClassifier(),
+        ConstantClassifier(),
         space,
         epsilon=2.0,
         delta=delta,
@@ -174,7 +192,7 @@ def of_search(strategy, m=21, delta=0.0, space=None, ones=None):
         strategy=strategy,
         random_state=0,
     )
-    return lambda n, **p: audit_search(search, *cases.opposed_models(m, ones), n, **p)
+    return lambda n, **p: audit_search(search, *opposed_models(m, ones), n, **p)
 
 
 def guided(guidance, m, delta=0.0):
@@ -187,9 +205,12 @@ def guided(guidance, m, delta=0.0):
 def clipped(n, **p):
     """One record's error is a million times the bound."""
     scoring = make_private_scorer("neg_mean_absolute_error", bounds=(-1, 0))
-    grid = {"value": [0.0, 1e6]}
-    search = PrivateBayesSearchCV(cases.ConstantRegressor(), grid, epsilon=2.0, scoring=scoring)
-    return audit_search(search, *cases.far_targets(), n, **p)
+    models = {"constant": [0.0, 1e6]}
+    search = PrivateBayesSearchCV(
+        DummyRegressor(strategy="constant"), models, epsilon=2.0, scoring=scoring
+    )
+    X, y, far = np.zeros((21, 1)), np.zeros(21), np.eye(21)[0] * 1e6
+    return audit_search(search, (X[:4], np.arange(4.0)), (X, y), (X, far), n, **p)
 
 
 def lipschitz(n, **p):
@@ -209,17 +230,9 @@ def lipschitz(n, **p):
 def threshold_classifier(n, **p):
     """All records have the same decision value: one threshold says 0 of all, the other 1."""
     tuned = PrivateThresholdClassifier(
-        cases.ConstantClassifier(), epsilon=2.0, scoring="accuracy", thresholds=[-1.0, 1.0]
+        ConstantClassifier(), epsilon=2.0, scoring="accuracy", thresholds=[-1.0, 1.0]
     )
-    return audit_search(tuned, *cases.opposed_models(9), n, **p)
-
-
-def long_rows(n, **p):
-    """A row that is a hundred times longer than the curator allows."""
-    case = cases.curator()
-    return type(case)(case.mechanism, (-50.0, 50.0), case.epsilon, case.delta, "long rows").audit(
-        n, **p
-    )
+    return audit_search(tuned, *opposed_models(9), n, **p)
 
 
 def one_release(n, **p):
@@ -234,12 +247,12 @@ def one_release(n, **p):
 GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
 
 
-TRAIN, *PAIR = cases.opposed_models(9)
+TRAIN, *PAIR = opposed_models(9)
 
 
 def answers_of_site(held_out):
     """One site's vote, and its counts of both candidates."""
-    search = PrivateFederatedSearch(cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
+    search = PrivateFederatedSearch(ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
     X_val, y_val = held_out
     here = FederatedSite(search, *TRAIN, X_val=X_val, y_val=y_val)
     ask = FederatedCoordinator(search, *TRAIN, sites=["here"]).ask("here")
@@ -251,7 +264,7 @@ def answers_of_site(held_out):
 def scores_of_settings(held_out):
     """The scores of two settings, and which of them is the best."""
     objective = PrivateObjective(
-        cases.ConstantClassifier(), *TRAIN, *held_out, epsilon=2.0, n_calls=2, best_share=0.5
+        ConstantClassifier(), *TRAIN, *held_out, epsilon=2.0, n_calls=2, best_share=0.5
     )
     scores = [objective({"label": label}) for label in (0, 1)]
     best = objective.best()
@@ -269,26 +282,29 @@ def released_by(release):
 
 
 ROWS = {
-    "permute_and_flip": Row(lambda n, **p: cases.permute_and_flip().audit(n, **p), both_and()),
-    "exponential_choice": Row(lambda n, **p: cases.exponential_choice().audit(n, **p), both_and()),
+    "permute_and_flip": Row(of(worst_cases.permute_and_flip), both_and()),
+    "exponential_choice": Row(of(worst_cases.exponential_choice), both_and()),
     "selections": Row(
-        lambda n, **p: cases.selections().audit(n, **p), both_and(split_forgotten=split_forgotten)
+        of(worst_cases.selections), both_and(split_forgotten=split_forgotten)
     ),
     "selections, zCDP": Row(
-        lambda n, **p: cases.selections(2.0, 1e-2, n_draws=8).audit(n, **p),
+        of(partial(worst_cases.selections, 8, 1e-2)),
         both_and(split_forgotten=split_forgotten),
     ),
     "noisy_counts": Row(
-        lambda n, **p: cases.noisy_counts().audit(n, **p),
+        of(worst_cases.noisy_counts),
         both_and(split_forgotten=counts_not_shared),
     ),
-    "grid_point": Row(lambda n, **p: cases.grid_point().audit(n, **p), both_and()),
-    "noisy_rows": Row(lambda n, **p: cases.noisy_rows().audit(n, **p), both_and()),
-    "curator": Row(lambda n, **p: cases.curator().audit(n, **p), both_and()),
-    "curator, long rows": Row(long_rows, {"not clipped": not_clipped}),
+    "grid_point": Row(of(worst_cases.grid_point), both_and()),
+    "noisy_rows": Row(of(worst_cases.noisy_rows), both_and()),
+    "curator": Row(of(worst_cases.curator), both_and()),
+    # Rows that are a hundred times longer than the curator allows.
+    "curator, long rows": Row(
+        of(partial(worst_cases.curator, (-50.0, 50.0))), {"not clipped": not_clipped}
+    ),
     "curator, one run": Row(one_release, both_and()),
     "configurator": Row(
-        lambda n, **p: cases.configurator().audit(n, **p), both_and(split_forgotten=split_forgotten)
+        of(worst_cases.configurator), both_and(split_forgotten=split_forgotten)
     ),
     "threshold": Row(threshold_classifier, both_and(split_forgotten=split_forgotten)),
     "search, no guidance": Row(
@@ -376,7 +392,7 @@ def main():
             found[name][bug or "sound"] = {
                 "epsilon": report.epsilon, "delta": report.delta,
                 "bound": report.epsilon_lower_bound, "confidence": report.confidence,
-                "runs": getattr(report, "n_runs", 1), "seconds": seconds,
+                "runs": int(options.runs * ROWS[name].runs), "seconds": seconds,
             }  # fmt: skip
             print(f"{name}, {bug or 'as it is'}: {report} [{seconds:.0f} s]", flush=True)
             if report.refuted != (bug is not None):

@@ -5,10 +5,10 @@
 
 Real records (forest cover, lodgepole pine or not): 64 settings of gradient boosting are fitted once
 on 2,000 training records and predict the other 58,000. A repetition deals some of these to sites,
-and each site's exact counts of right answers are computed. From there on everything is drawn by
-public means: votes and counts by the mechanisms that `sklearn_dpbo.audit.cases` gives, decisions by
-a `FederatedCoordinator`, to which the sites' answers are told as messages. `--whole` repeats one
-case with `PrivateFederatedSearch.fit`, which has to give the same figures.
+and each site's exact counts of right answers are computed. From there on everything is drawn by the
+package's own means: votes and counts by its mechanisms, decisions by a `FederatedCoordinator`, to
+which the sites' answers are told as messages. `--whole` repeats one case with
+`PrivateFederatedSearch.fit`, which has to give the same figures.
 
 * regret: score of the best setting on all sites' records, less that of the chosen one;
 * score error: |released score - score without noise| of the chosen setting.
@@ -31,7 +31,10 @@ import stored
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from sklearn_dpbo import PrivateFederatedSearch
-from sklearn_dpbo.audit import cases
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.noise import Noise
+from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.federated import FederatedCoordinator
 from sklearn_dpbo.papers.kharkovskii2020 import gaussian_sigma
@@ -79,21 +82,29 @@ def deal(elevation, shares, region, m, rng):
     return np.split(rows, np.rint(np.cumsum(shares)[:-1] * m).astype(int))
 
 
+def vote_for(counts, epsilon):
+    """The candidate chosen by permute-and-flip."""
+    mechanisms = Mechanisms(Budget(epsilon, 0.0), Noise())
+    return mechanisms.select(Sensitive(counts[:, None], 1), epsilon, purpose="a vote")
+
+
+def noisy_counts(counts, epsilon):
+    mechanisms = Mechanisms(Budget(epsilon, 0.0), Noise())
+    table = Sensitive(counts[None], len(counts))
+    return mechanisms.release_counts(table, epsilon, purpose="counts").counts
+
+
 def told(search, counts, m, epsilon):
     """Let sites with these counts answer the coordinator; return the fitted search."""
     names = [f"site {j}" for j in range(len(m))]
     coordinator = FederatedCoordinator(search, np.zeros((2, 1)), [0, 1], sites=names)
-    choose = cases.permute_and_flip(epsilon * (1 - SHARE), sensitivity=1).mechanism
     tell = {"type": "tell", "version": 1}
     for name, N, size in zip(names, counts, m, strict=True):
-        vote = {"candidate": int(choose(N.tolist())), "failed": [], "m": int(size)}
+        vote = {"candidate": vote_for(N, epsilon * (1 - SHARE)), "failed": [], "m": int(size)}
         coordinator.tell(name, {**tell, "what": "vote", **vote, "unit": "record"})
     for name, N in zip(names, counts, strict=True):
         finalists = coordinator.ask(name)["candidates"]
-        t = len(finalists)
-        noisy = cases.noisy_counts(epsilon * SHARE, n_counts=t, sensitivity=1).mechanism(
-            N[finalists].tolist()
-        )
+        noisy = noisy_counts(N[finalists], epsilon * SHARE)
         answer = {"candidates": finalists, "counts": [[int(c)] for c in noisy]}
         coordinator.tell(name, {**tell, "what": "counts", **answer})
     return coordinator.result()
@@ -110,11 +121,8 @@ def once(method, counts, m, epsilon, rng):
         found = told(search, counts, m, epsilon)
         return found.best_index_, found.best_score_
     if method == "one place":
-        choose = cases.permute_and_flip(epsilon * (1 - SHARE), sensitivity=1).mechanism
-        best = int(choose(total.tolist()))
-        (noisy,) = cases.noisy_counts(epsilon * SHARE, n_counts=1, sensitivity=1).mechanism(
-            [int(total[best])]
-        )
+        best = vote_for(total, epsilon * (1 - SHARE))
+        (noisy,) = noisy_counts(total[[best]], epsilon * SHARE)
         return best, noisy / m.sum()
     if method == "uniform":
         return int(rng.integers(n)), np.nan

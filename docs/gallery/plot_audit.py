@@ -11,13 +11,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.audit import audit_mechanism, audit_search, cases
+from sklearn_dpbo.audit import ConstantClassifier, audit_mechanism, audit_search, opposed_models
 
 # %%
 # The worst case for a search: two models that disagree on every record. One record then changes
 # both scores, in opposite directions.
-search = PrivateBayesSearchCV(cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
-report = audit_search(search, *cases.opposed_models(), n=200)
+search = PrivateBayesSearchCV(ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
+report = audit_search(search, *opposed_models(), n=200)
 print(report)
 report.plot()
 plt.show()

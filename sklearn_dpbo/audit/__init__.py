@@ -2,26 +2,23 @@
 
 `audit_mechanism`, `audit_search` and `audit_estimator` run a mechanism on two neighbouring data
 sets many times, and bound epsilon from below. `audit_one_run` does so from one release of many
-numbers. `cases` has the worst neighbours of each mechanism, `training_neighbours` those of a
+numbers. `opposed_models` and `training_neighbours` have the worst neighbours of a search and of a
 training set.
 """
 
-from . import cases
-from ._estimator import audit_estimator
-from ._one_run import OneRunReport, audit_one_run
-from ._reconstruction import reconstruct_from_projection
-from ._repeated import audit_mechanism, audit_search
+from ._fits import audit_estimator, audit_search
+from ._mechanism import audit_mechanism
+from ._neighbours import ConstantClassifier, opposed_models, training_neighbours
+from ._one_run import audit_one_run
 from ._report import AuditReport
-from ._training_sets import training_neighbours
 
 __all__ = [
     "AuditReport",
-    "OneRunReport",
+    "ConstantClassifier",
     "audit_estimator",
     "audit_mechanism",
     "audit_one_run",
     "audit_search",
-    "cases",
-    "reconstruct_from_projection",
+    "opposed_models",
     "training_neighbours",
 ]

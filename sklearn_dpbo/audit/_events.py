@@ -17,22 +17,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-__all__ = ["Event", "as_tables", "choose_events", "epsilon_lower_bound"]
+from ._report import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
+__all__ = ["Event", "as_tables", "choose_event", "epsilon_lower_bound"]
+
 # Returns a number for each output in a table.
 Score: TypeAlias = Callable[[Floats], Floats]
-# Returns an event in words, given the threshold of its score.
-Text: TypeAlias = Callable[[float], str]
 
-# Columns with at most this many distinct values are compared with each of them.
+# Parts of outputs with at most this many distinct values are compared with each of them.
 _FEW_VALUES = 16
 # Larger numbers count as this one, and NaN as minus twice this number.
 _HUGE = 1e30
 # Number of folds in the cross-validation of learnt scores.
 _FOLDS = 4
-# Number of columns that an event names.
-_FEW_NAMES = 6
 # Largest number of thresholds to try on a score.
 _MAX_THRESHOLDS = 512
 
@@ -50,10 +47,6 @@ class Event:
     threshold: float
     bound: float
 
-    def count(self, table: Floats) -> int:
-        """Return in how many outputs of a table the event occurred."""
-        return int((self.score(table) >= self.threshold).sum())
-
 
 def epsilon_lower_bound(
     k: ArrayLike, k_neighbour: ArrayLike, n: int, *, delta: float, tail: float
@@ -70,29 +63,22 @@ def epsilon_lower_bound(
         return np.where(p > delta, np.log((p - delta) / q), -math.inf)
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column of a table of outputs; `labels`: what 0, 1, ... stand for, None for numbers."""
+def as_tables(outputs: Sequence[Any], neighbour: Sequence[Any]) -> tuple[list[str], Floats, Floats]:
+    """Return (names of columns, table, table of the neighbour) of outputs as in `audit_mechanism`.
 
-    name: str
-    labels: list[str] | None
-
-
-def as_tables(
-    outputs: Sequence[Any], outputs_neighbour: Sequence[Any]
-) -> tuple[list[Column], Floats, Floats]:
-    """Return (columns, table, table of the neighbour) of outputs as in `audit_mechanism`.
-
-    Anything that is not a number becomes the rank of its repr among those of the same column.
+    A part of the outputs that is always a number is a column, and so is "[part = value]", 1 or 0,
+    for each of few values. Constant columns are left out.
     """
-    rows = [_as_dict(output) for output in [*outputs, *outputs_neighbour]]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    encoded = [_as_numbers([row.get(name) for row in rows]) for name in names]
-    columns = [Column(name, labels) for name, (_, labels) in zip(names, encoded, strict=True)]
-    table = np.empty((len(rows), 0))
-    if encoded:
-        table = np.column_stack([numbers for numbers, _ in encoded])
-    return columns, table[: len(outputs)], table[len(outputs) :]
+    rows = [_as_dict(output) for output in [*outputs, *neighbour]]
+    names = dict.fromkeys(name for row in rows for name in row)
+    found = {
+        column: numbers
+        for name in names
+        for column, numbers in _columns(name, [row.get(name) for row in rows])
+        if np.ptp(numbers) > 0
+    }
+    table = np.column_stack([np.empty((len(rows), 0)), *found.values()])
+    return [*found], table[: len(outputs)], table[len(outputs) :]
 
 
 def _as_dict(output: Any) -> dict[str, Any]:
@@ -103,108 +89,87 @@ def _as_dict(output: Any) -> dict[str, Any]:
     return {f"output[{i}]": value for i, value in enumerate(np.ravel(np.asarray(output, object)))}
 
 
-def _as_numbers(values: list[Any]) -> tuple[Floats, list[str] | None]:
-    """Return (numbers, labels), with labels as in `Column`."""
+def _columns(name: str, values: list[Any]) -> Iterator[tuple[str, Floats]]:
+    """Yield the columns of one part of the outputs, with their names."""
+    labels: NDArray[Any]
     if all(isinstance(v, Real) for v in values):
         # Decision trees accept neither NaN nor numbers beyond single precision.
-        numbers = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
-        return np.nan_to_num(numbers, nan=-2 * _HUGE), None
-    labels, position = np.unique([repr(v) for v in values], return_inverse=True)
-    return position.astype(float), labels.tolist()
+        clipped = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
+        labels, position = np.unique(np.nan_to_num(clipped, nan=-2 * _HUGE), return_inverse=True)
+        yield name, labels[position]
+    else:
+        labels, position = np.unique([repr(v) for v in values], return_inverse=True)
+        yield f"rank of {name}", position.astype(float)
+    if len(labels) <= _FEW_VALUES:
+        for i, label in enumerate(labels):
+            yield f"[{name} = {label}]", (position == i).astype(float)
 
 
-def choose_events(
-    columns: Sequence[Column],
-    table: Floats,
-    table_neighbour: Floats,
-    n_events: int,
-    *,
-    delta: float,
-    tail: float,
-) -> list[Event]:
-    """Return the events with the largest bounds on these runs, each with a different score.
+def choose_event(
+    names: Sequence[str], table: Floats, neighbour: Floats, *, delta: float, tail: float
+) -> Event:
+    """Return the event with the largest bound on these runs.
 
-    Scores are each column and its negative; equality with one value, for columns of few values; and
-    the probability, by a discriminant and by a tree, that an output is from the first table.
+    Scores are each column and its negative, and the probability, by a discriminant and by a tree,
+    that an output is from the first table.
     """
     found = []
-    for text, score in _plain_scores(columns, np.concatenate([table, table_neighbour])):
-        seen = score(table), score(table_neighbour)
-        found.append((_best_threshold(*seen, delta, tail), text, score))
-    for text, score, seen in _learnt_scores(columns, table, table_neighbour):
-        found.append((_best_threshold(*seen, delta, tail), text, score))
-    found.sort(key=lambda each: -each[0][0])
-    return [
-        Event(text(threshold), score, threshold, bound)
-        for (bound, threshold), text, score in found[:n_events]
-    ]
+    for relation, text, score, seen in [
+        *_plain(names, table, neighbour),
+        *_learnt(table, neighbour),
+    ]:
+        bound, threshold = _best_threshold(*seen, delta=delta, tail=tail)
+        number = threshold if relation == ">=" else -threshold
+        found.append(Event(f"{text} {relation} {number:.6g}", score, threshold, bound))
+    same = Event("all outputs are the same", lambda t: np.zeros(len(t)), 1.0, 0.0)
+    return max(found, key=lambda event: event.bound, default=same)
 
 
-def _plain_scores(columns: Sequence[Column], both: Floats) -> Iterator[tuple[Text, Score]]:
-    """Yield the scores of `choose_events` that are of one column, with their texts."""
-    for j, column in enumerate(columns):
-        values = np.unique(both[:, j])
-        if len(values) == 1:
+# What is compared and how, in words; the score of it; and its values on both tables.
+Candidate: TypeAlias = tuple[str, str, Score, tuple[Floats, Floats]]
+
+
+def _plain(names: Sequence[str], *tables: Floats) -> Iterator[Candidate]:
+    """Yield each column, and its negative."""
+    for j, name in enumerate(names):
+        for sign, relation in ((1, ">="), (-1, "<=")):
+
+            def score(table: Floats, j: int = j, sign: int = sign) -> Floats:
+                return sign * table[:, j]
+
+            yield relation, name, score, (score(tables[0]), score(tables[1]))
+
+
+def _learnt(*tables: Floats) -> Iterator[Candidate]:
+    """Yield scores that are learnt; their values are cross-validated."""
+    both = np.concatenate(tables)
+    n, first = len(tables[0]), np.arange(len(both)) < len(tables[0])
+    moderate = np.flatnonzero(np.abs(both).max(axis=0) < _HUGE)
+    discriminant = make_pipeline(
+        StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    )
+    leaf = max(1, len(both) // 80)
+    tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=leaf, random_state=0)
+    everything = np.arange(both.shape[1])
+    for name, model, used in (
+        ("a linear discriminant", discriminant, moderate),
+        ("a decision tree", tree, everything),
+    ):
+        if not len(used):
             continue
-        if column.labels is None:
-            yield from _inequalities(j, column.name)
-        if len(values) <= _FEW_VALUES:
-            for value in values:
-                label = f"{value:g}" if column.labels is None else column.labels[int(value)]
-                yield _equality(j, value, f"{column.name} = {label}")
-
-
-def _learnt_scores(
-    columns: Sequence[Column], table: Floats, table_neighbour: Floats
-) -> Iterator[tuple[Text, Score, tuple[Floats, Floats]]]:
-    """Yield scores that are learnt, with texts, and cross-validated values on both tables."""
-    both = np.concatenate([table, table_neighbour])
-    n, first = len(table), np.arange(len(both)) < len(table)
-    for name, model, used in _models(columns, both):
         X = both[:, used]
         p = cross_val_predict(model, X, first, cv=_FOLDS, method="predict_proba")[:, 1]
-        yield *_probability(name, columns, model.fit(X, first), used), (p[:n], p[n:])
+        model.fit(X, first)
 
+        def score(table: Floats, model: Any = model, used: Any = used) -> Floats:
+            probability: Floats = model.predict_proba(table[:, used])[:, 1]
+            return probability
 
-def _models(columns: Sequence[Column], both: Floats) -> Iterator[tuple[str, Any, list[int]]]:
-    """Yield the name of a classifier, the classifier, and the columns it is learnt from."""
-    varied = np.flatnonzero(np.ptp(both, axis=0) > 0).tolist()
-    largest = np.abs(both).max(axis=0)
-    numbers = [j for j in varied if columns[j].labels is None and largest[j] < _HUGE]
-    if len(numbers) > 1:
-        linear = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-        yield "a linear discriminant", make_pipeline(StandardScaler(), linear), numbers
-    if varied:
-        leaf = max(1, len(both) // 80)
-        tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=leaf, random_state=0)
-        yield "a decision tree", tree, varied
-
-
-def _probability(
-    name: str, columns: Sequence[Column], model: Any, used: list[int]
-) -> tuple[Text, Score]:
-    """Return the probability, by a model, that an output is from the first table, and its text."""
-    names = ", ".join(columns[j].name for j in used[:_FEW_NAMES])
-    more = f" and {len(used) - _FEW_NAMES} more" * (len(used) > _FEW_NAMES)
-    return (
-        lambda x: f"probability by {name} on {names}{more} >= {x:.2f}",
-        lambda t: model.predict_proba(t[:, used])[:, 1],
-    )
-
-
-def _inequalities(j: int, name: str) -> Iterator[tuple[Text, Score]]:
-    """Yield column j and its negative, with their texts."""
-    yield lambda x: f"{name} >= {x:.6g}", lambda t: t[:, j]
-    yield lambda x: f"{name} <= {-x:.6g}", lambda t: -t[:, j]
-
-
-def _equality(j: int, value: float, text: str) -> tuple[Text, Score]:
-    """Return the score 1 where column j has this value, 0 elsewhere, with its text."""
-    return lambda _: text, lambda t: (t[:, j] == value).astype(float)
+        yield ">=", f"probability by {name}", score, (p[:n], p[n:])
 
 
 def _best_threshold(
-    scores: Floats, scores_neighbour: Floats, delta: float, tail: float
+    scores: Floats, scores_neighbour: Floats, *, delta: float, tail: float
 ) -> tuple[float, float]:
     """Return (bound, threshold) of the threshold with the largest bound."""
     thresholds = np.unique(np.concatenate([scores, scores_neighbour]))
@@ -214,6 +179,6 @@ def _best_threshold(
     k, k_neighbour = (
         n - np.searchsorted(np.sort(s), thresholds, side="left") for s in (scores, scores_neighbour)
     )
-    values = epsilon_lower_bound(k, k_neighbour, n, delta=delta, tail=tail)
-    best = int(np.argmax(values))
-    return float(values[best]), float(thresholds[best])
+    bounds = epsilon_lower_bound(k, k_neighbour, n, delta=delta, tail=tail)
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(thresholds[best])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -13,50 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
 from .._params import check_number
+from ._report import AuditReport, check_claim
 
-__all__ = ["OneRunReport", "audit_one_run", "chance_of_guesses"]
-
-
-@dataclass(frozen=True)
-class OneRunReport:
-    """Result of an audit by one release.
-
-    Parameters
-    ----------
-    subject : str
-        What was audited.
-    epsilon, delta : float
-        The claim; epsilon is None if nothing is claimed.
-    epsilon_lower_bound, confidence : float
-        A smaller epsilon is refuted, with this probability over the audit.
-    n_canaries, n_guesses, n_right : int
-        Numbers of canaries, of guessed canaries, and of right guesses.
-    """
-
-    subject: str
-    epsilon: float | None
-    delta: float
-    epsilon_lower_bound: float
-    confidence: float
-    n_canaries: int
-    n_guesses: int
-    n_right: int
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the claim is false, with that confidence. False does not prove the claim."""
-        return self.epsilon is not None and self.epsilon_lower_bound > self.epsilon
-
-    def __str__(self) -> str:
-        claim = "" if self.epsilon is None else f" Claimed: {self.epsilon:g}."
-        verdict = " THE CLAIM IS REFUTED." if self.refuted else ""
-        return textwrap.fill(
-            f"Audit of one run of {self.subject}: epsilon is at least "
-            f"{self.epsilon_lower_bound:.3f} at delta = {self.delta:g}, with "
-            f"{100 * self.confidence:g} % confidence.{claim}{verdict} Of {self.n_canaries:,} "
-            f"canaries {self.n_guesses:,} were guessed, {self.n_right:,} of them right.",
-            100,
-        )
+__all__ = ["audit_one_run", "chance_of_guesses"]
 
 
 def chance_of_guesses(n_right: int, n_guesses: int, m: int, epsilon: float, delta: float) -> float:
@@ -88,7 +45,7 @@ def audit_one_run(
     score: Callable[[Any], ArrayLike] | None = None,
     subject: str | None = None,
     random_state: int | None = None,
-) -> OneRunReport:
+) -> AuditReport:
     """Bound epsilon from below by one release that depends on every record separately.
 
     A coin decides which of two values each record has. The values are guessed from the release, for
@@ -123,8 +80,8 @@ def audit_one_run(
 
     Returns
     -------
-    report : OneRunReport
-        Print it.
+    report : AuditReport
+        Print it, or plot it.
     """
     A, B = (np.asarray(values, dtype=float) for values in canaries)
     if A.shape != B.shape or A.ndim != 2 or not len(A):
@@ -134,15 +91,11 @@ def audit_one_run(
     check_number(
         "n_guesses", r, f"1 to {m}, the number of canaries", lambda r: 1 <= r <= m, Integral
     )
-    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)
-
+    check_claim(epsilon, delta, confidence)
     first = np.random.default_rng(random_state).integers(0, 2, m).astype(bool)
     release = mechanism(np.where(first[:, None], A, B))
-    if score is None:
-        scores = _difference_of_distances(release, A, B)
-    else:
-        scores = np.asarray(score(release), dtype=float)
+    scores = _difference_of_distances(release, A, B) if score is None else score(release)
+    scores = np.asarray(scores, dtype=float)
     if scores.shape != (m,):
         raise ValueError(
             f"score must return one number for each canary; found shape {scores.shape}"
@@ -151,7 +104,11 @@ def audit_one_run(
     n_right = int(((scores > 0) == first)[clearest].sum())
     name = getattr(mechanism, "__name__", type(mechanism).__name__)
     bound = _epsilon_lower_bound(n_right, r, m, delta, confidence)
-    return OneRunReport(subject or name, epsilon, delta, bound, confidence, m, r, n_right)
+    evidence = f"Of {m:,} canaries {r:,} were guessed, {n_right:,} of them right."
+    event, sides = "score >= 0", (scores[first], scores[~first])
+    return AuditReport(
+        subject or name, epsilon, delta, bound, confidence, event, evidence, sides, 0.0
+    )
 
 
 def _difference_of_distances(
@@ -177,11 +134,9 @@ def _epsilon_lower_bound(
     def rejected(epsilon: float) -> bool:
         return chance_of_guesses(n_right, n_guesses, m, epsilon, delta) <= 1 - confidence
 
-    low, high = 0.0, 1.0
+    low, high = 0.0, 64.0
     if not rejected(low):
         return 0.0
-    while rejected(high) and high < 64:
-        low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if rejected(middle) else (low, middle)

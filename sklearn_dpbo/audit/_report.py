@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .._params import check_number
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditReport"]
+__all__ = ["AuditReport", "Floats", "check_claim"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class AuditReport:
-    """Result of an audit by many runs on two neighbouring data sets.
+    """Result of an audit.
 
     Parameters
     ----------
@@ -29,16 +31,11 @@ class AuditReport:
         The claim; epsilon is None if nothing is claimed.
     epsilon_lower_bound, confidence : float
         A smaller epsilon is refuted, with this probability over the audit.
-    n_runs : int
-        Number of runs on each data set. One half of them chose the event, the other half bounded
-        epsilon.
-    event : str
-        The event in which the outputs differ, in words.
-    counts : tuple of int
-        How often the event occurred in the second half of the runs: on the data set where it is
-        more probable, and on the other one.
+    event, evidence : str
+        The event that tells the two data sets apart, and how often it occurred, in words.
     scores : tuple of two ndarray
-        The numbers that the event compares with `threshold`, one for each of the same runs.
+        The numbers that the event compares with `threshold`: of the runs on each data set, or of
+        the canaries with each value.
     threshold : float
         The event has occurred if the score is at least this.
     """
@@ -48,9 +45,8 @@ class AuditReport:
     delta: float
     epsilon_lower_bound: float
     confidence: float
-    n_runs: int
     event: str
-    counts: tuple[int, int]
+    evidence: str
     scores: tuple[Floats, Floats] = field(repr=False)
     threshold: float
 
@@ -63,60 +59,39 @@ class AuditReport:
         return self.epsilon is not None and self.epsilon_lower_bound > self.epsilon
 
     def __str__(self) -> str:
-        n = self.n_runs - self.n_runs // 2
         claim = "" if self.epsilon is None else f" Claimed: {self.epsilon:g}."
         verdict = " THE CLAIM IS REFUTED." if self.refuted else ""
         text = (
             f"Audit of {self.subject}: epsilon is at least {self.epsilon_lower_bound:.3f}"
             + f" at delta = {self.delta:g}" * (self.delta > 0)
-            + f", with {100 * self.confidence:g} % confidence.{claim}{verdict} The event ("
-            f"{self.event}) occurred in {self.counts[0]:,} of {n:,} runs on one data set and in "
-            f"{self.counts[1]:,} of {n:,} on its neighbour. {self.n_runs - n:,} other runs on each "
-            "were used to choose it."
+            + f", with {100 * self.confidence:g} % confidence.{claim}{verdict} {self.evidence}"
         )
         return textwrap.fill(text, 100)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the scores on both data sets, the event, and the bound, on `ax` or a new one."""
+        """Draw which share of the scores exceeds each number, and the threshold of the event.
+
+        Draws on `ax`, or on a new one, and returns it.
+        """
         if ax is None:
             from matplotlib import pyplot as plt
 
             ax = plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
-        edges, ticks = _bins(np.concatenate(self.scores))
-        n = len(self.scores[0])
-        for scores, label, style in zip(
-            self.scores, ("one data set", "its neighbour"), ("-", "--"), strict=True
-        ):
-            ax.hist(
-                scores,
-                edges.tolist(),
-                weights=np.full(n, 1 / n),
-                label=label,
-                histtype="step",
-                linestyle=style,
-                linewidth=1.8,
-            )
-        first = edges[np.searchsorted(edges, self.threshold, side="right") - 1]
-        ax.axvspan(first, edges[-1], alpha=0.12, color="tab:gray", label="the event")
-        if ticks is not None:
-            ax.set_xticks(*ticks)
+        one, other = self.scores
+        ax.ecdf(one, complementary=True, label="one data set")
+        ax.ecdf(other, complementary=True, label="its neighbour", linestyle="--")
+        ax.axvline(self.threshold, color="tab:gray", linewidth=0.8, label="the event, from here on")
         claim = "" if self.epsilon is None else f" (claimed: {self.epsilon:g})"
-        ax.set(ylabel="share of the runs", xlabel=textwrap.shorten(self.event, 70))
+        ax.set(
+            ylabel="share of larger scores", xlabel=f"score of: {textwrap.shorten(self.event, 60)}"
+        )
         ax.set_title(f"{self.subject}\nepsilon is at least {self.epsilon_lower_bound:.2f}{claim}")
         ax.legend()
         return ax
 
 
-def _bins(scores: Floats) -> tuple[Floats, tuple[Floats, list[str]] | None]:
-    """Return the edges of a histogram, and (positions, labels) of ticks if there are few values."""
-    values = np.unique(scores)
-    if len(values) > 40:
-        return np.histogram_bin_edges(scores, 40), None
-    # Each value gets its own bin, even if the next value is near.
-    if len(values) == 1:
-        edges = values[0] + np.array([-0.5, 0.5])
-    else:
-        middles = (values[1:] + values[:-1]) / 2
-        edges = np.array([2 * values[0] - middles[0], *middles, 2 * values[-1] - middles[-1]])
-    ticks = (values, [f"{v:.3g}" for v in values]) if len(values) <= 8 else None
-    return edges, ticks
+def check_claim(epsilon: float | None, delta: float, confidence: float) -> None:
+    """Raise ValueError if a claim, or the confidence to refute it with, is out of its range."""
+    check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
+    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
+    check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)

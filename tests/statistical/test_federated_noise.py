@@ -12,7 +12,7 @@ from scipy.stats import binom
 from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo.audit import audit_mechanism, cases
+from sklearn_dpbo.audit import ConstantClassifier, audit_mechanism, opposed_models
 
 ALPHA = 1e-6
 EPSILON, SHARE = 1.0, 0.4
@@ -131,9 +131,9 @@ def test_intervals_of_both_finalists_hold_together():
 # ------------------------------------------------------------------ privacy
 def audited(noise, n, **params):
     """Audit all that is released, on neighbours that differ in one record of one site."""
-    train, *pair = cases.opposed_models(9)
+    train, *pair = opposed_models(9)
     search = PrivateFederatedSearch(
-        cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, score_share=0.5
+        ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, score_share=0.5
     )
     rounds = [Rounds(search, {"north": here, "south": pair[0]}, train) for here in pair]
 

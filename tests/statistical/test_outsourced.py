@@ -11,6 +11,7 @@ from dp_accounting.pld import common
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given
 from hypothesis import strategies as st
+from reconstruction import reconstruct_from_projection
 from scipy.stats import beta, kstest, norm
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -18,7 +19,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sklearn_dpbo._data.tables import row_norms
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo.audit import reconstruct_from_projection
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.papers.kharkovskii2020 import (
     CuratorSide,
@@ -314,21 +314,6 @@ def test_attack_on_the_private_release_succeeds_no_more_often_than_guaranteed(rn
     assert right / runs <= most
     assert right / runs == pytest.approx(best_possible, abs=4 * 0.5 / math.sqrt(runs))
     assert np.median(errors) > 1, "errors are much smaller than the noise"
-
-
-@pytest.mark.parametrize(
-    ("known", "index", "message"),
-    [
-        (3, [0, 1], "known_indices have an entry"),
-        (2, [0, 1], "2 known rows are not enough"),
-        (4, [0, 1, 2, 2], "in general position"),
-        (4, [0, 1, 2, 60], "row numbers, 0 to 59"),
-        (4, [0.0, 1.0, 2.0, 3.0], "row numbers"),
-    ],
-)
-def test_invalid_arguments_of_the_attack_raise(X, known, index, message):
-    with pytest.raises(ValueError, match=message):
-        reconstruct_from_projection(X, X[:known], index)
 
 
 # ------------------------------------------------------------ the modeler

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo.audit import audit_search, cases
+from sklearn_dpbo.audit import ConstantClassifier, audit_search, opposed_models
 
 
 @pytest.mark.slow
@@ -58,11 +58,11 @@ def test_several_scores_have_noise_of_their_share(half, monkeypatch):
 @pytest.mark.soak  # the test above is quicker, and so is that of charges in test_several_scores.py
 def test_audit_does_not_refute_epsilon_of_search_with_several_scores():
     s = PrivateBayesSearchCV(
-        cases.ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, refit="accuracy",
+        ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, refit="accuracy",
         scoring=["accuracy", "weighted_accuracy"],
     )  # fmt: skip
     report = audit_search(
-        s, *cases.opposed_models(), 1500, random_state=0,
+        s, *opposed_models(), 1500, random_state=0,
         output=lambda s: [s.best_params_["label"], *s.best_scores_.values()],
     )  # fmt: skip
     assert 0.8 < report.epsilon_lower_bound <= 2.0

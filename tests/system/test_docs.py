@@ -79,10 +79,9 @@ def test_example_scripts_run(example, capsys, monkeypatch):
     "module",
     [
         "_data.fit_parameters",
-        "audit.cases",
-        "audit._estimator",
-        "audit._repeated",
-        "audit._training_sets",
+        "audit._fits",
+        "audit._mechanism",
+        "audit._neighbours",
         "papers.balcan2018._configurator",
         "federated._coordinator",
         "federated._search",

@@ -64,7 +64,7 @@ def built(source, target):
 def missing(wheel):
     """What of the package is not in the wheel."""
     package = files(clean_copy(ROOT / "sklearn_dpbo", wheel.parent / "package"))
-    assert "py.typed" in package and "audit/cases.py" in package
+    assert "py.typed" in package and "audit/_events.py" in package
     with zipfile.ZipFile(wheel) as content:
         return {f"sklearn_dpbo/{name}" for name in package} - set(content.namelist())
 
@@ -121,8 +121,8 @@ def test_a_build_leaves_nothing_that_a_next_one_would_pack(sdist, tmp_path):
     written = files(source)
     built(source, tmp_path / "first")
     assert files(source) == written
-    (source / "sklearn_dpbo" / "audit" / "cases.py").unlink()
-    assert missing(built(source, tmp_path / "second")) == {"sklearn_dpbo/audit/cases.py"}
+    (source / "sklearn_dpbo" / "audit" / "_events.py").unlink()
+    assert missing(built(source, tmp_path / "second")) == {"sklearn_dpbo/audit/_events.py"}
 
 
 def test_the_wheel_works_by_itself(wheel, tmp_path):

@@ -32,8 +32,8 @@ class ProjectionCurator(Curator):
 
     release ``Z = X M / sqrt(r)`` if ``s_min(X) >= omega``, else ``Z = U sqrt(S^2 + omega^2) V' M /
     sqrt(r)``. In both branches the columns of Z are combinations of the columns of X. So whoever
-    knows a few rows can reconstruct all others if there are at least d + 2 rows and r >= d:
-    `sklearn_dpbo.audit.reconstruct_from_projection`. Use it only to reproduce and compare.
+    knows a few rows can reconstruct all others if there are at least d + 2 rows and r >= d. Use it
+    only to reproduce and compare.
 
     Parameters
     ----------

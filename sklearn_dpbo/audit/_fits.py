@@ -1,0 +1,321 @@
+"""Fit an estimator many times on two neighbouring data sets, and bound epsilon (zone: public)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone, is_regressor
+from sklearn.pipeline import Pipeline
+
+from .._data.tables import as_table, n_rows, take_rows
+from ..learners._declaration import PrivateTraining
+from ..learners._private_training import private_training
+from ._mechanism import check, report_on, rough_bound, runs_on
+from ._neighbours import Neighbours, check_neighbours, differing, training_neighbours
+from ._report import AuditReport
+
+__all__ = ["audit_estimator", "audit_search"]
+
+# Size of the largest array of a fitted model that is compared.
+_LARGEST = 256
+# Smallest number of fits to compare pairs of training sets by.
+_FEW = 50
+# Number of given records to predict, and of those that differ.
+_N_PROBES = 4
+# Other libraries' estimators accept seeds below this.
+_SEEDS = 2**31 - 1
+
+# The arguments of `fit`, without and with names.
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def audit_search(
+    search: Any,
+    train: tuple[Any, ...],
+    held_out: tuple[Any, ...],
+    held_out_neighbour: tuple[Any, ...],
+    n: int = 2000,
+    *,
+    confidence: float = 0.99,
+    output: Callable[[Any], Any] | None = None,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+) -> AuditReport:
+    """Bound the epsilon of a whole search from below, by fitting it on two validation sets.
+
+    The mechanism is ``search.fit(*train, X_val=..., y_val=...)``; see `audit_mechanism`.
+
+    Parameters
+    ----------
+    search : PrivateBayesSearchCV or PrivateThresholdClassifier
+        Without a ledger, because an audit fits it 2 n times.
+    train : tuple (X, y)
+        The training set.
+    held_out, held_out_neighbour : tuple (X_val, y_val) or (X_val, y_val, groups_val)
+        Validation sets that differ in one record (one group); `opposed_models` has the worst ones.
+        An audit does not protect them.
+    n : int, default=2000
+        Number of fits on each validation set, 100 or more.
+    confidence : float, default=0.99
+        As in `audit_mechanism`.
+    output, random_state : callable and int, default=None
+        As in `audit_estimator`.
+    n_jobs : int or None, default=None
+        As in `audit_mechanism`.
+
+    Returns
+    -------
+    report : AuditReport
+        Print it, or plot it.
+
+    Examples
+    --------
+    >>> from sklearn_dpbo import PrivateBayesSearchCV
+    >>> from sklearn_dpbo.audit import ConstantClassifier, audit_search, opposed_models
+    >>> search = PrivateBayesSearchCV(ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
+    >>> report = audit_search(search, *opposed_models(), n=100, random_state=0)
+    >>> report.refuted
+    False
+    """
+    check(n, None, 0.0, confidence)
+    check_neighbours(held_out, held_out_neighbour)
+    prepared = _prepared(search)
+    if "refit" in prepared.get_params(deep=False):
+        prepared.set_params(refit=False)
+    names = ("X_val", "y_val", "groups_val")
+    pair = [
+        (tuple(train), dict(zip(names, data, strict=False)))
+        for data in (held_out, held_out_neighbour)
+    ]
+    fit = _Fit(prepared, ["noise_random_state"], output)
+    seeds = _seeds(random_state)
+    claim = fit.fitted(pair[0], *next(seeds)).privacy_
+    outputs = runs_on(pair, fit, [next(seeds) for _ in range(n)], n_jobs)
+    return report_on(type(search).__name__, outputs, claim.epsilon, claim.delta, confidence)
+
+
+def audit_estimator(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    n: int = 2000,
+    *,
+    groups: ArrayLike | None = None,
+    pairs: Mapping[str, Neighbours] | None = None,
+    confidence: float = 0.99,
+    output: Callable[[Any], Any] | None = None,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+) -> AuditReport:
+    """Bound the epsilon of an estimator from below, by fitting it on two training sets.
+
+    The mechanism is ``estimator.fit``. A few fits on several pairs of training sets, each of which
+    differ in one unit, find the pair that shows most. The estimator is then fitted n times on each
+    side of it; one half of these fits chooses the event, and the other half bounds epsilon (see
+    `audit_mechanism`). The claim is what the estimator declares (`PrivateTraining`), for one unit
+    replaced: if it declares epsilon for one record added or removed, the claim is twice as much.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One that protects the records it is fitted on, and declares how; or a search with
+        ``protect="all"``. At a small delta, thousands of fits show little of Gaussian noise: set
+        its epsilon to 2 or 3, and its delta to 0.05.
+    X, y : array-like
+        A few records that span the allowed range (see `training_neighbours`), and their labels. An
+        audit does not protect them.
+    n : int, default=2000
+        Number of fits on each of the two training sets, 100 or more. To choose the pair takes a
+        tenth of it, for each pair.
+    groups : array-like of shape (n_samples,), default=None
+        Whom each record belongs to; all records of one group are then replaced.
+    pairs : dict of str to pair of tuples (X, y) or (X, y, groups), default=None
+        Training sets to compare; the keys say what changes. None takes those of
+        `training_neighbours`.
+    confidence : float, default=0.99
+        As in `audit_mechanism`.
+    output : callable, default=None
+        Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
+        dict of them. None compares the numbers in its fitted attributes; of a search, also the best
+        candidate and the mean of each parameter over the validated ones; and of a model without
+        `coef_` its predictions for the records in which the training sets differ and a few others.
+        A fit that raises an error counts as an output.
+    random_state : int, default=None
+        Seeds the noise, if the estimator allows that: the audit is then reproducible, but of the
+        seeded generator and not of the noise that is used in production. None draws fresh noise,
+        whatever seed the estimator has.
+    n_jobs : int or None, default=None
+        As in `audit_mechanism`.
+
+    Returns
+    -------
+    report : AuditReport
+        Print it, or plot it.
+
+    Examples
+    --------
+    >>> from sklearn_dpbo.audit import audit_estimator
+    >>> from sklearn_dpbo.learners import PrivateRidge
+    >>> ridge = PrivateRidge(y_bounds=(-1, 1), epsilon=3.0, delta=0.05)
+    >>> X, y = [[-1.0], [1.0], [0.0]], [-1.0, 1.0, 0.0]
+    >>> report = audit_estimator(ridge, X, y, n=200, random_state=0)
+    >>> report.epsilon, report.refuted
+    (3.0, False)
+    """
+    check(n, None, 0.0, confidence)
+    if pairs is None:
+        pairs = training_neighbours(X, y, groups, regression=is_regressor(estimator))
+    for pair in pairs.values():
+        check_neighbours(*pair)
+    prepared = _prepared(estimator)
+    if getattr(estimator, "protect", None) == "all":
+        training = PrivateTraining("approximate", groups="groups")
+        seeded = ["noise_random_state"]
+    else:
+        training = private_training(estimator)
+        # Estimators of other libraries seed their noise by `random_state`.
+        kinds = ("noise_random_state", "random_state")
+        seeded = [name for name in prepared.get_params() if name.rpartition("__")[2] in kinds]
+    if training.groups is None and (
+        groups is not None or any(len(p[0]) > 2 for p in pairs.values())
+    ):
+        raise ValueError(
+            f"{type(estimator).__name__} protects single records and no groups: leave groups out"
+        )
+    params = prepared.get_params()
+    if training.classes is not None and params[training.classes] is None:
+        prepared.set_params(**{training.classes: np.unique(np.asarray(y))})
+    delta = 0.0 if training.delta is None else params[training.delta]
+    claim = training.fit.of_replacement(params[training.epsilon], delta)
+    seeds = _seeds(random_state)
+
+    def given(data: Sequence[Any]) -> Given:
+        return (data[0], data[1]), {str(training.groups): each for each in data[2:]}
+
+    def outputs(name: str, n: int) -> tuple[list[Any], list[Any]]:
+        fit = _Fit(prepared, seeded, output, _probes(X, *pairs[name]))
+        own = [next(seeds) for _ in range(n)]
+        return runs_on([given(data) for data in pairs[name]], fit, own, n_jobs)
+
+    whole = (X, y) if groups is None else (X, y, groups)
+    _Fit(prepared, seeded, output).fitted(given(whole), *next(seeds))  # so that errors show
+    name, *others = pairs
+    if others:
+        n_few = max(_FEW, n // 10)
+        rough = {each: rough_bound(outputs(each, n_few), claim[1]) for each in pairs}
+        name = max(rough, key=rough.__getitem__)
+    subject = f"{type(estimator).__name__}, {name}"
+    return report_on(subject, outputs(name, n), *claim, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Fits a clone of an estimator with fresh noise, and returns what is compared.
+
+    `seeded`: parameters that take the seed of the noise; `probes`: records that are predicted.
+    """
+
+    estimator: Any
+    seeded: list[str]
+    output: Callable[[Any], Any] | None
+    probes: Sequence[Any] = ()
+
+    def __call__(self, given: Given, seed: int | None) -> Any:
+        try:
+            estimator = self.fitted(given, seed)
+        except Exception as error:
+            return {"error": type(error).__name__}
+        if self.output is not None:
+            return self.output(estimator)
+        return _released(estimator, self.probes)
+
+    def fitted(self, given: Given, seed: int | None) -> Any:
+        estimator = clone(self.estimator).set_params(**dict.fromkeys(self.seeded, seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return estimator.fit(*given[0], **given[1])
+
+
+def _prepared(estimator: Any) -> Any:
+    """Return a clone without a ledger; of a search, one that always evaluates the same candidates.
+
+    That makes its audit more sensitive.
+    """
+    for name, value in estimator.get_params().items():
+        if name.rpartition("__")[2] == "ledger" and value is not None:
+            raise ValueError(
+                f"an audit fits thousands of times, and no ledger pays for that: set {name}=None"
+            )
+    prepared = clone(estimator)
+    if hasattr(estimator, "protect") and estimator.random_state is None:
+        prepared.set_params(random_state=0)
+    return prepared
+
+
+def _seeds(random_state: int | None) -> Iterator[tuple[int | None]]:
+    """Yield seeds of fits, or always None without a `random_state`."""
+    rng = None if random_state is None else np.random.default_rng(random_state)
+    while True:
+        yield (None if rng is None else int(rng.integers(_SEEDS)),)
+
+
+def _probes(X: Any, data: Sequence[Any], neighbour: Sequence[Any]) -> list[Any]:
+    """Return a few records, and some in which the data sets differ."""
+    found = [(X, np.arange(_N_PROBES))]
+    if len(rows := np.flatnonzero(differing(data[0], neighbour[0]))[:_N_PROBES]):
+        found += [(data[0], rows), (neighbour[0], rows)]
+    return [take_rows(as_table(table), rows[: n_rows(table)]) for table, rows in found]
+
+
+def _released(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
+    """Return the numbers that a fitted estimator shows, as in `audit_estimator`."""
+    found = {f"best {name}": v for name, v in getattr(estimator, "best_params_", {}).items()}
+    found |= _means_of_validated(getattr(estimator, "cv_results_", {}))
+    model = getattr(estimator, "best_estimator_", estimator)
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    for part in (estimator, last):
+        for name, value in vars(part).items():
+            if name.endswith("_") and not name.startswith("_"):
+                found |= _named(name, value)
+    if "coef_[0]" not in found:
+        names = ("decision_function", "predict_proba", "predict")
+        name = next((each for each in names if hasattr(estimator, each)), "predict")
+        for i, rows in enumerate(probes):
+            with suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found |= _named(f"{name} {i}", getattr(estimator, name)(rows))
+    return found
+
+
+def _means_of_validated(results: Mapping[str, Any]) -> dict[str, float]:
+    """Return the mean of each number among the parameters of the validated candidates."""
+    # `validated` is masked where it is not released.
+    validated = np.ma.filled(results.get("validated", False), False)
+    numbers = {
+        name: [float(v) for v in values[validated] if isinstance(v, Real)]
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
+    return {f"mean {name}": float(np.mean(found)) for name, found in numbers.items() if found}
+
+
+def _named(name: str, value: Any) -> dict[str, Any]:
+    """Return numbers or texts, each with a name; nothing for other values, or if they are many."""
+    if not isinstance(value, Real | list | tuple | np.ndarray):
+        return {}
+    try:
+        values = np.asarray(value)
+    except ValueError:  # of different lengths
+        return {}
+    if values.size > _LARGEST or values.dtype.kind not in "biufUS":
+        return {}
+    if values.ndim == 0:
+        return {name: values.item()}
+    return {f"{name}[{i}]": each for i, each in enumerate(values.ravel().tolist())}
