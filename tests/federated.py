@@ -47,14 +47,14 @@ class Rounds:
             for name, (X, y) in held.items()
         }
         evaluate(list(self.sites.values()))
-        for site in self.sites.values():
-            site.close = lambda: None
+        self.counted = {name: site._statistics for name, site in self.sites.items()}
 
     def round(self, noise):
         """Return the coordinator, and the messages that it was told."""
         coordinator = FederatedCoordinator(self.plan, *self.train, sites=self.sites)
         for site in self.sites.values():
             site._sent, site._mechanisms = {}, Mechanisms(Budget(self.plan.epsilon), noise)
+            site._statistics = self.counted[site.name]
         told = []
         while not coordinator.done:
             for name in coordinator.waiting:

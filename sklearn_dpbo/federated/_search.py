@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
 from typing import Any, Self
 
 import numpy as np
@@ -170,67 +169,53 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         ledgers = dict(ledgers or {})
         if unknown := [name for name in ledgers if name not in records]:
             raise ValueError(f"ledgers must be for the sites {list(records)}; found {unknown}")
-        with ExitStack() as stack:
-            held = {
-                name: FederatedSite(
-                    plan,
-                    X,
-                    y,
-                    X_val=X_val,
-                    y_val=y_val,
-                    groups_val=groups_val,
-                    name=name,
-                    ledger=ledgers.get(name),
-                    **fit_params,
-                )
-                for name, (X_val, y_val, groups_val) in records.items()
-            }
-            for site in held.values():
-                stack.enter_context(closing(site))
-            coordinator = FederatedCoordinator(plan, X, y, sites=held)
-            units = together(coordinator._scorer, [site._units for site in held.values()])
-            with note_on_error(lambda: _charged(held)):
-                evaluate(list(held.values()))
-                while not coordinator.done:
-                    for name in coordinator.waiting:
-                        answer = held[name].answer(coordinator.ask(name) or {})
-                        coordinator.tell(name, answer or {})
-            fitted = coordinator._attributes()
-            fitted["privacy_"] = {name: site.privacy_ for name, site in held.items()}
-            with note_on_error(lambda: already_released(fitted)):
-                if self.refit:
-                    oracle = next(iter(held.values()))._evaluator
-                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
-            replace_fitted(self, fitted)
-            if len(plan.candidates) > 1:
-                largest = max((site._units for site in held.values()), key=lambda each: each.m)
-                scorer, epsilon = self.scorer_, plan.epsilon - plan.epsilon_of_counts
-                interval = self.best_score_interval_
-                warn_of_low_utility(
-                    noise_hints(scorer, largest, (), epsilon=epsilon)
-                    + noise_hints(scorer, units, (), interval=interval)
-                )
+        held = {
+            name: FederatedSite(
+                plan, X, y, **given, name=name, ledger=ledgers.get(name), **fit_params
+            )
+            for name, given in records.items()
+        }
+        coordinator = FederatedCoordinator(plan, X, y, sites=held)
+        units = together(coordinator._scorer, [site._units for site in held.values()])
+        with note_on_error(lambda: _charged(held)):
+            evaluate(list(held.values()))
+            while not coordinator.done:
+                for name in coordinator.waiting:
+                    answer = held[name].answer(coordinator.ask(name) or {})
+                    coordinator.tell(name, answer or {})
+        fitted = coordinator._attributes()
+        fitted["privacy_"] = {name: site.privacy_ for name, site in held.items()}
+        with note_on_error(lambda: already_released(fitted)):
+            if self.refit:
+                oracle = next(iter(held.values()))._evaluator
+                fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
+        replace_fitted(self, fitted)
+        if len(plan.candidates) > 1:
+            largest = max((site._units for site in held.values()), key=lambda each: each.m)
+            scorer, epsilon = self.scorer_, plan.epsilon - plan.epsilon_of_counts
+            interval = self.best_score_interval_
+            warn_of_low_utility(
+                noise_hints(scorer, largest, (), epsilon=epsilon)
+                + noise_hints(scorer, units, (), interval=interval)
+            )
         return self
 
 
-def _records(sites: Any) -> dict[str, tuple[Any, Any, Any]]:
+def _records(sites: Any) -> dict[str, dict[str, Any]]:
     """Return X_val, y_val and groups_val of each site, by name."""
     if not isinstance(sites, Mapping):
         raise ValueError(
             "sites must be a dict from names to records, {'north': (X_val, y_val), ...}; found "
             f"{type(sites).__name__}"
         )
-    records = {}
     for name in checked_names(sites):
-        several = sites[name]
-        if not isinstance(several, tuple | list) or len(several) not in (2, 3):
+        if not isinstance(sites[name], tuple | list) or len(sites[name]) not in (2, 3):
             raise ValueError(
                 f"the records of a site must be (X_val, y_val) or (X_val, y_val, groups_val); "
-                f"found {type(several).__name__} for {name!r}"
+                f"found {type(sites[name]).__name__} for {name!r}"
             )
-        X_val, y_val, groups_val = (*several, None)[:3]
-        records[name] = X_val, y_val, groups_val
-    return records
+    names = "X_val", "y_val", "groups_val"
+    return {name: dict(zip(names, given, strict=False)) for name, given in sites.items()}
 
 
 def _charged(held: Mapping[str, FederatedSite]) -> str:

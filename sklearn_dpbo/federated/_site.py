@@ -159,7 +159,7 @@ class FederatedSite(Holder):
         noisy = self._mechanisms.release_counts(
             self._counts(chosen), self._mechanisms.budget.epsilon_left, purpose=SCORE, detail=detail
         )
-        self.close()
+        self._statistics = None  # its noisy form has been released
         rows = np.reshape(noisy.counts, (len(chosen), -1)).tolist()
         return self._send("counts", candidates=chosen, counts=rows)
 
@@ -171,10 +171,6 @@ class FederatedSite(Holder):
         chosen = (self._plan.candidates[i] for i in candidates)
         counts = (self._evaluator.counts(each, scorer.counts) for each in chosen)
         return reduce(Sensitive.followed_by, counts)
-
-    def close(self) -> None:
-        """Forget what was counted; to be called when all is over."""
-        self._statistics = None
 
     def _send(self, what: str, **facts: Any) -> dict[str, Any]:
         """Keep an answer: what was released is sent again, and never drawn again."""

@@ -33,7 +33,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import resolve_scorer
 from ..strategies._release import count_scores, public_model
 from ._holder import Holder
-from ._optimizers import on_trials, on_vectors
+from ._optuna import on_trials
 from ._spaces import plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
@@ -278,8 +278,7 @@ class PrivateObjective(Holder):
     def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
-        The study must maximise, and stops when all calls have been used. Trials cannot be pruned:
-        each intermediate score would be a separate release.
+        The study must maximise, and stops when all calls have been used.
 
         Parameters
         ----------
@@ -289,15 +288,6 @@ class PrivateObjective(Holder):
             parameters and returns them as a dict.
         """
         return on_trials(self, space)
-
-    def skopt(self, dimensions: list[Any]) -> Any:
-        """Return the objective for `gp_minimize` and other functions of scikit-optimize.
-
-        It takes a list of values, one for each of `dimensions` (each with the name of its
-        parameter), and returns the *negative* score. For a candidate that cannot be fitted it
-        returns the negative of the lowest score so far.
-        """
-        return on_vectors(self, dimensions, self._lowest)
 
     @property
     def noise_std_(self) -> float:
@@ -360,12 +350,6 @@ class PrivateObjective(Holder):
             f"none of the {len(self._known)} candidates could be fitted, and nothing was spent. "
             f"The first failed with {self._first_failure}"
         )
-
-    def _lowest(self) -> float:
-        """Return the lowest score that a call returned; before, a score that is low."""
-        lowest = self.scorer_.bounds[0]
-        known = (call.score for call in self._known.values() if math.isfinite(call.score))
-        return min(known, default=lowest if math.isfinite(lowest) else 0.0)
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):

@@ -521,21 +521,6 @@ def test_optuna_counts_a_fit_that_fails_as_failed(objective_of):
     assert study.best_params == {"a": 0}
 
 
-@pytest.mark.parametrize("ask", ["report", "should_prune"])
-def test_optuna_cannot_prune(objective_of, ask):
-    optuna = pytest.importorskip("optuna")
-
-    def suggest(trial):
-        getattr(trial, ask)(*(0.5, 1)[: 2 * (ask == "report")])
-        return {}
-
-    study = optuna.create_study(direction="maximize")
-    objective = objective_of()
-    with pytest.raises(ValueError, match="cannot be pruned"):
-        study.optimize(objective.optuna(suggest), n_trials=1)
-    assert objective.calls_ == []
-
-
 def test_optuna_must_maximise(objective_of):
     optuna = pytest.importorskip("optuna")
     objective = objective_of()
@@ -561,44 +546,6 @@ def test_optuna_must_maximise(objective_of):
 def test_spaces_that_optuna_cannot_have(objective_of, space):
     with pytest.raises(ValueError, match="space"):
         objective_of().optuna(space)
-
-
-def test_scikit_optimize(objective_of):
-    skopt = pytest.importorskip("skopt")
-    dimensions = [
-        skopt.space.Real(1e-3, 1e3, prior="log-uniform", name="C"),
-        skopt.space.Categorical(["rbf", "poly"], name="kernel"),
-        skopt.space.Integer(2, 4, name="degree"),
-    ]
-    objective = objective_of(SVC(), n_calls=8)
-    result = skopt.gp_minimize(
-        objective.skopt(dimensions),
-        dimensions,
-        n_calls=8,
-        n_initial_points=5,
-        random_state=0,
-        noise=objective.noise_std_**2,
-    )
-    assert result.func_vals.tolist() == [-call.score for call in objective.calls_]
-    assert all(type(call.params["degree"]) is int for call in objective.calls_)
-
-
-def test_scikit_optimize_is_told_the_worst_of_a_fit_that_fails(objective_of):
-    skopt = pytest.importorskip("skopt")
-    objective = objective_of(Fails())
-    score = objective.skopt([skopt.space.Categorical([0, 1, 2], name="a")])
-    with pytest.warns(FitFailedWarning):
-        assert score([1]) == 0.0
-        assert score([0]) == -objective.calls_[1].score == score([2])
-
-
-def test_dimensions_have_names(objective_of):
-    skopt = pytest.importorskip("skopt")
-    unnamed = skopt.space.Real(0, 1)
-    named = skopt.space.Real(0, 1, name="C")
-    for dimensions in ([unnamed], [named, named], []):
-        with pytest.raises(ValueError, match="name of its parameter"):
-            objective_of().skopt(dimensions)
 
 
 def test_a_search_makes_the_same_model(objective_of, two_classes):

@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...exceptions import BudgetExceededError
 from ...objective._messages import VERSION, MessageError, check_message, number
 from ...objective._objective import PrivateObjective
 from ...objective._spaces import Range, domains
@@ -106,7 +105,6 @@ class CuratorSide:
     def terms(self) -> dict[str, Any]:
         """Return the message with what a `PrivateObjective` offers and how many calls are left."""
         objective = self._private()
-        report = objective.privacy_
         return {
             "type": "terms",
             "version": VERSION,
@@ -114,8 +112,8 @@ class CuratorSide:
             "is_score": objective.scorer_.is_mean,  # if not, outcomes are a proxy for it
             "noise_std": objective.noise_std_,
             "calls_left": objective.n_calls_left_,
-            "epsilon": report.epsilon,
-            "unit": report.unit,
+            "epsilon": objective.privacy_.epsilon,
+            "unit": objective.privacy_.unit,
             "settings": {
                 name: {"low": domain.low, "high": domain.high}
                 if isinstance(domain, Range)
@@ -129,9 +127,9 @@ class CuratorSide:
 
         The message is from `ModelerSide.ask`, or ``{"type": "ask", "settings": [...]}``, or
         ``{"type": "best"}`` for the choice that a `PrivateObjective` makes, or asks for the "table"
-        or the "terms". If an objective runs out of calls, the answer has the outcomes up to that
-        point, or BudgetExceededError is raised if there are none. A malformed message raises
-        MessageError, which is a ValueError.
+        or the "terms". If an objective runs out of calls, BudgetExceededError is raised; outcomes
+        that it has released can be asked for again. A malformed message raises MessageError, which
+        is a ValueError.
         """
         kind = message.get("type") if isinstance(message, dict) else None
         with self._lock:
@@ -149,15 +147,8 @@ class CuratorSide:
                 f"a message may ask for at most {_MOST_ITEMS} {name}; found {len(items)}"
             )
         canonical = self._row if self._objective is None else self._setting
-        asked, values = [canonical(each) for each in items], []
-        for each in asked:
-            try:
-                values.append(self._outcome(each))
-            except BudgetExceededError:
-                if not values:
-                    raise
-                break
-        answer = {"type": "tell", name: asked[: len(values)], "values": values}
+        asked = [canonical(each) for each in items]
+        answer = {"type": "tell", name: asked, "values": [self._outcome(each) for each in asked]}
         if self._objective is None:
             return answer
         return {**answer, "calls_left": self._objective.n_calls_left_}
