@@ -75,22 +75,22 @@ class FederatedSite(Holder):
         plan = self._plan = Plan.of(search)
         self.name = name
         self.result: dict[str, Any] | None = None
-        data, rng = (X, y, X_val, y_val, groups_val), np.random.RandomState(plan.seed)
-        self._hold(data, fit_params, plan.prepared, plan.options, rng)
-        self._pay(
-            plan.epsilon,
-            0.0,
+        self._hold(
+            (X, y, X_val, y_val, groups_val),
+            fit_params,
+            plan.prepared,
+            plan.options,
+            np.random.RandomState(plan.seed),
+            epsilon=plan.epsilon,
             ledger=ledger,
             what=f"vote and counts of the site {name!r}",
             mechanism="PrivateFederatedSearch",
             noise_random_state=_seed(plan.noise_random_state, name),
-        )
-        self._facts = {
-            "title": f"Differentially private federated search: the site {name!r}",
-            "not_protected": TRAINING_NOT_PROTECTED.format("best_estimator_")
+            title=f"Differentially private federated search: the site {name!r}",
+            not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_")
             + "; and records of the same person at another site, where they are paid for again",
-            "released": "the site's vote and its counts of the finalists",
-        }
+            released="the site's vote and its counts of the finalists",
+        )
         self._fitted: list[int] = []
         self._statistics: Sensitive | None = None
         self._sent: dict[str, dict[str, Any]] = {}

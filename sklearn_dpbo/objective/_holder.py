@@ -14,7 +14,7 @@ from .._data.tables import copied
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions
 from .._evaluation.public import PublicEvaluator
-from .._privacy.accounting import warn_of_weak_guarantee
+from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
@@ -29,9 +29,6 @@ __all__ = ["Holder"]
 class Holder:
     """A party with a copy of its records, and one budget for all that it releases of them."""
 
-    # Of the privacy report: title, released, not_protected.
-    _facts: dict[str, str]
-
     def _hold(
         self,
         data: tuple[Any, Any, Any, Any, Any],
@@ -39,55 +36,36 @@ class Holder:
         prepare: Callable[[Any], PrivateScorer],
         options: FitOptions,
         rng: np.random.RandomState,
-    ) -> None:
-        """Take X, y, X_val, y_val and groups_val, and what prepares a scorer for training labels.
-
-        The records of X_val are protected.
-        """
-        X, y, X_val, y_val, groups_val = data
-        if X_val is None:
-            raise ValueError("X_val and y_val are the protected records; found None")
-        problem = hold_out(
-            options.estimator,
-            X,
-            y,
-            fit_params,
-            cv=None,
-            rng=rng,
-            X_val=X_val,
-            y_val=y_val,
-            groups_val=groups_val,
-            split_params={},
-        )
-        # Later changes of the caller's arrays must have no effect.
-        y_val = None if problem.y_val is None else problem.y_val.copy()
-        problem = replace(problem, X_val=copied(problem.X_val), y_val=y_val)
-        self._evaluator = Evaluator(options, problem, (prepare(problem.training.y),))
-        self._units, self._seed = problem.units, rng.randint(2**31 - 1)
-
-    def _pay(
-        self,
-        epsilon: float,
-        delta: float,
         *,
+        epsilon: float,
+        delta: float = 0.0,
         ledger: Any,
         what: str,
         mechanism: str,
         noise_random_state: Any,
-    ) -> None:
-        """Set the budget, which is charged to the ledger before the first draw."""
-        noise = noise_source(noise_random_state, stacklevel=4)
-        budget = budget_on(
-            ledger,
-            epsilon,
-            delta,
-            what=what,
-            mechanism=mechanism,
-            unit=self._units.name,
-            estimator=self._evaluator.options.estimator,
-        )
-        warn_of_weak_guarantee(budget, self._units.m, self._units.name, stacklevel=4)
+        **facts: str,
+    ) -> Budget:
+        """Take X, y, X_val, y_val and groups_val, of which the last three are protected.
+
+        `prepare` returns the scorer for training labels; `facts` are for the privacy report. Return
+        the budget, which is charged to the ledger before the first draw.
+        """
+        X, y, X_val, y_val, groups_val = data
+        if X_val is None:
+            raise ValueError("X_val and y_val are the protected records; found None")
+        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val, "split_params": {}}
+        problem = hold_out(options.estimator, X, y, fit_params, cv=None, rng=rng, **given)
+        # Later changes of the caller's arrays must have no effect.
+        y_val = None if problem.y_val is None else problem.y_val.copy()
+        problem = replace(problem, X_val=copied(problem.X_val), y_val=y_val)
+        self._evaluator = Evaluator(options, problem, (prepare(problem.training.y),))
+        self._units, self._seed, self._facts = problem.units, rng.randint(2**31 - 1), facts
+        noise, unit = noise_source(noise_random_state, stacklevel=4), problem.units.name
+        charge = {"what": what, "mechanism": mechanism, "estimator": options.estimator}
+        budget = budget_on(ledger, epsilon, delta, unit=unit, **charge)
+        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=4)
         self._mechanisms = Mechanisms(budget, noise)
+        return budget
 
     @cached_property
     def _public(self) -> PublicEvaluator:

@@ -190,36 +190,30 @@ class PrivateObjective(Holder):
         params |= {"best_share": best_share, "prediction": prediction}
         check_values({**params, "error_score": error_score, "call_seconds": call_seconds})
         scorer = resolve_scorer(scoring, estimator)
-        self._hold(
-            (X_train, y_train, X_val, y_val, groups_val),
-            dict(fit_params or {}),
-            partial(prepare_scorer, scorer),
-            FitOptions(clone(estimator), error_score, prediction=prediction),
-            check_random_state(random_state),
-        )
 
         def price(budget: Budget) -> Price:
             """Return what all calls cost together, beside what is kept for `best`."""
             left = budget.epsilon_beside(best_share)
             return Price.shared(n_calls, left, budget.delta, COUNTS)
 
-        needed = delta if price(Budget(epsilon, delta)).concentrated else 0.0
         what = f"scores of up to {n_calls} candidates"
-        self._pay(
-            float(epsilon),
-            float(needed),
+        budget = self._hold(
+            (X_train, y_train, X_val, y_val, groups_val),
+            dict(fit_params or {}),
+            partial(prepare_scorer, scorer),
+            FitOptions(clone(estimator), error_score, prediction=prediction),
+            check_random_state(random_state),
+            epsilon=float(epsilon),
+            delta=float(delta) if price(Budget(epsilon, delta)).concentrated else 0.0,
             ledger=ledger,
             what=what,
             mechanism=type(self).__name__,
             noise_random_state=noise_random_state,
-        )
-        budget = self._mechanisms.budget
-        self._facts = {
-            "title": "Differentially private scores of candidates",
-            "not_protected": _NOT_PROTECTED,
-            "released": f"the scores that calls return, for at most {n_calls} candidates, and what "
+            title="Differentially private scores of candidates",
+            not_protected=_NOT_PROTECTED,
+            released=f"the scores that calls return, for at most {n_calls} candidates, and what "
             "`best` returns",
-        }
+        )
         self._check_ledger: Callable[[], object] = dict
         if ledger is not None:
             charge = {"what": what, "unit": self._units.name}
@@ -235,7 +229,6 @@ class PrivateObjective(Holder):
         self._choosing = False
         self._chosen: int | None = None
         self._best: Best | None = None
-        self._first_failure: str | None = None
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
         self._warn_of_noise(delta)
 
@@ -269,7 +262,10 @@ class PrivateObjective(Holder):
         """
         with self._lock:
             if not self._scored:
-                raise ValueError(self._why_nothing_was_scored())
+                raise ValueError(
+                    "no candidate has been scored: call the objective first, with one that can be "
+                    "fitted"
+                )
             if self._best is None:
                 with self._rounded_time():
                     self._best = self._drawn()
@@ -343,14 +339,6 @@ class PrivateObjective(Holder):
                 stacklevel=3,
             )
 
-    def _why_nothing_was_scored(self) -> str:
-        if self._first_failure is None:
-            return "no candidate has been scored yet: call the objective first"
-        return (
-            f"none of the {len(self._known)} candidates could be fitted, and nothing was spent. "
-            f"The first failed with {self._first_failure}"
-        )
-
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
@@ -397,7 +385,6 @@ class PrivateObjective(Holder):
                 FitFailedWarning,
                 stacklevel=3,
             )
-            self._first_failure = self._first_failure or error
             self._known[key] = Call(params, np.nan)
             return
         noisy = self._answer(evaluation.statistics)
