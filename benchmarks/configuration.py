@@ -22,17 +22,15 @@ epsilon is that of the whole fit, score included. For regrets, noise is seeded, 
 has the same distribution; where time is measured, it is not.
 """
 
-import argparse
-import json
-import os
 import time
 import warnings
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of, save
+
+# isort: split
 
 import numpy as np
 import pandas as pd
@@ -517,19 +515,16 @@ PARTS = {"families": families, "rotations": rotations, "time": times, "threshold
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--data", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS),
                         help="of the part threshold")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="few and small: does it run?")
-    parser.add_argument("--json")
     options = parser.parse_args()
     results = {}
     for part in options.part:
         results[part] = PARTS[part](options.quick, options.data)
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(results, file, indent=1)
+        save(results, options.json)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,12 @@ which the 60,000 of the stored copy leave 56,000 (23,397 with --paper): sets of 
 (9,616); in the paper's pool it would have been 413. Each figure is printed.
 """
 
-import argparse
 import json
-import os
 import time
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of, save
+
+# isort: split
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -114,11 +113,10 @@ def draw(results, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--train", type=int, default=4000)
     parser.add_argument("--paper", action="store_true", help="train on 36,603 records")
     parser.add_argument("--settings", type=int, default=N_SETTINGS)
-    parser.add_argument("--json", help="write all figures here")
     parser.add_argument("--figure", help="draw the likelihoods here (PNG)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
@@ -149,9 +147,7 @@ def main():
                       f"| {r['one_minus_k1']:.1e} | {c[1]:.2g} |", flush=True)  # fmt: skip
     print("\nc in points of accuracy, for 256 settings and delta = 0.05; "
           f"{time.perf_counter() - start:.0f} s in all")  # fmt: skip
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"train": n_train, "results": results}, file)
+    save({"train": n_train, "results": results}, options.json)
     if options.figure:
         draw(results, options.figure)
 

@@ -12,11 +12,9 @@ and charges per second of one and of four processes, which wait for the disk.
     python benchmarks/ledger.py [--postgresql URL] [--folder FOLDER] [--json ledger.json] [--quick]
 """
 
-import argparse
 import contextlib
 import json
 import multiprocessing
-import os
 import sqlite3
 import statistics
 import tempfile
@@ -25,8 +23,9 @@ import uuid
 from pathlib import Path
 from urllib.parse import quote
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of
+
+# isort: split
 
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -192,11 +191,10 @@ def measure(folder, url, histories, server_histories):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--postgresql", metavar="URL")
     parser.add_argument("--folder", help="of the file; on a disk that counts")
     parser.add_argument("--quick", action="store_true", help="histories up to 1,000 charges")
-    parser.add_argument("--json")
     options = parser.parse_args()
     n = 2 if options.quick else None
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, server(options.postgresql) as u:

@@ -1,32 +1,37 @@
-"""Claim: a private search takes no longer than RandomizedSearchCV, and no more memory.
+"""Claim: a private search takes no longer than RandomizedSearchCV, on any backend, nor more memory.
 
-Both sides get the same candidates, estimator, split and n_jobs, in turn, in one process; only the
-time of the noise library's import is taken apart (a first small search). refit=False on both.
+Both sides get the same candidates, estimator, split, backend and number of workers, in turn, in one
+process; refit=False on both. "Beside the fit" is what a candidate costs a worker beside its own fit
+and prediction, which are timed without a search: workers * wall time / candidates - that. A cluster
+is started once, and one run warms it.
 
 With --guided, the private search chooses its candidates itself (`guidance="public"`), and
 RandomizedSearchCV draws its own from the same space: end to end, the same number of fits.
 
-    python benchmarks/overhead.py [--guided] [--json overhead.json]
+    python benchmarks/overhead.py [--backends loky threading dask] [--workers 1 2] [--guided]
+        [--memory] [--json overhead.json]
 """
 
-import argparse
-import json
-import os
+import contextlib
 import statistics
 import subprocess
 import sys
 import time
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import in_turn, median_and_range, parser_of, print_head, print_row, save, seconds
 
+# isort: split
+import joblib
 import numpy as np
-from scipy.stats import loguniform
+from scipy.stats import loguniform, randint
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV
 
@@ -43,150 +48,139 @@ CASES = {
     "SVC, m = 100,000": (
         SVC(), {"C": loguniform(0.1, 100), "gamma": loguniform(1e-3, 1e-1)}, 2_000, 100_000, 4, 6,
     ),
+    "DecisionTree, m = 200,000": (
+        DecisionTreeClassifier(random_state=0), {"max_depth": randint(2, 18)}, 5_000, 200_000, 16,
+        9,
+    ),
 }  # fmt: skip
-
-
-def problem(name):
-    estimator, space, n_train, m, n_candidates, _ = CASES[name]
-    X, y = make_classification(n_train + m, 20, n_informative=8, flip_y=0.05, random_state=0)
-    candidates = list(ParameterSampler(space, n_candidates, random_state=0))
-    return estimator, [{k: [v] for k, v in c.items()} for c in candidates], X, y, n_train
-
-
-def private(name, n_jobs):
-    estimator, grid, X, y, n = problem(name)
-    search = PrivateBayesSearchCV(estimator, grid, n_iter=len(grid), n_jobs=n_jobs, refit=False)
-    return lambda: search.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
-
-
-def randomized(name, n_jobs):
-    estimator, grid, X, y, n = problem(name)
-    rows = np.arange(len(X))
-    search = RandomizedSearchCV(
-        estimator, grid, n_iter=len(grid), n_jobs=n_jobs, refit=False, cv=[(rows[:n], rows[n:])],
-        scoring="accuracy",
-    )  # fmt: skip
-    return lambda: search.fit(X, y)
-
-
-def guided(name, n_jobs):
-    estimator, _, X, y, n = problem(name)
-    _, space, *_ = CASES[name]
-    search = PrivateBayesSearchCV(
-        estimator, space, n_iter=GUIDED_FITS, n_jobs=n_jobs, refit=False, random_state=0
-    )
-    return lambda: search.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:])
-
-
-def unguided(name, n_jobs):
-    estimator, _, X, y, n = problem(name)
-    _, space, *_ = CASES[name]
-    rows = np.arange(len(X))
-    search = RandomizedSearchCV(
-        estimator, space, n_iter=GUIDED_FITS, n_jobs=n_jobs, refit=False, random_state=0,
-        cv=[(rows[:n], rows[n:])], scoring="accuracy",
-    )  # fmt: skip
-    return lambda: search.fit(X, y)
-
-
 GUIDED_FITS = 64
-SIDES = {"private": private, "randomized": randomized}
-GUIDED_SIDES = {"private": guided, "randomized": unguided}
 
 
-def seconds(run):
-    """Wall time, and processor time of this process (all of it, if n_jobs is 1)."""
-    start, cpu = time.perf_counter(), time.process_time()
-    run()
-    return time.perf_counter() - start, time.process_time() - cpu
+def runs_of(name, n_jobs, guided):
+    """Return the two searches, and the fits and predictions alone, as functions to be timed."""
+    estimator, space, n, m, n_iter, _ = CASES[name]
+    X, y = make_classification(n + m, 20, n_informative=8, flip_y=0.05, random_state=0)
+    settings = list(ParameterSampler(space, n_iter, random_state=0))
+    shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False)
+    if guided:
+        shared |= dict(n_iter=GUIDED_FITS, random_state=0)
+    else:
+        space = [{k: [v] for k, v in setting.items()} for setting in settings]
+    rows = np.arange(n + m)
+    private = PrivateBayesSearchCV(estimator, space, **shared)
+    randomized = RandomizedSearchCV(
+        estimator, space, cv=[(rows[:n], rows[n:])], scoring="accuracy", **shared
+    )
+
+    def alone():
+        for setting in settings:
+            model = clone(estimator).set_params(**setting).fit(X[:n], y[:n])
+            accuracy_score(y[n:], model.predict(X[n:]))
+
+    return {
+        "private": lambda: private.fit(X[:n], y[:n], X_val=X[n:], y_val=y[n:]),
+        "randomized": lambda: randomized.fit(X, y),
+        "alone": alone,
+    }
 
 
-def peak_memory(sides, side, name, n_jobs):
+def peak_memory(side, name, n_jobs, guided):
     """Peak proportional set size of a fresh process and its workers, in MiB."""
     import psutil
 
-    flags = ["--guided"] if sides is GUIDED_SIDES else []
-    once = ["--once", side, name, str(n_jobs)]
-    process = subprocess.Popen([sys.executable, __file__, *flags, *once])
+    flags = ["--guided"] if guided else []
+    process = subprocess.Popen([sys.executable, __file__, *flags, "--once", side, name, n_jobs])
     root, peak = psutil.Process(process.pid), 0
     while process.poll() is None:
-        total = 0
-        try:
-            for each in [root, *root.children(recursive=True)]:
-                total += each.memory_full_info().pss
-        except psutil.Error:
-            continue
-        peak = max(peak, total)
+        with contextlib.suppress(psutil.Error):
+            tree = [root, *root.children(recursive=True)]
+            peak = max(peak, sum(each.memory_full_info().pss for each in tree))
         time.sleep(0.02)
     return peak / 2**20
 
 
-def noise_library_seconds():
-    """What a first search costs more than a second one: the import of the noise library."""
-    run = private("LogisticRegression, m = 1,000", 1)
-    return seconds(run)[0] - seconds(run)[0]
+@contextlib.contextmanager
+def started(backend, workers):
+    """A joblib backend with so many workers."""
+    with contextlib.ExitStack() as stack:
+        if backend == "dask":
+            from distributed import Client, LocalCluster
 
-
-def measure(names, sides, repeats=None):
-    rows = []
-    for name in names:
-        for n_jobs in (1, 2):
-            runs = {side: make(name, n_jobs) for side, make in sides.items()}
-            for run in runs.values():
-                run()  # warm the workers
-            times = {side: [] for side in sides}
-            for i in range(repeats or CASES[name][-1]):
-                for side in list(runs)[:: 1 if i % 2 else -1]:  # neither is always first
-                    times[side].append(seconds(runs[side]))
-            wall, cpu = (
-                [p[i] / r[i] for p, r in zip(times["private"], times["randomized"], strict=True)]
-                for i in (0, 1)
+            cluster = stack.enter_context(
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
             )
-            memory = {side: peak_memory(sides, side, name, n_jobs) for side in sides}
-            rows.append({
-                "case": name, "n_jobs": n_jobs,
-                "private_s": statistics.median(t[0] for t in times["private"]),
-                "randomized_s": statistics.median(t[0] for t in times["randomized"]),
-                "ratio": statistics.median(wall), "ratios": [min(wall), max(wall)],
-                "cpu_ratio": statistics.median(cpu) if n_jobs == 1 else None,
-                "private_MiB": memory["private"], "randomized_MiB": memory["randomized"],
-                "memory_ratio": memory["private"] / memory["randomized"],
-            })  # fmt: skip
-            show(rows[-1])
-    return rows
+            stack.enter_context(Client(cluster)).wait_for_workers(workers)
+        stack.enter_context(joblib.parallel_config(backend))
+        yield
+
+
+def measure(name, backend, workers, options):
+    with started(backend, workers):
+        repeats = options.repeats or CASES[name][-1]
+        times = in_turn(runs_of(name, workers, options.guided), repeats)
+    ratios = times["private"] / times["randomized"]
+    median = {side: statistics.median(each[:, 0]) for side, each in times.items()}
+    n = GUIDED_FITS if options.guided else CASES[name][4]
+    row = {
+        "case": name, "backend": backend, "workers": workers, "seconds": median,
+        "ratios": ratios[:, 0].tolist(),
+        "cpu_ratio": statistics.median(ratios[:, 1]) if workers == 1 else None,
+        "beside_ms": {
+            side: 1e3 / n * statistics.median(workers * times[side][:, 0] - times["alone"][:, 0])
+            for side in ("randomized", "private")
+        },
+    }  # fmt: skip
+    if options.memory:
+        row["MiB"] = {
+            side: peak_memory(side, name, str(workers), options.guided)
+            for side in ("randomized", "private")
+        }
+    return row
+
+
+HEAD = [
+    "case", "backend", "workers", "fits alone, s", "RandomizedSearchCV, s", "private, s",
+    "ratio (range)", "CPU", "beside the fit, ms per candidate: RandomizedSearchCV", "private",
+    "MiB: RandomizedSearchCV", "private",
+]  # fmt: skip
 
 
 def show(r):
-    print(
-        f"| {r['case']} | {r['n_jobs']} | {r['randomized_s']:.2f} | {r['private_s']:.2f} "
-        f"| {r['ratio']:.2f} ({r['ratios'][0]:.2f} to {r['ratios'][1]:.2f}) "
-        f"| {'' if r['cpu_ratio'] is None else format(r['cpu_ratio'], '.2f')} "
-        f"| {r['randomized_MiB']:.0f} | {r['private_MiB']:.0f} | {r['memory_ratio']:.2f} |",
-        flush=True,
-    )
+    seconds, memory = r["seconds"], r.get("MiB", {"randomized": np.nan, "private": np.nan})
+    print_row([
+        r["case"], r["backend"], r["workers"],
+        *(f"{seconds[side]:.2f}" for side in ("alone", "randomized", "private")),
+        median_and_range(r["ratios"]), "" if r["cpu_ratio"] is None else f"{r['cpu_ratio']:.2f}",
+        *(f"{beside:.1f}" for beside in r["beside_ms"].values()),
+        *(f"{size:.0f}" for size in memory.values()),
+    ])  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES))
+    parser = parser_of(__doc__)
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES)[:3])
+    parser.add_argument("--backends", nargs="+", default=["loky"])
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--guided", action="store_true")
+    parser.add_argument("--memory", action="store_true", help="also the peak of fresh processes")
     parser.add_argument("--repeats", type=int)
-    parser.add_argument("--json")
-    parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--once", nargs=3, help="SIDE CASE WORKERS: run one search, and no more")
     options = parser.parse_args()
     if options.once:
-        side, name, n_jobs = options.once
-        (GUIDED_SIDES if options.guided else SIDES)[side](name, int(n_jobs))()
+        side, name, workers = options.once
+        runs_of(name, int(workers), options.guided)[side]()
         return
-    load = noise_library_seconds()
-    print(f"Import of the noise library, once per process: {load:.2f} s\n")
-    print("| case | n_jobs | RandomizedSearchCV, s | private, s | ratio (range) | CPU "
-          "| RandomizedSearchCV, MiB | private, MiB | ratio |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|")
-    rows = measure(options.cases, GUIDED_SIDES if options.guided else SIDES, options.repeats)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({"noise_library_s": load, "rows": rows}, file, indent=1)
+    first = runs_of("LogisticRegression, m = 1,000", 1, guided=False)["private"]
+    load = seconds(first)[0] - seconds(first)[0]
+    print(f"Import of the noise library, once per process: {load:.2f} s")
+    print_head(HEAD)
+    rows = []
+    for name in options.cases:
+        for backend in options.backends:
+            for workers in options.workers:
+                rows.append(measure(name, backend, workers, options))
+                show(rows[-1])
+    save({"noise_library_s": load, "rows": rows}, options.json)
 
 
 if __name__ == "__main__":

@@ -37,15 +37,14 @@ Figures are means over repetitions, unless they are called medians:
 The metrics themselves are computed by scikit-learn, not by the library.
 """
 
-import argparse
 import json
-import os
 import time
 import warnings
 from dataclasses import dataclass, field, replace
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of, save
+
+# isort: split
 
 import numpy as np
 import pandas as pd
@@ -364,7 +363,7 @@ def show_means(results, sizes, epsilons):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--problems", nargs="+", choices=list(ALL), default=list(ALL))
     parser.add_argument("--metrics", nargs="+", choices=list(TARGET), default=list(TARGET))
     parser.add_argument("--repeats", type=int, default=15)
@@ -372,7 +371,6 @@ def main():
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--memory", help="folder where predictions are kept between runs")
     parser.add_argument("--quick", action="store_true", help="small: to see that it runs")
-    parser.add_argument("--json")
     parser.add_argument("--show", action="store_true", help="print the --json file's tables only")
     options = parser.parse_args()
     if options.show:
@@ -385,9 +383,7 @@ def main():
     fit, results = Memory(options.memory, verbose=0).cache(fit_grid), []
     for name in options.problems:
         results.append(study(name, options, fit))
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(results, file, indent=1)
+        save(results, options.json)
     show(results, options.sizes, options.epsilons)
 
 

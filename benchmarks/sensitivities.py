@@ -9,10 +9,8 @@ Shown are the scales of the noise: of the Laplace noise on the score, and of the
 prefers one setting to another by exp(difference / scale).
 """
 
-import argparse
-import json
-
 import dataset_kernel as kernel  # first: it sets the number of threads
+from harness import parser_of, save
 
 # isort: split
 import numpy as np
@@ -82,10 +80,9 @@ def draw(found, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--train", type=int, default=1000)
     parser.add_argument("--settings", type=int, default=64)
-    parser.add_argument("--json")
     parser.add_argument("--figure")
     options = parser.parse_args()
     u, gains = kernel.all_gains(options.train, options.settings, seed=0)
@@ -95,9 +92,7 @@ def main():
     for name, what in next(iter(found.values())):
         cells = " | ".join(f"{row[name, what]:.2g}" for row in found.values())
         print(f"| {name} | {what} | {cells} |")
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump({m: {" ".join(k): v for k, v in r.items()} for m, r in found.items()}, file)
+    save({m: {" ".join(k): v for k, v in r.items()} for m, r in found.items()}, options.json)
     if options.figure:
         draw(found, options.figure)
 

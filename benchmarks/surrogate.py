@@ -16,15 +16,13 @@ its centre, so that nothing may start there: the estimator's own parameters, whi
 first, are a corner.
 """
 
-import argparse
-import json
-import os
 import time
 import tracemalloc
 import warnings
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of, save
+
+# isort: split
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -316,7 +314,7 @@ def quality(optimisers, seeds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument(
         "--parts", nargs="+", choices=["speed", "quality"], default=["speed", "quality"]
     )
@@ -330,7 +328,6 @@ def main():
         "--optimisers", nargs="+", choices=list(OPTIMISERS), default=list(OPTIMISERS),
         help="of quality",
     )  # fmt: skip
-    parser.add_argument("--json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     results = {}
@@ -338,9 +335,7 @@ def main():
         results["speed"] = speed(options.T, options.slow_T, options.repeats)
     if "quality" in options.parts:
         results["quality"] = quality(options.optimisers, options.seeds)
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(results, file, indent=1)
+    save(results, options.json)
 
 
 if __name__ == "__main__":

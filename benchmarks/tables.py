@@ -7,16 +7,15 @@ estimator's own setting is kept, too; it is one of the pool if it lies in the sp
     python benchmarks/tables.py FOLDER [--pool 600] [--problems spam digits held-out]
 """
 
-import argparse
-import os
 import time
 import warnings
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import parser_of
+
+# isort: split
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -160,7 +159,7 @@ def load(name, folder, n_pool=600):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("folder")
     parser.add_argument("--pool", type=int, default=600)
     parser.add_argument("--problems", nargs="+", default=list(ALL),

@@ -27,11 +27,10 @@ uniform pick, and the estimator's own setting ("defaults"), which may lie outsid
 shift picks validation records unlike the training set, see `problems.py`.
 """
 
-import argparse
-import json
 import time
 import warnings
 
+from harness import mean_and_error, parser_of, print_head, print_row, print_table, save
 from utility_cases import LIVE, Case  # first: it sets the number of threads
 
 # isort: split
@@ -128,9 +127,7 @@ def study_strategies(options):
                 key = f"`{label}`, ε = {epsilon:g}"
                 rows.setdefault(key, []).append(cell)
                 print(heads[-1], key, cell, flush=True)
-    print("\n| strategy | " + " | ".join(heads) + " |\n" + "|---" * (len(heads) + 1) + "|")
-    for label, cells in rows.items():
-        print(f"| {label} | " + " | ".join(cells) + " |")
+    print_table(["strategy", *heads], [[label, *cells] for label, cells in rows.items()])
     return results
 
 
@@ -167,14 +164,6 @@ def one_repetition(name, folder, seed, options):
             note(peer, T, None, found[scores[:T].argmax()])
     note("defaults", None, None, case.own)
     return rows, case.best()
-
-
-def mean_and_error(figures):
-    """Means over rows, and their standard errors."""
-    figures = np.array(figures)
-    n = len(figures)
-    error = figures.std(axis=0, ddof=1) / n**0.5 if n > 1 else np.full(figures.shape[1:], np.nan)
-    return figures.mean(axis=0), error
 
 
 def study(name, options):
@@ -238,14 +227,14 @@ def mean_score(found):
 
 def study_shares(names, options):
     """Regret and score error in units, over the share of epsilon that the score is given."""
-    print("| score_share | regret | score error | sum |\n|---|---|---|---|")
+    print_head(["score_share", "regret", "score error", "sum"])
     for share in options.shares:
         errors = Parallel(n_jobs=2)(
             delayed(_share_errors)(name, options.tables, seed, share)
             for name in names for seed in range(options.repeats)
         )  # fmt: skip
         regret, error = np.mean(errors, axis=0)
-        print(f"| {share:g} | {regret:.2f} | {error:.2f} | {regret + error:.2f} |", flush=True)
+        print_row([f"{share:g}", f"{regret:.2f}", f"{error:.2f}", f"{regret + error:.2f}"])
 
 
 def _share_errors(name, folder, seed, share):
@@ -260,12 +249,6 @@ def cell(value, error, sign=""):
     if np.isnan(value):
         return ""
     return f"{value:{sign}.4f}" + ("" if np.isnan(error) else f" ± {error:.4f}")
-
-
-def print_table(head, body):
-    print("\n| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
-    for line in body:
-        print("| " + " | ".join(line) + " |")
 
 
 def table_of(results, columns, value="regret"):
@@ -334,7 +317,7 @@ def cases():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("tables", help="folder of the tables; missing ones are made")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--slow-repeats", type=int, default=3, help="of scikit-optimize")
@@ -346,7 +329,6 @@ def main():
     parser.add_argument("--peers", nargs="*", default=list(PEERS))
     parser.add_argument("--shares", nargs="+", type=float, help="study these, and nothing else")
     parser.add_argument("--strategies", action="store_true", help="these, and nothing else")
-    parser.add_argument("--json")
     options = parser.parse_args()
     if options.shares:
         names = names_of(options.problems or cases())
@@ -354,17 +336,13 @@ def main():
         return
     if options.strategies:
         results = study_strategies(options)
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(results, file, indent=1)
+        save(results, options.json)
         return
     results = []
     for name in names_of(options.problems or cases()):
         results.append(study(name, options))
         print(f"{results[-1]['problem']}: {results[-1]['seconds']:.0f} s", flush=True)
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(results, file, indent=1)
+        save(results, options.json)
     show(results, options)
 
 

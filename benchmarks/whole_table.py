@@ -3,9 +3,7 @@
     python benchmarks/whole_table.py [--json whole_table.json] [--jobs 2]     # about two hours
     python benchmarks/whole_table.py --problems census --epsilons 1           # some cells only
     python benchmarks/whole_table.py --quick                                  # a minute
-    python benchmarks/whole_table.py --aggregate                              # sample-and-aggregate
     python benchmarks/whole_table.py --time                                   # 1,000 alphas
-    python benchmarks/whole_table.py --show whole_table.json                  # the tables again
 
 *Tuned on.* The defaults of `PrivateLogisticRegression` and of `OneTable`, and the spaces below,
 were set on `spam` and `readmission`. `census` and `forest` were not looked at for that, except that
@@ -36,18 +34,15 @@ column but for the most usual one.
 Figures are means over repetitions, and their standard errors.
 """
 
-import argparse
-import json
-import os
 import subprocess
 import tempfile
 import time
 import warnings
 from dataclasses import dataclass
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+from harness import in_turn, median_and_range, parser_of, print_head, print_row, save
 
+# isort: split
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
@@ -55,9 +50,8 @@ from problems import DATA
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
+from sklearn.model_selection import GridSearchCV, ParameterSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -386,26 +380,13 @@ def study(options):
     tasks = sorted(tasks, key=lambda task: task[0])
     for name, rows in run(delayed(one_repetition)(*task[1:], task[0], options) for task in tasks):
         results[name]["rows"] += rows
-        if options.json:
-            with open(options.json, "w") as file:
-                json.dump(list(results.values()), file, indent=1)
+        save(list(results.values()), options.json)
     return list(results.values())
 
 
 def seeds(options, n):
     """Return the repetitions to make: half as many of large tables."""
-    first, last = options.first, options.first + options.repeats
-    return range(first, last) if n < LARGE else range(-(-first // 2), -(-last // 2))
-
-
-def joined(paths):
-    """Return the results of several files, as if of one run."""
-    found = {}
-    for path in paths:
-        with open(path) as file:
-            for result in json.load(file):
-                found.setdefault(result["title"], result | {"rows": []})["rows"] += result["rows"]
-    return list(found.values())
+    return range(options.repeats if n < LARGE else -(-options.repeats // 2))
 
 
 def show(results):
@@ -419,12 +400,11 @@ def show(results):
             also = "" if majority is None else f", most frequent label {majority:.3f}"
             print(f"\n**{result['title']}, n = {n:,}** ({cells['seed'].nunique()} repetitions"
                   f"{also})\n")  # fmt: skip
-            print("| arm | " + " | ".join(f"epsilon = {e:g}" for e in epsilons) + " | seconds |")
-            print("|---" * (len(epsilons) + 2) + "|")
+            print_head(["arm", *(f"epsilon = {e:g}" for e in epsilons), "seconds"])
             for arm, own in cells.groupby("arm", sort=False):
                 found = [own.loc[own["epsilon"] == e, "score"] for e in epsilons]
                 row = [f"{s.mean():.4f} ± {s.sem():.4f}" if len(s) else "" for s in found]
-                print(f"| {arm} | " + " | ".join(row) + f" | {own['seconds'].median():.1f} |")
+                print_row([arm, *row, f"{own['seconds'].median():.1f}"])
     show_gains(results)
 
 
@@ -434,8 +414,7 @@ def show_gains(results):
     frames = [pd.DataFrame(r["rows"]).assign(title=r["title"]) for r in results]
     frame = pd.concat(frames)
     epsilons = sorted(frame["epsilon"].unique())
-    print("| problem | n | tuned - | " + " | ".join(f"epsilon = {e:g}" for e in epsilons) + " |")
-    print("|---" * (len(epsilons) + 3) + "|")
+    print_head(["problem", "n", "tuned -", *(f"epsilon = {e:g}" for e in epsilons)])
     for (title, n), cells in frame.groupby(["title", "n"], sort=False):
         wide = cells.pivot_table(index=["epsilon", "seed"], columns="arm", values="score")
         for mine, prefix in (("tuned", ""), ("ridge, tuned", "ridge, ")):
@@ -444,95 +423,43 @@ def show_gains(results):
                     gain = (wide[mine] - wide[prefix + other]).groupby("epsilon")
                     row = [f"{m:+.4f} ± {s:.4f}" + " \\*" * bool(abs(m) > 2 * s)
                            for m, s in zip(gain.mean(), gain.sem(), strict=True)]  # fmt: skip
-                    print(f"| {title} | {n:,} | {prefix}{other} | " + " | ".join(row) + " |")
-
-
-def aggregate(options):
-    """Why settings are not chosen on many small shards, by votes or ranks: boosting on forests.
-
-    Each of 25 shards ranks all settings, on a fifth of its records; noise makes that private. The
-    setting chosen is fitted on the whole table, without privacy: so it is as good as it can be.
-    """
-    grid = list(ParameterGrid({"learning_rate": [0.03, 0.1, 0.3], "max_leaf_nodes": [7, 31, 127]}))
-    table, test = forest().cut(45_000, 0)
-
-    def model(params):
-        return HistGradientBoostingClassifier(
-            max_iter=options.trees, early_stopping=False, random_state=0, **params
-        )
-
-    def of_shard(rows):
-        part, held_out = table.take(rows[len(rows) // 5 :]), table.take(rows[: len(rows) // 5])
-        return [model(p).fit(part.X, part.y).score(held_out.X, held_out.y) for p in grid]
-
-    def on_all(params):
-        return model(params).fit(table.X, table.y).score(test.X, test.y)
-
-    shards = np.array_split(np.random.default_rng(0).permutation(len(table.y)), 25)
-    run = Parallel(n_jobs=options.jobs)
-    scores = np.array(run(delayed(of_shard)(rows) for rows in shards))
-    known = np.array(run(delayed(on_all)(params) for params in grid))
-    default = on_all({})
-    rng, k = np.random.default_rng(1), len(grid)
-    votes = np.bincount(scores.argmax(axis=1), minlength=k)
-    ranks = scores.argsort(axis=1).argsort(axis=1).sum(axis=0)
-    print("\n| chosen by | without noise | epsilon = 8 | epsilon = 1 |\n|---|---|---|---|")
-    for name, total, sensitivity in (("votes", votes, 2), ("ranks", ranks, k - 1)):
-        # Report noisy max with exponential noise; one record changes what one shard says.
-        cells = [known[total.argmax()]]
-        for epsilon in (8, 1):
-            noise = rng.exponential(2 * sensitivity / epsilon, (1000, k))
-            cells.append(known[(total + noise).argmax(axis=1)].mean())
-        print(f"| {name} of 25 shards | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |")
-    print(f"| defaults | {default:.4f} | | |\n| best of {k} | {known.max():.4f} | | |")
-    print(f"| mean of {k} | {known.mean():.4f} | | |", flush=True)
+                    print_row([title, f"{n:,}", prefix + other, *row])
 
 
 def compare_times(options):
     """How long a search over 1,000 alphas takes, in times of one fit."""
-    print("\n| problem | n | one fit, s | 1,000 alphas, s | ratio, median (range) |")
-    print("|---" * 5 + "|")
+    print_head(["problem", "n", "one fit, s", "1,000 alphas, s", "ratio, median (range)"])
     for name in ("houses", "census"):
         problem = ALL[name]()
         n = problem.sizes[-1]
         table, _ = problem.cut(n, 0)
-        found = []
-        for seed in range(options.repeats):
-            start = time.perf_counter()
-            fitted(problem.ridge, table)
-            between = time.perf_counter()
-            tuned(problem.ridge, ALPHAS, 1000, table, 1.0, seed)
-            found.append((between - start, time.perf_counter() - between))
-        one, many = np.median(found, axis=0)
-        ratio = np.array([b / a for a, b in found])
-        print(f"| {problem.title} | {n:,} | {one:.2f} | {many:.2f} | {np.median(ratio):.2f} "
-              f"({ratio.min():.2f} to {ratio.max():.2f}) |", flush=True)  # fmt: skip
+        runs = {
+            "one": lambda p=problem, t=table: fitted(p.ridge, t),
+            "many": lambda p=problem, t=table: tuned(p.ridge, ALPHAS, 1000, t, 1.0, 0),
+        }
+        times = {key: found[:, 0] for key, found in in_turn(runs, options.repeats).items()}
+        print_row([
+            problem.title, f"{n:,}", *(f"{np.median(found):.2f}" for found in times.values()),
+            median_and_range(times["many"] / times["one"]),
+        ])  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--problems", nargs="+", choices=list(ALL), default=list(ALL))
     parser.add_argument("--sizes", nargs="+", type=int, help="of tables; all by default")
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
     parser.add_argument("--arms", nargs="+", help="names as in the tables; all by default")
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="repetition, to add to earlier ones")
     parser.add_argument("--repeats-not-private", type=int, default=3)
-    parser.add_argument("--trees", type=int, default=60, help="of --aggregate")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has it")
-    parser.add_argument("--aggregate", action="store_true", help="this table, and nothing else")
     parser.add_argument("--time", action="store_true", help="this table, and nothing else")
     parser.add_argument("--quick", action="store_true", help="small: to see that it runs")
-    parser.add_argument("--json", help="file to write")
-    parser.add_argument("--show", nargs="+", metavar="JSON", help="print tables of these files")
     options = parser.parse_args()
-    if options.show:
-        show(joined(options.show))
-        return
-    if options.aggregate or options.time:
+    if options.time:
         warnings.simplefilter("ignore")
-        aggregate(options) if options.aggregate else compare_times(options)
+        compare_times(options)
         return
     if options.quick:
         options.problems, options.sizes = ["spam", "houses", "census"], [2000, 3700, 16_000]
