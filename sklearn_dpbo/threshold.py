@@ -258,7 +258,7 @@ class PrivateThresholdClassifier(
     def _label_scorer(self) -> PrivateScorer:
         """Return the scorer, or raise ValueError if it or the estimator has no threshold."""
         methods, name = RESPONSE_METHODS[self.response_method], type(self.estimator).__name__
-        if fit_takes(self.estimator, ["X_val"]):
+        if fit_takes(self.estimator, ["groups_val"]):
             raise ValueError(
                 f"{name} spends a privacy budget of its own: fit it first, and then tune "
                 "FrozenEstimator(search.best_estimator_). Both losses add up"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
@@ -62,6 +62,14 @@ def rare():
 
 def closeness(y, labels):
     return np.where(y == labels, np.where(y == 1, 2.0, 0.5), -1.0)
+
+
+def test_models_whose_own_fit_takes_a_validation_set_are_tuned(rare):
+    """Since scikit-learn 1.7 this one has X_val, too: it was taken for a private search."""
+    X, y, X_val, y_val = rare
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    tuned = PrivateThresholdClassifier(model, scoring="f1", noise_random_state=0)
+    assert tuned.fit(X, y, X_val=X_val, y_val=y_val).best_threshold_ < 0.5
 
 
 SCORINGS = [
