@@ -85,7 +85,8 @@ class PrivateBayesSearchCV(
         What to hold out if `fit` gets no X_val. It must make exactly one split. None holds out a
         quarter of the rows, selected by row number, and raises a `PrivacyWarning`.
     verbose : int, default=0
-        If positive, a line is printed per fit. Nothing printed depends on the validation set.
+        If positive, a line is printed per fit: "fitted" or, within the training set, "explored".
+        Nothing printed depends on the validation set.
         scikit-learn's callbacks (`set_callbacks`, from version 1.9 on) work without it.
     error_score : "raise" or float, default=np.nan
         What a failed fit does: raise, or warn. A failed candidate is never chosen.

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -25,28 +25,24 @@ from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._queries import Query
-from ..scoring._response import Predictions, Responses, method_of
+from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 from .companions import Companions
 from .fitting import (
     FitOptions,
+    PublicEvaluator,
     fit,
     fit_all,
     fit_one,
     without_callbacks,
     without_side_effects,
 )
-from .model import MakesModel, Model, Models
+from .model import Model, Models
+from .own_code import predicts_separately
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
-from .public import PublicEvaluator
 from .row_by_row import RowByRowCheck, to_check
-from .suppress_output import (
-    drop_errors,
-    kept_registries,
-    suppress_output,
-    without_autologging,
-)
+from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
 __all__ = ["Evaluation", "Evaluator", "counted", "table_and_model"]
 
@@ -97,9 +93,9 @@ class Evaluator:
             if fitted and not self._validation_set_used:
                 self._warn(fitted)
                 for scorer in self.scorers:
-                    self.table.rehearse(self._models[fitted[0]], scorer.query)
+                    self.table.rehearse(self.model(fitted[0]), scorer.query)
             self._validation_set_used = True
-            tasks = ((self._models[params], self.table, self.scorer.query) for params in fitted)
+            tasks = ((self.model(params), self.table, self.scorer.query) for params in fitted)
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             alone = effective_n_jobs(self.options.n_jobs) == 1
@@ -126,7 +122,7 @@ class Evaluator:
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
-        return counted(self.table, self._models[params].asked(query, self.companions), query)
+        return counted(self.table, self.model(params).asked(query), query)
 
     def add(self, params: dict[str, Any], estimator: Any) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
@@ -145,7 +141,7 @@ class Evaluator:
             error = self._models.error(params)
             for other in others:
                 if error is None:
-                    other.add(params, fresh(self._models[params].pickled))
+                    other.add(params, fresh(self.model(params).pickled))
                 else:
                     other._models.add(params, error)
 
@@ -166,22 +162,12 @@ class Evaluator:
         if params not in self._models:
             return fit(self.options.candidate(params), self.problem.training)
         with suppress_output(), drop_errors():
-            return fresh(self._models[params].pickled)
+            return fresh(self.model(params).pickled)
         raise ValueError("the candidate chosen cannot be unpickled any more")
 
-    def classes(self, params: dict[str, Any]) -> Any:
-        """Return the `classes_` that a candidate had before it predicted anything protected."""
-        return self._models[params].classes
-
-    def companion_responses(self, params: dict[str, Any]) -> Responses:
-        """Return what a candidate that was evaluated answered to the companions at first."""
-        model = self._models[params]
-        estimator = fresh(model.pickled)
-        responses = {
-            method_of(estimator, methods): response.values
-            for methods, response in model.responses.items()
-        }
-        return Responses.given(estimator, self.companions.y, responses)
+    def model(self, params: dict[str, Any]) -> Model:
+        """Return a candidate that was fitted, as it was before it predicted anything protected."""
+        return self._models[params]
 
     @property
     def scorer(self) -> PrivateScorer:
@@ -209,12 +195,11 @@ class Evaluator:
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.companions, self.problem)
 
-    def make_model(self, training: Training, check: bool = True) -> MakesModel:
+    def make_model(self, training: Training, check: bool = True) -> Callable[[Any], Model]:
         """Return what makes models of fitted candidates, without access to the validation set."""
-        prediction, checked = self.options.prediction, self._check if check else None
-        return MakesModel(
-            self._queries, self.companions, prediction, checked, self.accept, training
-        )
+        checked = self._check if check and self.options.prediction != "separate" else None
+        public = self._queries, self.companions, self.options.prediction
+        return partial(_make_model, *public, checked, self.accept, training)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
@@ -231,7 +216,7 @@ class Evaluator:
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
-        models = [self._models[params] for params in fitted]
+        models = [self.model(params) for params in fitted]
         for k, scorer in enumerate(self.scorers):
             clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:
@@ -253,6 +238,25 @@ class Evaluator:
                 UserWarning,
                 stacklevel=6,
             )
+
+
+def _make_model(
+    queries: tuple[Query, ...],
+    companions: Companions,
+    prediction: str,
+    check: RowByRowCheck | None,
+    accept: Callable[[Any, Training], None] | None,
+    training: Training,
+    estimator: Any,
+) -> Model:
+    """Return the model of a fitted candidate; raises what `accept` and the check do."""
+    if accept is not None:
+        accept(estimator, training)
+    model = Model.of(without_callbacks(estimator), queries, companions)
+    if check is not None and not predicts_separately(prediction, model.own_code):
+        for method in model.responses:
+            check.check(model.pickled, (method,))
+    return model
 
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:

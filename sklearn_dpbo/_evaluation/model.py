@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,29 +11,27 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._data.pickles import packed
-from .._data.split import Training
 from .._data.tables import copied
-from ..scoring._response import call_method, check_response
+from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
-from .fitting import without_callbacks
-from .own_code import own_code, predicts_separately
+from .own_code import own_code
 from .responses import Response
-from .row_by_row import RowByRowCheck
 
-__all__ = ["MakesModel", "Model", "Models"]
+__all__ = ["Model", "Models"]
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator, pickled before it predicts anything, and its responses to companions.
+    """A fitted estimator, pickled before it predicts anything, and its answers to companions.
 
-    For each query: `values` is what it makes of these, `clipped` the share of gains outside of its
-    bounds. `own_code` names code of no known library, if there is some.
+    `responses` has these as they came, by method. For each query: `values` is what it makes of
+    them, `clipped` the share of gains outside of its bounds. `own_code` names code of no known
+    library, if there is some.
     """
 
     pickled: bytes
-    classes: Any
-    responses: dict[tuple[str, ...], Response]
+    answers: Responses
+    responses: dict[str, Response]
     values: tuple[NDArray[Any], ...]
     clipped: tuple[float, ...]
     own_code: str
@@ -43,53 +40,29 @@ class Model:
     def of(cls, estimator: Any, queries: tuple[Any, ...], companions: Companions) -> Model:
         """Return the model of a fitted estimator; raises if a query of companions fails."""
         pickled = packed(estimator)
-        methods = dict.fromkeys(query.response_method for query in queries)
         responses = {}
-        for each in methods:
-            raw = call_method(estimator, copied(companions.X), each)
-            check_response(estimator, raw, len(companions), each)
-            responses[each] = Response.of(raw)
-        classes = deepcopy(getattr(estimator, "classes_", None))
-        found = [
-            _values(query, companions.y, responses[query.response_method].values, classes)
-            for query in queries
-        ]
+        for method in dict.fromkeys(method_of(estimator, q.response_method) for q in queries):
+            raw = getattr(estimator, method)(copied(companions.X))
+            check_response(estimator, raw, len(companions), (method,))
+            responses[method] = Response.of(raw)
+        values = {method: response.values for method, response in responses.items()}
+        answers = deepcopy(Responses.given(estimator, companions.y, values))
+        model = cls(pickled, answers, responses, (), (), own_code(pickled))
+        return model.asked(*queries)
+
+    def asked(self, *queries: Any) -> Model:
+        """Return the model for other queries of the same responses; it runs no user's code."""
+        found = [_values(query, self.answers(query.response_method)) for query in queries]
         values, clipped = zip(*found, strict=True)
-        return cls(pickled, classes, responses, values, clipped, own_code(pickled))
-
-    def asked(self, query: Any, companions: Companions) -> Model:
-        """Return the model for another query of the same responses; it runs no user's code."""
-        response = self.responses[query.response_method].values
-        values, clipped = _values(query, companions.y, response, self.classes)
-        return replace(self, values=(values,), clipped=(clipped,))
+        return replace(self, values=values, clipped=clipped)
 
 
-def _values(query: Any, y: Any, response: NDArray[Any], classes: Any) -> tuple[NDArray[Any], float]:
+def _values(query: Any, public: Predictions) -> tuple[NDArray[Any], float]:
     """Return what a query makes of responses, and the share of gains that its bounds clip."""
     # Copies, as a user's gain may write into what it gets.
+    y, response, classes = public.y, public.response, public.classes
     values = query.record_values(*deepcopy((y, response)), classes)
     return values, query.share_clipped(*deepcopy((y, response)), classes)
-
-
-@dataclass(frozen=True, eq=False)
-class MakesModel:
-    """Makes models of fitted candidates, or raises what `accept` or `check` do."""
-
-    queries: tuple[Any, ...]
-    companions: Companions
-    prediction: str
-    check: RowByRowCheck | None
-    accept: Callable[[Any, Training], None] | None
-    training: Training
-
-    def __call__(self, estimator: Any) -> Model:
-        if self.accept is not None:
-            self.accept(estimator, self.training)
-        model = Model.of(without_callbacks(estimator), self.queries, self.companions)
-        if self.check is not None and not predicts_separately(self.prediction, model.own_code):
-            for methods in model.responses:
-                self.check.check(model.pickled, methods)
-        return model
 
 
 class Models:

@@ -47,12 +47,12 @@ class Progress:
             self._root = estimator._init_callback_context(max_subtasks=n_fits)
             call_hook(self._root.call_on_fit_task_begin, estimator=estimator)
 
-    def fitted(self, params: dict[str, Any], error: str | None) -> None:
-        """Tell that one more candidate has been fitted."""
+    def fitted(self, params: dict[str, Any], error: str | None, how: str = "fitted") -> None:
+        """Tell that one more candidate has been fitted, to be evaluated or explored."""
         self._n_fitted += 1
         self._n_fits = max(self._n_fits, self._n_fitted)
         if self._verbose:
-            state = "failed" if error else "fitted"
+            state = "failed" if error else how
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)
         if self._root is not None:
             self._root.max_subtasks = self._n_fits

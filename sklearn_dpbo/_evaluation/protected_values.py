@@ -28,7 +28,6 @@ from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
 from ..scoring._queries import Query
-from ..scoring._response import call_method
 from .companions import Companions
 from .model import Model
 from .own_code import predicts_separately
@@ -116,7 +115,7 @@ class ProtectedTable:
         twice = np.tile(np.arange(k), 2)
         y = None if self.labels is None else self.labels[twice]
         public = replace(self, rows=take_rows(self.rows, twice), labels=y, units=Units.of(k))
-        model = model.asked(query, self.companions)
+        model = model.asked(query)
         with suppress_output():
             found = public.values(model, query)
         lowest = query.lowest_values(public.y, k)
@@ -142,37 +141,28 @@ class ProtectedTable:
         return with_own_cells(take_rows(self.rows, index)), y
 
     def beside_companions(
-        self, model: Model, query: bytes, rows: NDArray[np.intp], one_unit: bool = False
+        self, model: Model, packed_query: bytes, rows: NDArray[np.intp], one_unit: bool = False
     ) -> NDArray[Any] | None:
         """Return the values of these rows, or None: why it failed depends on protected records.
 
         Unless the rows are those of one unit, the companions must get what they should.
         """
         with drop_errors():
-            return self._values(model, fresh(query), rows, one_unit)
+            (X, y), query = self.batch(rows), fresh(packed_query)
+            estimator, method = fresh(model.pickled), model.answers.method(query.response_method)
+            expected, total = model.responses[method], len(rows) + len(self.companions)
+            response, odd = expected.read(getattr(estimator, method)(X), total)
+            classes = getattr(estimator, "classes_", None)
+            values: NDArray[Any] = query.record_values(y, response.copy(), classes)
+            own = slice(self.companions.n_above, self.companions.n_above + len(rows))
+            beside = np.delete(np.arange(total), own)
+            if one_unit or (
+                not np.isin(odd, beside).any()
+                and _as_expected(model, response[beside], values[beside], expected.values)
+            ):
+                values[odd] = query.lowest_values(y, total)[odd]
+                return values[own]
         return None
-
-    def _values(
-        self, model: Model, query: Query, rows: NDArray[np.intp], one_unit: bool
-    ) -> NDArray[Any] | None:
-        X, y = self.batch(rows)
-        estimator = fresh(model.pickled)
-        classes = getattr(estimator, "classes_", None)
-        total, k = len(rows) + len(self.companions), self.companions.n_above
-        own = slice(k, k + len(rows))
-        expected = model.responses[query.response_method]
-        raw = call_method(estimator, X, query.response_method)
-        response, odd = expected.read(raw, total)
-        values: NDArray[Any] = query.record_values(y, response.copy(), classes)
-        beside = np.ones(total, dtype=bool)
-        beside[own] = False
-        if not one_unit and (
-            beside[odd].any()
-            or not _as_expected(model, response[beside], values[beside], expected.values)
-        ):
-            return None
-        values[odd] = query.lowest_values(y, total)[odd]
-        return values[own]
 
     def _failing_units(self, predict: Callable[..., NDArray[Any] | None]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""
@@ -193,4 +183,4 @@ class ProtectedTable:
 def _as_expected(model: Model, response: Any, values: Any, expected: NDArray[Any]) -> bool:
     """Whether the companions got beside other records what they get alone."""
     near = np.allclose(values, model.values[0], rtol=0, atol=_TOLERANCE, equal_nan=True)
-    return near and agree(response, expected, expected, model.classes is not None)
+    return near and agree(response, expected, expected, model.answers.classes is not None)

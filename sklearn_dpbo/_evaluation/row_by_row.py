@@ -273,25 +273,19 @@ def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
     of candidates that differ in numbers alone, these are the ones with the smallest and the largest
     of each.
     """
-    alike: dict[Any, dict[int, list[Any]]] = {}
+    ends: dict[Any, tuple[Any, int]] = {}
     for i, params in enumerate(candidate_params):
-        numbers = {name: value for name, value in params.items() if _is_number(value)}
-        key = frozenset(
+        # Numbers of Python's: NumPy casts to a common type to compare.
+        numbers = {k: np.asarray(v).item() for k, v in params.items() if _is_number(v)}
+        alike = frozenset(
             (name, "number" if name in numbers else _name(value)) for name, value in params.items()
         )
-        # Numbers of Python's: NumPy casts to a common type to compare.
-        plain = [np.asarray(numbers[name]).item() for name in sorted(numbers)]
-        alike.setdefault(key, {})[i] = plain
-    chosen = set()
-    for found in alike.values():
-        ids = list(found)
-        ends = {
-            ids[column.index(end(column))]
-            for column in zip(*found.values(), strict=True)
-            for end in (min, max)
-        }
-        chosen |= ends or {ids[0]}
-    return chosen
+        for name, value in (numbers or {"": 0}).items():
+            for sign in (-1, 1):
+                highest, _ = ends.setdefault((alike, name, sign), (sign * value, i))
+                if sign * value > highest:
+                    ends[alike, name, sign] = sign * value, i
+    return {i for _, i in ends.values()}
 
 
 def _name(value: Any) -> str:

@@ -14,7 +14,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -92,10 +92,11 @@ def fit_secretly(
     Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for one
     that failed. How many fits there are may be secret, too.
     """
-    job = _job(oracle, training)
-    tasks = ((job, each) for each in fits)
+    made_up = oracle.problem.training
+    run = partial(_run, oracle.options, training, made_up, oracle.table, oracle.scorer.query)
     with suppress_output(descriptors=False):
-        found = list(in_parallel(_run, tasks, 1 if _in_threads() else oracle.options.n_jobs))
+        n_jobs = 1 if _in_threads() else oracle.options.n_jobs
+        found = list(in_parallel(run, ((each,) for each in fits), n_jobs))
     statistics = reduce(Sensitive.followed_by, (sealed.content for sealed, _ in found))
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
@@ -116,42 +117,33 @@ def _in_threads() -> bool:
     return inside or getattr(backend, "supports_sharedmem", False)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What a worker needs of all fits."""
-
-    options: FitOptions
-    training: Training
-    made_up: Training
-    table: ProtectedTable
-    query: Query
-
-    def fitted(self, params: dict[str, Any]) -> Any:
-        estimator = without_side_effects(self.options.candidate(params))
-        prediction = self.options.prediction
-        return without_callbacks(fit_last_step(estimator, self.training, self.made_up, prediction))
-
-
-def _job(oracle: Evaluator, training: Training) -> _Job:
-    return _Job(
-        oracle.options, training, oracle.problem.training, oracle.table, oracle.scorer.query
-    )
-
-
-def _run(job: _Job, secret_fit: SecretFit) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
+def _run(
+    options: FitOptions,
+    training: Training,
+    made_up: Training,
+    table: ProtectedTable,
+    query: Query,
+    secret_fit: SecretFit,
+) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
     """Return the statistics of a fit's members, and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
-    pickled, table, query = None, job.table, job.query
+    pickled = None
     with suppress_output(), drop_errors():
         _seed_global_generators()
-        estimator = job.fitted(secret_fit.params)
+        estimator = _fitted(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
             model = Model.of(_member(estimator, member), (query,), table.companions)
             statistics[k] = table.statistics(model, query)
-    return InTransit(Sensitive(statistics, query.sensitivity(table.units))), InTransit(
-        Secret(pickled)
-    )
+    counts = Sensitive(statistics, query.sensitivity(table.units))
+    return InTransit(counts), InTransit(Secret(pickled))
+
+
+def _fitted(
+    options: FitOptions, params: dict[str, Any], training: Training, made_up: Training
+) -> Any:
+    estimator = without_side_effects(options.candidate(params))
+    return without_callbacks(fit_last_step(estimator, training, made_up, options.prediction))
 
 
 def _seed_global_generators() -> None:
@@ -173,16 +165,15 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     Of the training set only the names of the arguments of `fit` are used. Raises
     BatchDependentError if predictions are not made row by row, ValueError for any other failure.
     """
-    made_up = oracle.problem.training
+    made_up, options = oracle.problem.training, oracle.options
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
-    job = _job(oracle, replace(made_up, fit_params=fit_params))
     for each in fits:
         try:
-            if fit_params or isinstance(oracle.options.estimator, Pipeline):  # fitted another way
-                job.fitted(each.params)
-            estimator = without_side_effects(oracle.options.candidate(each.params))
+            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
+                _fitted(options, each.params, replace(made_up, fit_params=fit_params), made_up)
+            estimator = without_side_effects(options.candidate(each.params))
             model = oracle.make_model(made_up)(fit(estimator, made_up))
-            _check_classes(model.classes, made_up.y)
+            _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
             for k in to_check(each.members):
@@ -248,16 +239,15 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
     model = Model.of(steps, (_Rows(),), companions)
-    (response,) = model.responses.values()
-    if response.values.dtype.kind not in "biuf":
+    response = next(iter(model.responses.values())).values
+    if response.dtype.kind not in "biuf":
         raise ValueError(
             "the steps before the last one have to make numbers of records; they return "
-            f"{response.values.dtype}"
+            f"{response.dtype}"
         )
+    query = _Rows(response.shape[1:])
     table = ProtectedTable.of(problem, companions, prediction)
-    values = (
-        table.values(model, _Rows(response.values.shape[1:])).astype(float).reshape(n_rows(X), -1)
-    )
+    values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values
 

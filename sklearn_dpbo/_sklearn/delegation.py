@@ -194,6 +194,8 @@ class RoutesToEstimator:
     ) -> tuple[Problem, np.random.Generator]:
         """Return training and validation set, given or held out, and a public generator."""
         check_named(self, fit_params)
+        if X is None:
+            raise ValueError("X is None: pass the records to fit on as X")
         if given["X_val"] is not None:
             refuse_steps_before(self)
         rng = check_random_state(self.random_state)

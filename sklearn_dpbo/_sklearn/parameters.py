@@ -146,7 +146,9 @@ def check_values(params: dict[str, Any]) -> None:
     for name, value in params.items():
         holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
         if not holds(value):
-            raise ValueError(f"{name} is {expected}; found {value!r} ({type(value).__name__})")
+            hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
+            kind = type(value).__name__
+            raise ValueError(f"{name} is {expected}; found {value!r} ({kind}){hint}")
 
 
 def _scorers_of(search: Any) -> dict[str, PrivateScorer]:

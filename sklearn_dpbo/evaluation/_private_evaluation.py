@@ -175,8 +175,7 @@ def private_evaluation(
             largest_error=largest_error,
         )
         table, model = table_and_model(model, design._parts, problem, prediction)
-        beside = table.companions
-        tables = [counted(table, model.asked(part, beside), part) for part in design._parts]
+        tables = [counted(table, model.asked(part), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
     noisy = tuple(
         mechanisms.release_counts(

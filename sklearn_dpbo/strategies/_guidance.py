@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import report_failures
-from .._evaluation.public import PublicEvaluator, explore
+from .._evaluation.fitting import PublicEvaluator, explore, report_failures
 from .._gp.surrogate import single_threaded
 from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.rounding import round_down

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.public import PublicEvaluator
+from .._evaluation.fitting import PublicEvaluator
 from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
@@ -221,21 +221,21 @@ def _answers(
 
     Protected predictions may have left traces in classes and modules: so the user's code runs
     without output, and its errors are not reported. If it fails, the evaluated model predicts the
-    records it was fitted on, and then its responses to the companions are used.
+    records it was fitted on; if that fails, what it answered to the companions at first is used.
     """
-    training = oracle.problem.training
-    known = np.asarray(() if (found := oracle.classes(params)) is None else found)
-    finders: list[Callable[[], Responses]] = [lambda: oracle.companion_responses(params)]
+    training, first = oracle.problem.training, oracle.model(params).answers
+    finders: list[Callable[[], Responses]] = []
     if public_model is not None:
         finders = [
             lambda: Responses.of(*public_model(params), asked),
             lambda: Responses.of(oracle.fitted(params), training.X, training.y, asked),
-            *finders,
         ]
     for find in finders:
         with suppress_output(), drop_errors():
-            responses = find()
-            classes = () if responses.classes is None else responses.classes
-            if np.array_equal(np.asarray(classes), known):
-                return responses
-    raise ValueError("the candidate chosen cannot predict its training records any more")
+            if np.array_equal(_classes(found := find()), _classes(first)):
+                return found
+    return first
+
+
+def _classes(responses: Responses) -> Any:
+    return np.asarray(() if responses.classes is None else responses.classes)
