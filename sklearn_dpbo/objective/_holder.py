@@ -12,8 +12,7 @@ import numpy as np
 from .._data.split import hold_out
 from .._data.tables import copied
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions
-from .._evaluation.public import PublicEvaluator
+from .._evaluation.fitting import FitOptions, PublicEvaluator
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
