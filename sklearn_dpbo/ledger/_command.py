@@ -15,8 +15,7 @@ from typing import Any
 
 from ..exceptions import LedgerError
 from . import _display as display
-from ._ledger import PrivacyLedger
-from ._places import checked_place, datasets_at
+from ._ledger import PrivacyLedger, checked_place, datasets_at
 
 __all__ = ["main"]
 
@@ -94,11 +93,11 @@ def _print_json(content: Any) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    state = _opened(options.place, options.dataset)._ends()
+    ends = _opened(options.place, options.dataset)._ends()
     if options.json:
-        _print_json(display.overview(state.opening, state.last))
+        _print_json(display.overview(*ends))
     else:
-        print(display.overview_text(state.opening, state.last))
+        print(display.overview_text(*ends))
 
 
 def _history(options: argparse.Namespace) -> None:

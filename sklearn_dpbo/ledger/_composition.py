@@ -5,40 +5,59 @@ The theorem and its proof: the page "How a ledger keeps its promise" of the docu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
+from types import FrameType
 
 from .._privacy.rounding import round_down, round_up
 from .._privacy.zcdp import delta_of_zcdp
-from ..exceptions import BudgetExceededError
-from ._cross_validation import surfacing
+from ..exceptions import BudgetExceededError, CrossValidationBudgetError
 from ._entries import Loss, Opening, Totals
 
 __all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
 
+_CROSS_VALIDATION = (
+    "The folds before this one stay charged, and their results are lost: k folds need k * epsilon. "
+    "Cross-validate a search on public X and y only, with the protected records as "
+    "params={'X_val': X_val, 'y_val': y_val}: the scores of the folds are exact, and no search "
+    "protects the X and y of a fold. (This is no Exception, since scikit-learn would make nan of "
+    "one; with error_score='raise' it is a BudgetExceededError.)"
+)
 
-def refuse_excess(opening: Opening, spent: Totals, losses: Iterable[Loss], what: str) -> None:
+
+def refuse_excess(opening: Opening, spent: Totals, losses: Sequence[Loss], what: str) -> None:
     """Raise BudgetExceededError if these losses do not fit the budget beside what is spent."""
-    asked = Totals()
-    for loss in losses:
-        asked = asked.plus(loss)
-        if opening.worst_case_only and loss.assumption is not None:
-            raise BudgetExceededError(
-                f"{what} depends on an assumption ({loss.assumption}), but the ledger of "
-                f"{opening.dataset!r} accepts worst-case losses only. Nothing was charged"
+    ledger = f"the ledger of {opening.dataset!r}"
+    after = reduce(Totals.plus, losses, spent)
+    asked = format_loss(sum(loss.epsilon for loss in losses), sum(loss.delta for loss in losses))
+    for _, _, assumption, who in losses:
+        if opening.worst_case_only and assumption is not None:
+            raise _refusal(
+                f"{what} depends on an assumption ({assumption}), but {ledger} accepts worst-case "
+                "losses only"
             )
-    epsilon_left, delta_left = opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta
-    fits = asked.epsilon <= epsilon_left or concentrated(
-        *opening.budget[:2], spent.squares + asked.squares
+        if opening.share and who not in opening.share:
+            raise _refusal(
+                f"{ledger} is shared by {', '.join(map(repr, opening.share))}; {who!r} has no "
+                "share of it. Open it with who= and one of these names"
+            )
+        if opening.share and after.shares[who] > opening.share[who]:
+            raise _refusal(
+                f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} "
+                f"of a share of epsilon={float(opening.share[who]):g} in {ledger}"
+            )
+    fits = after.epsilon <= opening.epsilon or concentrated(
+        opening.epsilon, opening.delta, after.squares
     )
-    if asked.delta > delta_left or not fits:
-        left = max(epsilon_left, Fraction(0)), max(delta_left, Fraction(0))
-        error = BudgetExceededError(
-            f"{what} asks for {format_loss(*asked[:2])}; the ledger of {opening.dataset!r} has "
-            f"spent {format_loss(*spent[:2])} of {format_budget(*opening.budget[:2])}, and has "
-            f"left {format_loss(*left)}. Nothing was charged"
+    if after.delta > opening.delta / 2 or not fits:
+        rest = (opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta)
+        left = [max(x, Fraction(0)) for x in rest]
+        raise _refusal(
+            f"{what} asks for {asked}; {ledger} has spent {format_loss(*spent[:2])} of "
+            f"{format_budget(opening)}, and has left {format_loss(*left)}"
         )
-        raise surfacing(error)
 
 
 def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
@@ -56,8 +75,7 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     A loss per group is one per record, and that is one per moved row; not the other way round.
     """
     counted = opening.unit
-    moved = counted.startswith("row within ")
-    if unit in (None, "group", counted) or (unit == "record" and moved):
+    if unit in (None, "group", counted) or (unit == "record" and counted.startswith("row within ")):
         return
     if unit == "record":
         advice = (
@@ -66,18 +84,40 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
         )
     else:
         advice = f"Begin a ledger with unit={unit!r} for such releases"
-    raise BudgetExceededError(
+    raise _refusal(
         f"{what} has a loss per {unit}; the ledger of {opening.dataset!r} adds up losses per "
-        f"{counted}. {advice}. Nothing was charged"
+        f"{counted}. {advice}"
     )
 
 
-def format_loss(epsilon: Fraction, delta: Fraction) -> str:
+def _refusal(reason: str) -> BaseException:
+    """Return the error to raise: no Exception where scikit-learn would put a nan in its place.
+
+    `cross_val_score`, `GridSearchCV` and their like would compare candidates on the folds that
+    could be paid.
+    """
+    error = BudgetExceededError(f"{reason}. Nothing was charged")
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if (
+            frame.f_code.co_name == "_fit_and_score"
+            and frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
+            and frame.f_locals.get("error_score") != "raise"
+        ):
+            return CrossValidationBudgetError(f"{error}. {_CROSS_VALIDATION}")
+        frame = frame.f_back
+    return error
+
+
+def format_loss(epsilon: Fraction | int, delta: Fraction | int) -> str:
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
-def format_budget(epsilon: Fraction, delta: Fraction, worst_case_only: bool = False) -> str:
-    halves = (
-        " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
-    ) * (delta > 0)
-    return format_loss(epsilon, delta) + halves + ", worst case only" * worst_case_only
+def format_budget(opening: Opening) -> str:
+    text = format_loss(opening.epsilon, opening.delta)
+    if opening.delta > 0:
+        text += (
+            " (one half for charges, one for composition: a ledger takes twice the sum of the "
+            "deltas)"
+        )
+    return text + ", worst case only" * opening.worst_case_only

@@ -7,9 +7,10 @@ that a text cannot change what a terminal shows.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, TextIO
+from typing import Any
 
 from .._card import card
 from ._composition import format_budget, format_loss
@@ -17,6 +18,7 @@ from ._decimal import round_down_decimal
 from ._entries import Entry, Opening, Totals
 
 __all__ = [
+    "as_csv",
     "as_html",
     "as_text",
     "history_table",
@@ -24,31 +26,28 @@ __all__ = [
     "overview_text",
     "sums",
     "what_is_left",
-    "write_csv",
 ]
 
-# Columns of a history: in the order of `Entry.row`, and for people, who look for losses first.
-_COLUMNS = ("number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta",
-            "assumption")  # fmt: skip
-_SHOWN = ("number", "time", "epsilon", "delta", "estimator", "purpose", "mechanism", "what",
-          "assumption")  # fmt: skip
 # Longest text in a table, and the number of charges that `print` and HTML show.
 _MAX_WIDTH = 60
+_NOT_SHOWN = ("squares", "shares")
 _N_PRINTED = 20
 _N_ON_CARD = 5
 
 
 def sums(totals: Totals) -> dict[str, float]:
     """Return the sums of epsilon and delta, over all charges and over those on assumptions."""
-    found = totals._asdict()
-    del found["squares"]
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(x) for name, x in totals._asdict().items() if name not in _NOT_SHOWN}
 
 
 def what_is_left(opening: Opening, totals: Totals) -> dict[str, float]:
     """Return epsilon, and half of delta, minus the sums over all charges; rounded down."""
     left = {"epsilon": opening.epsilon - totals.epsilon, "delta": opening.delta / 2 - totals.delta}
-    return {name: round_down_decimal(max(Fraction(0), x)) for name, x in left.items()}
+    return {name: _rest(x) for name, x in left.items()}
+
+
+def _rest(x: Fraction) -> float:
+    return round_down_decimal(max(Fraction(0), x))
 
 
 def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
@@ -64,6 +63,10 @@ def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
         },
         "spent": sums(last.totals),
         "left": what_is_left(opening, last.totals),
+        "shares": {
+            who: {"epsilon": float(share), "left": _rest(share - last.totals.shares[who])}
+            for who, share in opening.share.items()
+        },
         "charges": last.number,
     }
 
@@ -76,14 +79,16 @@ def overview_text(opening: Opening, last: Opening | Entry) -> str:
 def history_table(entries: Sequence[Entry]) -> str:
     """Return charges as a table, with the columns in which there is something."""
     rows = [{name: _cell(name, value) for name, value in e.row().items()} for e in entries]
-    names = [name for name in _SHOWN if any(row[name] for row in rows)]
+    if not rows:
+        return "no charges"
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
     titles = {name: "time (UTC)" if name == "time" else name for name in names}
     widths = {name: max(len(row[name]) for row in [titles, *rows]) for name in names}
     lines = (
         "  ".join(f"{row[name]:{widths[name]}}" for name in names).rstrip()
         for row in [titles, *rows]
     )
-    return "\n".join(lines) if rows else "no charges"
+    return "\n".join(lines)
 
 
 def as_text(opening: Opening, entries: Sequence[Entry]) -> str:
@@ -98,23 +103,26 @@ def as_text(opening: Opening, entries: Sequence[Entry]) -> str:
 def as_html(opening: Opening, entries: Sequence[Entry]) -> str:
     """Return the overview, with a bar of what is left, and the last charges, as HTML."""
     last = entries[-1] if entries else opening
-    rows = [(label, [text]) for label, text in _facts(opening, last)]
-    rows = [(label, [*lines, _bar(opening, last)] if label == "left" else lines)
-            for label, lines in rows]  # fmt: skip
+    rows = [
+        (label, [text, _bar(opening, last)] if label == "left" else [text])
+        for label, text in _facts(opening, last)
+    ]
     charges = []
     for entry in reversed(entries[-_N_ON_CARD:]):
-        estimator = f", {entry.estimator}" if entry.estimator else ""
-        text = f"{entry.number}: {format_loss(*entry.loss[:2])}: {entry.what}{estimator}"
+        who_and_what = ", ".join(filter(None, (entry.who, entry.what, entry.estimator)))
+        text = f"{entry.number}: {format_loss(entry.epsilon, entry.delta)}: {who_and_what}"
         charges.append(f"{_cell('time', entry.time)}, {_printable(text)}")
     if charges:
         rows.append(("last charges", charges))
     return card(_title(opening), rows)
 
 
-def write_csv(table: TextIO, entries: Sequence[Entry]) -> None:
-    writer = csv.DictWriter(table, _COLUMNS)
-    writer.writeheader()
-    writer.writerows(entry.row() for entry in entries)
+def as_csv(entries: Sequence[Entry]) -> str:
+    table = io.StringIO()
+    writer = csv.writer(table)
+    writer.writerow(Entry._fields[: Entry._fields.index("totals")])
+    writer.writerows(entry.row().values() for entry in entries)
+    return table.getvalue()
 
 
 def _title(opening: Opening) -> str:
@@ -129,13 +137,19 @@ def _facts(opening: Opening, last: Opening | Entry) -> list[tuple[str, str]]:
         spent += f"; of this on assumptions: {assumed}"
     # With delta, zero-concentrated differential privacy may admit more than the sums leave.
     at_least = "at least " * (opening.delta > 0)
-    return [
+    facts = [
         ("unit", _printable(opening.unit)),
-        ("budget", format_budget(*opening.budget)),
+        ("budget", format_budget(opening)),
         ("spent", spent),
         ("left", at_least + ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
-        ("charges", str(last.number)),
     ]
+    shares = [
+        f"{_printable(who)} {_exact(_rest(share - totals.shares[who]))} of {float(share):g}"
+        for who, share in opening.share.items()
+    ]
+    if shares:
+        facts.append(("shares", "epsilon left: " + ", ".join(shares)))
+    return [*facts, ("charges", str(last.number))]
 
 
 def _bar(opening: Opening, last: Opening | Entry) -> str:

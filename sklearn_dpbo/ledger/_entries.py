@@ -10,26 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ._decimal import decimal_text
 
-__all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "salvaged", "verified_entries"]
+__all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "verified_entries"]
 
-FORMAT = "sklearn_dpbo ledger 2"
+FORMAT = "sklearn_dpbo ledger 3"
 _DAMAGED = "it has been damaged or tampered with"
 # Longer texts are cut off: a line should fit on a page of a disk.
 _MAX_TEXT = 500
 # Totals are exact up to this many decimals, and rounded up beyond, so that lines stay short.
-_MAX_DECIMALS = 700
-_MAX_DENOMINATOR = 10**_MAX_DECIMALS
+_MAX_DENOMINATOR = 10**700
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
-# Numbers as `decimal_text` writes them: no hash protects a piece of a line.
-_NUMBER = r'"(\d{1,1000}(?:\.\d{1,20}|e-\d{1,4}|/[1-9]\d{0,999})?)"'
-_BEGINNING = re.compile(rf'\{{"charge": \d+, "epsilon": {_NUMBER}, "delta": {_NUMBER}', re.ASCII)
+# What `Opening` and `Entry` raise if a line lacks fields, has others, or numbers that are none.
+_WRONG_FIELDS = (TypeError, ValueError, KeyError, AttributeError, ZeroDivisionError)
 # Cached because parsing takes microseconds and a long history has few different numbers.
 _fraction = lru_cache(4096)(Fraction)
 
@@ -39,17 +37,18 @@ class DamagedError(OSError):
 
 
 class Loss(NamedTuple):
-    """A privacy loss, per unit, and the assumption that it depends on, if any."""
+    """A privacy loss per unit, the assumption that it depends on, if any, and who charged it."""
 
     epsilon: Fraction
     delta: Fraction
     assumption: str | None = None
+    who: str = ""
 
 
 class Totals(NamedTuple):
-    """Sums over all charges, and over those on assumptions; rounded up beyond 700 decimals.
+    """Sums over all charges, over those on assumptions, and over those of analysts with a share.
 
-    `squares`: of epsilon.
+    `squares`: of epsilon; `shares`: of epsilon. Sums are rounded up beyond 700 decimals.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -57,18 +56,27 @@ class Totals(NamedTuple):
     squares: Fraction = Fraction(0)
     epsilon_on_assumptions: Fraction = Fraction(0)
     delta_on_assumptions: Fraction = Fraction(0)
+    shares: Mapping[str, Fraction] = {}
 
     def plus(self, loss: Loss) -> Totals:
-        epsilon, delta, assumption = loss
+        epsilon, delta, assumption, who = loss
         assumed = assumption is not None
-        added = (epsilon, delta, epsilon * epsilon, epsilon * assumed, delta * assumed)
-        return Totals(*(_rounded_up(x + y) for x, y in zip(self, added, strict=True)))
+        shares = {name: _rounded_up(x + epsilon * (name == who)) for name, x in self.shares.items()}
+        return Totals(
+            _rounded_up(self.epsilon + epsilon),
+            _rounded_up(self.delta + delta),
+            _rounded_up(self.squares + epsilon * epsilon),
+            _rounded_up(self.epsilon_on_assumptions + epsilon * assumed),
+            _rounded_up(self.delta_on_assumptions + delta * assumed),
+            shares,
+        )
 
 
 class Opening(NamedTuple):
     """The first line: which data set this is, and its budget.
 
-    `ledger`: drawn at random when it was created; `time`: then, in UTC, in ISO 8601 format; `hash`:
+    `ledger`: drawn at random when it was created; `share`: of epsilon, that each analyst may spend
+    (empty: any analyst may spend all); `time`: of the creation, in UTC, in ISO 8601 format; `hash`:
     of the line.
     """
 
@@ -78,12 +86,13 @@ class Opening(NamedTuple):
     epsilon: Fraction
     delta: Fraction
     worst_case_only: bool
+    share: Mapping[str, Fraction]
     time: str
     hash: str = ""
 
     @property
-    def budget(self) -> tuple[Fraction, Fraction, bool]:
-        return self.epsilon, self.delta, self.worst_case_only
+    def budget(self) -> tuple[object, ...]:
+        return self.epsilon, self.delta, self.worst_case_only, self.share
 
     @property
     def number(self) -> int:
@@ -91,14 +100,11 @@ class Opening(NamedTuple):
 
     @property
     def totals(self) -> Totals:
-        return Totals()
+        return Totals(shares=dict.fromkeys(self.share, Fraction(0)))
 
     def line(self) -> str:
         """Return the line that stores it."""
-        texts = {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
-        fields = {"format": FORMAT, **self._asdict(), **texts}
-        del fields["hash"]
-        return _sealed(fields)
+        return _sealed({"format": FORMAT, **self._asdict()})
 
     @classmethod
     def parse(cls, line: str) -> Opening:
@@ -110,86 +116,76 @@ class Opening(NamedTuple):
             raise DamagedError(f"this version reads {FORMAT!r}; found {found!r}")
         try:
             fields |= {name: Fraction(fields[name]) for name in ("epsilon", "delta")}
+            fields["share"] = {name: Fraction(x) for name, x in fields["share"].items()}
             return cls(**fields)
-        except (TypeError, ValueError, KeyError, ZeroDivisionError):
+        except _WRONG_FIELDS:
             raise DamagedError(_DAMAGED) from None
 
 
 class Entry(NamedTuple):
     """One charge; texts are "" if they are not known.
 
-    `number`: from 1; `totals`: over all charges up to this one; `time`: UTC, in ISO 8601 format;
+    `number`: from 1; `time`: UTC, in ISO 8601 format; `totals`: over all charges up to this one;
     `previous`, `hash`: of the line before and of this one, and so of all lines up to it.
     """
 
     number: int
-    loss: Loss
     time: str
-    what: str
-    mechanism: str
+    epsilon: Fraction
+    delta: Fraction
+    who: str
     estimator: str
     purpose: str
+    mechanism: str
+    what: str
+    assumption: str | None
     totals: Totals
     previous: str
     hash: str = ""
 
     @classmethod
-    def after(cls, last: Opening | Entry, loss: Loss, time: str, **texts: object) -> Entry:
+    def after(cls, last: Opening | Entry, loss: Loss, **texts: object) -> Entry:
         """Return the entry of a charge that follows on another line."""
-        loss = loss._replace(assumption=_cut(loss.assumption))
-        cut = {name: _cut(text) or "" for name, text in texts.items()}
-        entry = cls(last.number + 1, loss, time, **cut, totals=last.totals.plus(loss),
-                    previous=last.hash)  # fmt: skip
+        epsilon, delta, assumption, who = loss
+        cut = {name: _cut(text or "") for name, text in texts.items()}
+        entry = cls(number=last.number + 1, epsilon=epsilon, delta=delta, who=who, **cut,
+                    assumption=None if assumption is None else _cut(assumption),
+                    totals=last.totals.plus(loss), previous=last.hash)  # fmt: skip
         return entry._replace(hash=_HASH.fullmatch(entry.line())[2])  # type: ignore[index]
 
     def line(self) -> str:
-        """Return the line that stores it. The loss comes first: it is read if the line is cut."""
-        fields = {
-            "charge": self.number,
-            "epsilon": decimal_text(self.loss.epsilon),
-            "delta": decimal_text(self.loss.delta),
-            "assumption": self.loss.assumption,
-            **{name: getattr(self, name) for name in _TEXTS},
-            "totals": [decimal_text(total) for total in self.totals],
-            "previous": self.previous,
-        }
-        return _sealed(fields)
+        """Return the line that stores it."""
+        return _sealed(self._asdict())
 
     @classmethod
     def parse(cls, line: str) -> Entry:
         """Return what a line stores; raise DamagedError if it is no intact charge."""
         fields = _unsealed(line)
         try:
-            loss = Loss(
-                _fraction(fields["epsilon"]), _fraction(fields["delta"]), fields["assumption"]
-            )
-            totals = Totals(*(_fraction(total) for total in fields["totals"]))
-            texts = {name: fields[name] for name in _TEXTS}
-            entry = cls(fields["charge"], loss, **texts, totals=totals,
-                        previous=fields["previous"], hash=fields["hash"])  # fmt: skip
-        except (TypeError, ValueError, KeyError, ZeroDivisionError):
-            raise DamagedError(_DAMAGED) from None
-        # Anybody can compute a valid hash, and a loss below 0 would give back what was spent.
-        if not (loss.epsilon > 0 and loss.delta >= 0 and min(totals) >= 0):
-            raise DamagedError(_DAMAGED)
-        return entry
+            fields |= {name: _fraction(fields[name]) for name in ("epsilon", "delta")}
+            totals: list[Any] = [
+                x if isinstance(x, dict) else _fraction(x) for x in fields["totals"]
+            ]
+            totals[-1] = {who: _fraction(x) for who, x in totals[-1].items()}
+            entry = cls(**fields | {"totals": Totals(*totals)})
+            # Anybody can compute a valid hash; a loss below 0 would give back what was spent.
+            if (
+                entry.epsilon > 0
+                and min(entry.delta, *entry.totals[:-1], *totals[-1].values()) >= 0
+            ):
+                return entry
+        except _WRONG_FIELDS:
+            pass
+        raise DamagedError(_DAMAGED)
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.epsilon, self.delta, self.assumption, self.who)
 
     def row(self) -> dict[str, Any]:
         """Return the entry as a row of a table, with epsilon and delta as floats."""
-        return {
-            "number": self.number,
-            "time": self.time,
-            "what": self.what,
-            "mechanism": self.mechanism,
-            "estimator": self.estimator,
-            "purpose": self.purpose,
-            "epsilon": float(self.loss.epsilon),
-            "delta": float(self.loss.delta),
-            "assumption": self.loss.assumption,
-        }
-
-
-_TEXTS = ("time", "what", "mechanism", "estimator", "purpose")
+        fields = self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        return {name: fields[name] for name in self._fields[: self._fields.index("totals")]}
 
 
 def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
@@ -204,19 +200,9 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
         last = entry
 
 
-def salvaged(pieces: Iterable[str]) -> Loss | None:
-    """Return the sum of the losses that can be read in lines that were cut off; None for none.
-
-    Nothing was released for them: a release waits until its line is on the disk.
-    """
-    epsilon = delta = Fraction(0)
-    for found in filter(None, map(_BEGINNING.match, pieces)):
-        epsilon, delta = epsilon + Fraction(found[1]), delta + Fraction(found[2])
-    return Loss(_rounded_up(epsilon), _rounded_up(delta)) if epsilon > 0 else None
-
-
 def _sealed(fields: dict[str, Any]) -> str:
-    content = json.dumps(fields)[:-1]
+    """Return fields as a line, with their hash as the last one."""
+    content = json.dumps(fields | {"hash": ""}, default=decimal_text).removesuffix(', "hash": ""}')
     return f'{content}, "hash": "{hashlib.sha256(content.encode()).hexdigest()}"}}'
 
 
@@ -232,10 +218,8 @@ def _unsealed(line: str) -> dict[str, Any]:
     return fields
 
 
-def _cut(text: object) -> str | None:
+def _cut(text: object) -> str:
     """Return a text of bounded length without surrogates and NUL, which no file should contain."""
-    if text is None:
-        return None
     clean = str(text).encode("utf-8", "replace").decode().replace("\0", "")
     return clean if len(clean) <= _MAX_TEXT else clean[: _MAX_TEXT - 1] + "…"
 

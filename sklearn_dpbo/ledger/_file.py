@@ -26,7 +26,7 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileStore", "lock", "placed"]
+__all__ = ["FileBook", "create", "placed"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0
@@ -44,31 +44,34 @@ _CHUNK = 2**20
 _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
-class FileStore:
-    """The ledger of one data set in one file, at an absolute path."""
+def create(path: str, line: str) -> None:
+    """Create the file with its first line, durably, unless it is there; it gets its name complete.
 
-    def __init__(self, path: str) -> None:
-        if not _HAS_FLOCK:
-            raise OSError(
-                "a ledger in a file needs flock, which this system does not have; use a "
-                "PostgreSQL server"
-            )
-        self.path = path
-
-    def create(self, lines: list[str]) -> None:
-        """Create the file with these lines, durably; it gets its name when complete."""
-        if os.path.lexists(self.path):
-            return
-        folder = os.path.dirname(self.path)
-        content = placed(lines)
+    A process that is killed may leave a file under a temporary name, which nobody reads.
+    """
+    _require_flock()
+    if os.path.lexists(path):
+        return
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    try:
+        _write(descriptor, placed([line]))
+        _sync(descriptor)
         with contextlib.suppress(FileExistsError):  # another process was faster
-            if not _create_without_name(folder, content, self.path):
-                _create_and_rename(folder, content, self.path)
-        sync_folder(folder)
+            os.link(temporary, path)
+    finally:
+        os.close(descriptor)
+        os.unlink(temporary)
+    sync_folder(folder)
 
-    def transaction(self, *, write: bool) -> FileBook:
-        """Return the lines of the file, which the first look at them locks."""
-        return FileBook(self.path, write)
+
+def _require_flock() -> None:
+    if not _HAS_FLOCK:
+        raise OSError(
+            "a ledger in a file needs flock, which this system does not have; use a PostgreSQL "
+            "server"
+        )
 
 
 class FileBook(io.FileIO):
@@ -79,6 +82,7 @@ class FileBook(io.FileIO):
     """
 
     def __init__(self, path: str, write: bool) -> None:
+        _require_flock()
         self._path, self._adds, self._end = path, write, 0
         self._open_file()
 
@@ -100,16 +104,21 @@ class FileBook(io.FileIO):
             raise OSError("it is not a file")
 
     def _lock(self) -> None:
+        """Lock the file at the path: against all others to write, against writers to read."""
         deadline = time.monotonic() + _LOCK_TIMEOUT
+        kind = fcntl.LOCK_EX if self._adds else fcntl.LOCK_SH
         while True:
-            lock(self.descriptor, self._adds, deadline)
-            if _is_at(self.descriptor, self._path):
-                return
+            try:
+                fcntl.flock(self.descriptor, kind | fcntl.LOCK_NB)
+                if _is_at(self.descriptor, self._path):
+                    return
+                problem = "other files took its place"
+                self._open_file()
+            except BlockingIOError:
+                problem = "locked by another process"
+                time.sleep(_RETRY_INTERVAL)
             if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"other files took its place for more than {_LOCK_TIMEOUT:g} seconds"
-                )
-            self._open_file()
+                raise TimeoutError(f"{problem} for more than {_LOCK_TIMEOUT:g} seconds")
 
     def _unlock(self) -> None:
         """Release the lock, of copies of the descriptor in forked processes, too."""
@@ -141,10 +150,11 @@ class FileBook(io.FileIO):
                 )
             size *= 4
 
-    def last(self) -> tuple[str, list[str]]:
-        """Return the last whole line, and the pieces of lines after it that a crash cut off.
+    def last(self) -> str:
+        """Return the last whole line; a reader then releases the lock.
 
-        A reader then releases the lock: lines are added after this end.
+        What a crash cut off after it does not count: its charge was not confirmed, so nothing was
+        released.
         """
         self._end = end = os.fstat(self.descriptor).st_size
         size = _BLOCK
@@ -153,9 +163,9 @@ class FileBook(io.FileIO):
             *whole, rest = self._read(start, end).split(b"\n")
             if start > 0:
                 whole = whole[1:]  # the first one may lack its beginning
-            pieces = [rest] if rest else []
+            place = end - len(rest)
             while whole and _is_torn(whole[-1]):
-                pieces.append(whole.pop())
+                place -= len(whole.pop()) + 1
             if whole:
                 break
             if start == 0:
@@ -163,9 +173,7 @@ class FileBook(io.FileIO):
             size *= 4
         if not self._adds:
             self._unlock()
-        after = len(rest) + sum(len(piece) + 1 for piece in pieces[bool(rest) :])
-        line = _text(whole[-1], end - after - len(whole[-1]) - 1)
-        return line, [piece.decode("ascii", "replace") for piece in reversed(pieces)]
+        return _text(whole[-1], place - len(whole[-1]) - 1)
 
     def lines(self) -> Iterator[str]:
         start, rest, place = 0, b"", 0
@@ -178,29 +186,22 @@ class FileBook(io.FileIO):
                 place += len(line) + 1
             start = stop
 
-    def append(self, lines: list[str]) -> None:
-        """Add lines, durably and one after the other, and release the lock."""
-        if self._end == len(placed([self._first()])):
+    def append(self, line: str) -> None:
+        """Add a line, durably, and release the lock."""
+        end = self._end
+        if end == len(placed([self._first()])):
             # The first charge: the creator may have died before the file's name was durable.
             sync_folder(os.path.dirname(os.path.realpath(self._path)))
-        ended = self._read(self._end - 1, self._end) == b"\n"
-        mark = b"" if ended else _TORN + b"\n"
-        for line in lines:
-            self._append(mark + placed([line], self._end + len(mark)))
-            mark = b""
-        self._unlock()
-
-    def _append(self, content: bytes) -> None:
-        end = self._end
+        mark = b"" if self._read(end - 1, end) == b"\n" else _TORN + b"\n"
         try:
-            _write(self.descriptor, content)
+            _write(self.descriptor, mark + placed([line], end + len(mark)))
             _sync(self.descriptor)
         except OSError:
             # The disk is full, perhaps. Nothing was released. If this fails, the charge counts.
             with contextlib.suppress(OSError):
                 os.ftruncate(self.descriptor, end)
             raise
-        self._end += len(content)
+        self._unlock()
 
     def _read(self, start: int, end: int) -> bytes:
         """Return these bytes. A disk that fails may return less, without an error."""
@@ -219,20 +220,6 @@ def _forget_parents_books() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_parents_books)
-
-
-def lock(descriptor: int, write: bool, deadline: float) -> None:
-    """Lock an open file: against all others to write, against writers to read."""
-    kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH
-    while True:
-        try:
-            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"locked by another process for more than {_LOCK_TIMEOUT:g} seconds"
-                ) from None
-            time.sleep(_RETRY_INTERVAL)
 
 
 def _is_at(descriptor: int, path: str) -> bool:
@@ -276,40 +263,6 @@ def _sync(descriptor: int) -> None:
     os.fsync(descriptor)
     if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync leaves data in the cache of the disk
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-
-
-def _create_without_name(folder: str, content: bytes, path: str) -> bool:
-    """Write a file without a name and link it. Return False where that is not possible."""
-    if not hasattr(os, "O_TMPFILE"):
-        return False
-    try:
-        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-    except FileNotFoundError:
-        raise
-    except OSError:  # the file system does not support it
-        return False
-    try:
-        _write(descriptor, content)
-        _sync(descriptor)
-        # With src_dir_fd, which is not used, Python calls linkat, which can follow such links.
-        os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
-    except FileNotFoundError:  # no /proc
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _create_and_rename(folder: str, content: bytes, path: str) -> None:
-    temporary = os.path.join(folder, f".{os.path.basename(path)}.{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666)
-    try:
-        _write(descriptor, content)
-        _sync(descriptor)
-        os.link(temporary, path)
-    finally:
-        os.close(descriptor)
-        os.unlink(temporary)
 
 
 def sync_folder(folder: str) -> None:

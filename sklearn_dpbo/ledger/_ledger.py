@@ -7,10 +7,12 @@ are decimal numbers, stored as fractions.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import json
 import os
 import secrets
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -22,15 +24,19 @@ from .._params import check_number
 from .._privacy.accounting import Receipt
 from ..exceptions import LedgerError
 from . import _display as display
+from . import _file as file
+from . import _server as server
 from ._composition import format_budget, refuse_excess, refuse_other_unit
 from ._decimal import DecimalLike, parse_decimal
-from ._entries import Entry, Loss, Opening
+from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 from ._lineage import refuse_missing
-from ._places import checked_name, checked_place, ledger_errors, store_at
-from ._state import State, read_all, read_heads, read_state
-from ._store import Book
 
-__all__ = ["PrivacyLedger"]
+__all__ = ["PrivacyLedger", "checked_place", "datasets_at"]
+
+# The lines of one ledger during a transaction.
+Book = file.FileBook | server.ServerBook
+# Each charge states what is left of each share.
+_MAX_SHARES = 100
 
 
 class PrivacyLedger:
@@ -64,12 +70,19 @@ class PrivacyLedger:
         Delta of the budget, in [0, 1), per unit.
     worst_case_only : bool, default=False
         Whether to refuse charges whose loss depends on an assumption.
+    share : dict of str to (float, str or Fraction), default=None
+        How much of epsilon each analyst may spend, by the name in ``who``: for example
+        ``{"ana": 1.5, "ben": 0.5}``. Others may spend nothing then. None lets any analyst spend the
+        whole budget. Shares are part of the budget: of a new ledger, and the same in each process.
     unit : str, default=None
         The privacy unit, in at most 200 characters: "record", the default of a new ledger, or a
         name for all records of a group, such as "patient". A ledger that adds up losses per patient
         refuses fits without groups, whose loss is per record.
     purpose : str, default=None
         What the charges are for, shown in the history: for example "paper, section 3".
+    who : str, default=None
+        Who charges, shown in the history, in at most 200 characters; None is the name of the
+        account that runs the process. A ledger cannot check it.
     create : bool, default=False
         Whether to create a new ledger if there is none; this needs epsilon. Otherwise a missing
         ledger is an error, because a new one would reset a spent budget.
@@ -102,32 +115,37 @@ class PrivacyLedger:
         delta: DecimalLike = 0.0,
         *,
         worst_case_only: bool = False,
+        share: Mapping[str, DecimalLike] | None = None,
         unit: str | None = None,
         purpose: str | None = None,
+        who: str | None = None,
         create: bool = False,
     ) -> None:
         self.path = checked_place(path)
-        self.dataset = checked_name("dataset", dataset)
-        self.purpose = None if purpose is None else checked_name("purpose", purpose)
-        unit = None if unit is None else checked_name("unit", unit)
+        self.dataset = _checked_name("dataset", dataset)
+        self.purpose = None if purpose is None else _checked_name("purpose", purpose)
+        self.who = None if who is None else _checked_name("who", who)
+        unit = None if unit is None else _checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True needs the budget of the new ledger: pass epsilon=")
-        if epsilon is None and (worst_case_only or parse_decimal("delta", delta) > 0):
+        if epsilon is None and (worst_case_only or share or parse_decimal("delta", delta) > 0):
             raise ValueError(
-                "delta= and worst_case_only= are parts of a budget: pass epsilon= as well, or omit "
-                "them to open the ledger as it is"
+                "delta=, worst_case_only= and share= are parts of a budget: pass epsilon= as well, "
+                "or omit them to open the ledger as it is"
             )
-        budget = None
+        wanted = None
         if epsilon is not None:
-            requested = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
-            _check_loss(requested)
-            budget = (requested.epsilon, requested.delta, bool(worst_case_only))
-        with ledger_errors(self.path):
-            if create and budget is not None:
-                self._create(budget, unit or "record")
-            with self._transaction() as book:
-                opening = read_state(book, self.dataset).opening
-        self._refuse_other(opening, budget, unit)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            wanted = Opening(secrets.token_hex(16), self.dataset, unit or "record",
+                             *_checked_loss(epsilon, delta)[:2], bool(worst_case_only),
+                             _checked_shares(share), now)  # fmt: skip
+        with _ledger_errors(self.path):
+            if create and wanted is not None:
+                if server.is_url(self.path):
+                    server.create(self.path, self.dataset, wanted.line())
+                else:
+                    file.create(self.path, wanted.line())
+        self._refuse_other(self._ends()[0], wanted, unit)
 
     def charge(
         self,
@@ -183,8 +201,8 @@ class PrivacyLedger:
             If the ledger cannot be read or written. Nothing may be released.
         """
         # Call str() of a user's object before the ledger is locked.
-        what, assumption = str(what), None if assumption is None else str(assumption)
-        loss = _loss(epsilon, delta, assumption)
+        what = str(what)
+        loss = self._loss(epsilon, delta, assumption)
         when = (time or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds")
         texts = {
             "what": what,
@@ -192,14 +210,13 @@ class PrivacyLedger:
             "estimator": str(estimator),
             "purpose": self.purpose if purpose is None else str(purpose),
         }
-        with ledger_errors(self.path), self._transaction(write=True) as book:
-            state = read_state(book, self.dataset)
-            refuse_other_unit(state.opening, unit, what)
-            refuse_excess(state.opening, state.last.totals, [loss], what)
-            entry = Entry.after(state.last, loss, when, **texts)
-            # No comprehension: in Python 3.13 an error that a tracer raises in it skips the `with`.
-            book.append(list(map(Entry.line, (*state.salvaged, entry))))
-        return Receipt(state.opening.ledger, entry.number, entry.hash)
+        with _ledger_errors(self.path), self._transaction(write=True) as book:
+            opening, last = self._read_ends(book)
+            refuse_other_unit(opening, unit, what)
+            refuse_excess(opening, last.totals, [loss], what)
+            entry = Entry.after(last, loss, time=when, **texts)
+            book.append(entry.line())
+        return Receipt(opening.ledger, entry.number, entry.hash)
 
     def check(
         self,
@@ -217,10 +234,10 @@ class PrivacyLedger:
         what, assumption, unit : str
             As in `charge`.
         """
-        losses = [_loss(*charge, assumption) for charge in charges]
-        state = self._ends()
-        refuse_other_unit(state.opening, unit, what)
-        refuse_excess(state.opening, state.last.totals, losses, what)
+        losses = [self._loss(*charge, assumption) for charge in charges]
+        opening, last = self._ends()
+        refuse_other_unit(opening, unit, what)
+        refuse_excess(opening, last.totals, losses, what)
 
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
         """Check that no line was changed or removed, and that these releases are in the ledger.
@@ -240,49 +257,50 @@ class PrivacyLedger:
         -------
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
-            the opening, if there is none). A charge whose line a crash cut off has no hash yet.
+            the opening, if there is none).
         """
         return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
 
     @property
     def unit(self) -> str:
         """The privacy unit: "record", or the name of a group of records."""
-        return self._ends().opening.unit
+        return self._ends()[0].unit
 
     @property
     def history(self) -> list[dict[str, Any]]:
         """All charges in order, verified, as one dict each.
 
-        Keys are "number", "time", "what", "mechanism", "estimator", "purpose", "epsilon", "delta"
-        and "assumption". ``pandas.DataFrame(ledger.history)`` makes it a table.
+        Keys are "number", "time", "epsilon", "delta", "who", "estimator", "purpose", "mechanism",
+        "what" and "assumption". ``pandas.DataFrame(ledger.history)`` makes it a table.
         """
         return [entry.row() for entry in self._verified()[1]]
 
     @property
     def spent(self) -> dict[str, float]:
         """Sums of epsilon and delta, of all charges and of those that depend on assumptions."""
-        return display.sums(self._ends().last.totals)
+        return display.sums(self._ends()[1].totals)
 
     @property
     def left(self) -> dict[str, float]:
         """Epsilon, and half of delta, minus the sums of all charges, rounded down.
 
-        With a positive delta, larger charges may fit by zCDP: use `check`.
+        With a positive delta, larger charges may fit by zCDP: use `check`. If the ledger has
+        shares, ``to_dict()["shares"]`` says what is left of each.
         """
-        state = self._ends()
-        return display.what_is_left(state.opening, state.last.totals)
+        opening, last = self._ends()
+        return display.what_is_left(opening, last.totals)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the history as a CSV file, which is overwritten."""
         entries = self._verified()[1]
-        with self._other_file(path).open("w", newline="", encoding="utf-8") as table:
-            display.write_csv(table, entries)
+        self._write(path, display.as_csv(entries))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the ledger, read in one transaction.
 
-        Keys are "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left", "charges"
-        (their number) and "history".
+        Keys are "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left", "shares"
+        (of analysts: their epsilon, and what is left of it), "charges" (their number) and
+        "history".
         """
         opening, entries = self._verified()
         content = display.overview(opening, entries[-1] if entries else opening)
@@ -290,8 +308,7 @@ class PrivacyLedger:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the result of `to_dict` as a JSON file, which is overwritten."""
-        content = json.dumps(self.to_dict(), indent=1)
-        self._other_file(path).write_text(content, encoding="utf-8")
+        self._write(path, json.dumps(self.to_dict(), indent=1))
 
     def __repr__(self) -> str:
         """Return the data set, but not the path, because reports and notebooks are published."""
@@ -312,20 +329,13 @@ class PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
         return self
 
-    def _create(self, budget: tuple[Fraction, Fraction, bool], unit: str) -> None:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        opening = Opening(secrets.token_hex(16), self.dataset, unit, *budget, now)
-        store_at(self.path, self.dataset).create([opening.line()])
-
-    def _refuse_other(
-        self, opening: Opening, budget: tuple[Fraction, Fraction, bool] | None, unit: str | None
-    ) -> None:
+    def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
-        if budget not in (None, opening.budget):
+        if wanted is not None and wanted.budget != opening.budget:
             raise LedgerError(
-                f"the ledger of {self.dataset!r} was opened with "
-                f"{format_budget(*opening.budget)}; found {format_budget(*budget)}. A budget "
-                "cannot be changed; omit epsilon= and create= to open the ledger as it is"
+                f"the ledger of {self.dataset!r} was opened with {format_budget(opening)}; found "
+                f"{format_budget(wanted)}. A budget cannot be changed; omit epsilon= and create= "
+                "to open the ledger as it is"
             )
         if unit not in (None, opening.unit):
             raise LedgerError(
@@ -333,39 +343,119 @@ class PrivacyLedger:
                 f"unit={unit!r}. A unit cannot be changed; omit unit= to open the ledger as it is"
             )
 
-    def _other_file(self, path: str | os.PathLike[str]) -> Path:
-        """Return a path to write to, which is not the ledger's own."""
+    def _loss(self, epsilon: DecimalLike, delta: DecimalLike, assumption: object) -> Loss:
+        assumption = None if assumption is None else str(assumption)
+        return _checked_loss(epsilon, delta)._replace(
+            assumption=assumption, who=self.who or _account()
+        )
+
+    def _write(self, path: str | os.PathLike[str], content: str) -> None:
+        """Write a file, which is not the ledger's own."""
         with contextlib.suppress(OSError):
             if os.path.samefile(path, self.path):
                 raise ValueError("this is the file of the ledger itself; write to another file")
-        return Path(path)
+        Path(path).write_text(content, encoding="utf-8", newline="")
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
-        with ledger_errors(self.path), self._transaction() as book:
-            ledger, heads = read_heads(book, self.dataset)
-        refuse_missing(ledger, heads, reports)
-        return Receipt(ledger, len(heads) - 1, heads[-1])
+        opening, entries = self._verified()
+        heads = [opening.hash, *(entry.hash for entry in entries)]
+        refuse_missing(opening.ledger, heads, reports)
+        return Receipt(opening.ledger, len(entries), heads[-1])
 
-    def _ends(self) -> State:
-        """Return the state given by the first and the last line."""
-        with ledger_errors(self.path), self._transaction() as book:
-            return read_state(book, self.dataset)
+    def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
+        """Return what decides on a charge: the opening and the last line, which may be the same."""
+        first = book.first()
+        opening = Opening.parse(first)
+        if opening.dataset != self.dataset:
+            raise DamagedError(
+                f"there is no ledger of {self.dataset!r} in it: it is the ledger of "
+                f"{opening.dataset!r}, and a file holds one ledger"
+            )
+        last = book.last()
+        return opening, opening if last == first else Entry.parse(last)
+
+    def _ends(self) -> tuple[Opening, Opening | Entry]:
+        with _ledger_errors(self.path), self._transaction() as book:
+            return self._read_ends(book)
 
     def _verified(self) -> tuple[Opening, list[Entry]]:
         """Return the opening and all charges, with the whole chain verified."""
-        with ledger_errors(self.path), self._transaction() as book:
-            return read_all(book, self.dataset)
+        with _ledger_errors(self.path), self._transaction() as book:
+            opening, _ = self._read_ends(book)
+            lines = iter(book.lines())
+            next(lines)  # the opening
+            return opening, list(verified_entries(opening, lines))
 
     def _transaction(self, *, write: bool = False) -> AbstractContextManager[Book]:
-        return store_at(self.path, self.dataset).transaction(write=write)
+        if server.is_url(self.path):
+            return server.ServerBook.locked(self.path, self.dataset, write)
+        return file.FileBook(self.path, write)
 
 
-def _loss(epsilon: DecimalLike, delta: DecimalLike, assumption: str | None) -> Loss:
-    loss = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta), assumption)
-    _check_loss(loss)
+def checked_place(path: object) -> str:
+    """Return the absolute path of a file, or the URL of a database; raise ValueError if neither."""
+    path = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(path, str) or "\0" in path:
+        # Do not show the value: it may be a URL with a password.
+        raise ValueError("path must be the path of a file or a URL, as a str without NUL")
+    if server.is_url(path):
+        return server.checked_url(path)
+    # An absolute path stays valid if the process changes its directory.
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def datasets_at(place: str) -> list[str]:
+    """Return the names of the data sets whose ledgers are at a checked path or URL."""
+    with _ledger_errors(place):
+        if server.is_url(place):
+            return server.datasets(place)
+        with file.FileBook(place, write=False) as book:
+            return [Opening.parse(book.first()).dataset]
+
+
+@contextlib.contextmanager
+def _ledger_errors(place: str) -> Iterator[None]:
+    """Raise errors of a file or a server as LedgerError."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        raise LedgerError(
+            f"the ledger {place} cannot be used: {error or type(error).__name__}. "
+            "Nothing may be released without it"
+        ) from None
+
+
+def _account() -> str:
+    """Return the name of the account that runs the process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # an account without a name
+        return "unknown"
+
+
+def _checked_name(name: str, text: object) -> str:
+    """Return the name of a data set, unit, purpose or analyst without spaces around it."""
+    if not isinstance(text, str) or not text.strip() or len(text) > 200:
+        raise ValueError(
+            f"{name} must be a str of 1 to 200 characters that is not blank; found {text!r}"
+        )
+    return unicodedata.normalize("NFC", text.strip())
+
+
+def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:
+    loss = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
+    check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
+    check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
     return loss
 
 
-def _check_loss(loss: Loss) -> None:
-    check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
-    check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
+def _checked_shares(share: Mapping[str, DecimalLike] | None) -> dict[str, Fraction]:
+    if not isinstance(share or {}, Mapping) or len(share or {}) > _MAX_SHARES:
+        raise ValueError(
+            f"share must be a dict of at most {_MAX_SHARES} analysts, such as {{'ana': 1.0}}; "
+            f"found {share!r}"
+        )
+    return {
+        _checked_name("name in share", who): parse_decimal(f"share of {who!r}", epsilon)
+        for who, epsilon in (share or {}).items()
+    }

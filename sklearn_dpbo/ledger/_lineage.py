@@ -14,11 +14,12 @@ __all__ = ["refuse_missing"]
 
 def refuse_missing(ledger: str, heads: Sequence[str], reports: Mapping[str, Any]) -> None:
     """Raise LedgerError if the ledger lacks the charge of a report."""
-    missing = []
-    for name, report in reports.items():
-        for receipt in _of_this_ledger(ledger, _receipts(name, report)):
-            if problem := _problem(ledger, heads, receipt):
-                missing.append(f"{name}: {problem}")
+    missing = [
+        f"{name}: {problem}"
+        for name, report in reports.items()
+        for receipt in _receipts(name, report, ledger)
+        if (problem := _problem(ledger, heads, receipt))
+    ]
     if missing:
         raise LedgerError(
             "the ledger is not the one that these releases were charged to. "
@@ -43,22 +44,14 @@ def _problem(ledger: str, heads: Sequence[str], receipt: Receipt) -> str:
     return ""
 
 
-def _of_this_ledger(ledger: str, receipts: list[Receipt]) -> list[Receipt]:
-    """Leave out what a report of several ledgers has of others; all, if it has none of this one."""
-    return [receipt for receipt in receipts if receipt.ledger == ledger] or receipts
-
-
-def _receipts(name: str, report: Any) -> list[Receipt]:
-    """Return the charges of a report, or raise ValueError."""
-    found: Any
-    if isinstance(report, Receipt) or (isinstance(report, dict) and "head" in report):
-        found = [report]
-    elif isinstance(report, dict):
-        found = report.get("ledger")
-    else:
-        found = getattr(report, "receipts", None)
+def _receipts(name: str, report: Any, ledger: str) -> list[Receipt]:
+    """Return the charges of a report to this ledger, or all if it has none; or ValueError."""
+    if not isinstance(report, Receipt | dict):
+        report = {"ledger": getattr(report, "receipts", None)}
+    elif isinstance(report, Receipt) or "head" in report:
+        report = {"ledger": [report]}
     try:
-        receipts = [_receipt(each) for each in found or ()]
+        receipts = [_receipt(each) for each in report.get("ledger") or ()]
     except (TypeError, KeyError, ValueError):
         receipts = []
     if not receipts:
@@ -66,7 +59,7 @@ def _receipts(name: str, report: Any) -> list[Receipt]:
             f"{name} is not a report of a release that was charged to a ledger; pass "
             "search.privacy_, its to_dict() or to_json(), or what charge() returned"
         )
-    return receipts
+    return [receipt for receipt in receipts if receipt.ledger == ledger] or receipts
 
 
 def _receipt(found: Any) -> Receipt:

@@ -15,18 +15,20 @@ import hashlib
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from ._connection import TIMEOUT, Connection, ServerError, connected
 from ._decimal import decimal_text
 from ._entries import DamagedError, Entry
 
-__all__ = ["SCHEMA", "ServerStore", "checked_url", "datasets", "is_url", "lock", "transaction"]
+if TYPE_CHECKING:
+    from ._connection import Connection
+
+__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "datasets", "is_url"]
 
 SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
-_COMMENT = "privacy ledger of sklearn_dpbo, format 2"
+_COMMENT = "privacy ledger of sklearn_dpbo, format 3"
 _TABLES = ("datasets", "entries")
 # Each line 0 refers to a data set, so that without the right to add these nobody can begin another
 # ledger. Each further line refers to the line before it, with totals that are less by its loss.
@@ -64,10 +66,7 @@ UNION ALL
     WHERE dataset = %s ORDER BY number DESC LIMIT 1)
 ORDER BY number
 """
-_SELECT_PAGE = f"""
-SELECT number, line FROM {SCHEMA}.entries WHERE dataset = %s AND number > %s
-ORDER BY number LIMIT 5000
-"""
+_SELECT_LINES = f"SELECT line FROM {SCHEMA}.entries WHERE dataset = %s ORDER BY number"
 _INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0, 0)"
 _INSERT_CHARGE = f"""
 INSERT INTO {SCHEMA}.entries
@@ -106,6 +105,10 @@ WHERE s.nspname = %s ORDER BY t.relname
 """
 
 
+class ServerError(OSError):
+    """The server cannot be reached, reports an error, or cannot keep a ledger safely."""
+
+
 def is_url(place: str) -> bool:
     """Whether this is a URL of any scheme, and not the path of a file."""
     return re.match(r"[a-z][a-z0-9+.-]+:/", place, re.IGNORECASE) is not None
@@ -127,40 +130,30 @@ def checked_url(url: str) -> str:
 
 
 def datasets(url: str) -> list[str]:
-    with transaction(url, write=False) as connection:
+    with transaction(url) as connection:
         _require_tables(connection)
         found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
         return [str(name) for (name,) in found]
 
 
-class ServerStore:
-    """The ledger of one data set on a server."""
+def create(url: str, dataset: str, line: str) -> None:
+    """Create the ledger with its first line, and the schema, unless they are there."""
+    with transaction(url, write=True) as connection:
+        if _exists(connection, dataset):
+            return
+        _lock(connection, "")  # the lock of the schema, not of a data set
+        if not _has_tables(connection):
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
+            connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{_COMMENT}'")
+            connection.execute(_CREATE_TABLES)
+        if not _exists(connection, dataset):
+            connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
+            connection.execute(_INSERT_OPENING, (dataset, line))
 
-    def __init__(self, url: str, dataset: str) -> None:
-        self.url, self.dataset = url, dataset
 
-    def create(self, lines: list[str]) -> None:
-        """Create the ledger with these lines, and the schema, unless there are some."""
-        with transaction(self.url) as connection:
-            if self._exists(connection):
-                return
-            lock(connection, "")  # the lock of the schema, not of a data set
-            if not _has_tables(connection):
-                connection.execute(f"CREATE SCHEMA {SCHEMA}")
-                create_tables(connection)
-            if not self._exists(connection):
-                insert(connection, self.dataset, lines)
-
-    @contextlib.contextmanager
-    def transaction(self, *, write: bool) -> Iterator[ServerBook]:
-        with transaction(self.url, write=write) as connection:
-            lock(connection, self.dataset, shared=not write)
-            _require_tables(connection)
-            yield ServerBook(connection, self.dataset)
-
-    def _exists(self, connection: Connection) -> bool:
-        sql = f"SELECT 1 FROM {SCHEMA}.entries WHERE dataset = %s AND number = 0"
-        return _has_tables(connection) and bool(connection.execute(sql, (self.dataset,)))
+def _exists(connection: Connection, dataset: str) -> bool:
+    sql = f"SELECT 1 FROM {SCHEMA}.entries WHERE dataset = %s AND number = 0"
+    return _has_tables(connection) and connection.execute(sql, (dataset,)).fetchone() is not None
 
 
 class ServerBook:
@@ -168,62 +161,52 @@ class ServerBook:
 
     def __init__(self, connection: Connection, dataset: str) -> None:
         self._connection, self._dataset = connection, dataset
-        self._ends: list[tuple[Any, ...]] = []
-
-    def first(self) -> str:
-        return str(self._rows()[0][1])
-
-    def last(self) -> tuple[str, list[str]]:
-        """Return the last line; a server keeps no pieces of lines."""
-        number, line, *totals = self._rows()[-1]
-        if number > 0:
-            _refuse_less(number, line, totals)
-        return str(line), []
-
-    def lines(self) -> Iterator[str]:
-        number = -1
-        while page := self._connection.execute(_SELECT_PAGE, (self._dataset, number)):
-            for number, line in page:  # noqa: B007
-                yield line
-
-    def append(self, lines: list[str]) -> None:
-        self._ends = []
-        _insert_charges(self._connection, self._dataset, lines)
-
-    def _rows(self) -> list[tuple[Any, ...]]:
-        """Return number, line and totals of the first row and of the last."""
-        if not self._ends:
-            self._ends = self._connection.execute(_SELECT_ENDS, (self._dataset, self._dataset))
+        _require_tables(connection)
+        self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
         if not self._ends:
             raise ServerError(
-                f"there is no ledger of {self._dataset!r} in the database; to create one, pass "
-                "epsilon= and create=True"
+                f"there is no ledger of {dataset!r} in the database; to create one, pass epsilon= "
+                "and create=True"
             )
-        return self._ends
+
+    @classmethod
+    @contextlib.contextmanager
+    def locked(cls, url: str, dataset: str, write: bool) -> Iterator[ServerBook]:
+        """Lock the ledger: against all others to write, against writers to read."""
+        with transaction(url, write=write) as connection:
+            _lock(connection, dataset, shared=not write)
+            yield cls(connection, dataset)
+
+    def first(self) -> str:
+        return str(self._ends[0][1])
+
+    def last(self) -> str:
+        number, line, *totals = self._ends[-1]
+        if number > 0:
+            _refuse_less(number, line, totals)
+        return str(line)
+
+    def lines(self) -> Iterator[str]:
+        found = self._connection.execute(_SELECT_LINES, (self._dataset,))
+        return (str(line) for (line,) in found)
+
+    def append(self, line: str) -> None:
+        """Add a line. It is durable once the transaction has ended."""
+        entry = Entry.parse(line)
+        loss = (_numeric(entry.epsilon), _numeric(entry.delta))
+        values = (line, *loss, self._dataset, entry.number - 1)
+        if self._connection.execute(_INSERT_CHARGE, values).fetchone() != (entry.number,):
+            raise ServerError(f"there is no line before that of charge {entry.number}")
 
 
 def _refuse_less(number: int, line: str, totals: list[Any]) -> None:
     """Raise DamagedError if a line states another number or less than the server's totals."""
     entry = Entry.parse(line)
-    stated = (entry.totals.epsilon, entry.totals.delta, entry.totals.squares)
     enforced = map(Fraction, totals)
-    if entry.number != number or any(x < y for x, y in zip(stated, enforced, strict=True)):
+    if entry.number != number or any(
+        x < y for x, y in zip(entry.totals[:3], enforced, strict=True)
+    ):
         raise DamagedError(f"the line of charge {number} does not state what was charged")
-
-
-def insert(connection: Connection, dataset: str, lines: list[str]) -> None:
-    connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
-    connection.execute(_INSERT_OPENING, (dataset, lines[0]))
-    _insert_charges(connection, dataset, lines[1:])
-
-
-def _insert_charges(connection: Connection, dataset: str, lines: list[str]) -> None:
-    for line in lines:
-        entry = Entry.parse(line)
-        loss = (_numeric(entry.loss.epsilon), _numeric(entry.loss.delta))
-        values = (line, *loss, dataset, entry.number - 1)
-        if connection.execute(_INSERT_CHARGE, values) != [(entry.number,)]:
-            raise ServerError(f"there is no line before that of charge {entry.number}")
 
 
 def _numeric(x: Fraction) -> str:
@@ -232,34 +215,49 @@ def _numeric(x: Fraction) -> str:
 
 
 @contextlib.contextmanager
-def transaction(url: str, *, write: bool = True) -> Iterator[Connection]:
+def transaction(url: str, *, write: bool = False) -> Iterator[Connection]:
     """Yield a connection in a transaction; commit durably at the end, roll back on an exception."""
-    with connected(url) as connection:
-        try:
-            timeout = int(1000 * TIMEOUT)
+    try:
+        import psycopg
+    except ImportError as error:  # only ledgers on a server need it
+        raise ImportError(
+            'a ledger on a PostgreSQL server needs psycopg: pip install "sklearn_dpbo[postgresql]"'
+        ) from error
+    from . import _connection
+
+    try:
+        with contextlib.closing(_connection.connect(url)) as connection:
+            timeout = int(1000 * _connection.TIMEOUT)
             connection.execute(_BEGIN.format(timeout=timeout, longer=timeout + 1000))
-            _refuse_unsafe_server(*connection.execute(_SELECT_SERVER_STATE)[0])
+            _refuse_unsafe_server(*connection.execute(_SELECT_SERVER_STATE).fetchall()[0])
             yield connection
-        except BaseException:
-            with contextlib.suppress(ServerError):
-                connection.execute("ROLLBACK")
-            raise
-        if write:
-            connection.commit()
-        else:
-            connection.execute("COMMIT")
+            if write:
+                _commit(connection)
+    except psycopg.Error as error:
+        raise ServerError((str(error).splitlines() or [type(error).__name__])[0]) from None
 
 
-def lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
+def _commit(connection: Connection) -> None:
+    """Commit; treat warnings as errors: no transaction was open, or no standby confirmed."""
+    found: list[str | None] = []
+    connection.add_notice_handler(lambda diagnostic: found.append(diagnostic.message_primary))
+    try:
+        if (status := connection.execute("COMMIT").statusmessage) != "COMMIT":
+            found.append(status)
+    except Exception as error:
+        found.append(str(error))
+    if found:
+        raise ServerError(
+            f"whether the change was made is not known ({'; '.join(map(str, found))}); if it was, "
+            "it counts as spent"
+        )
+
+
+def _lock(connection: Connection, dataset: str, *, shared: bool = False) -> None:
     # Two names with the same key wait for each other, which does no harm.
     digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
     connection.execute(_LOCK.format("_shared" if shared else ""), (key,))
-
-
-def create_tables(connection: Connection) -> None:
-    connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{_COMMENT}'")
-    connection.execute(_CREATE_TABLES)
 
 
 def _refuse_unsafe_server(
@@ -288,7 +286,7 @@ def _require_tables(connection: Connection) -> None:
 
 def _has_tables(connection: Connection) -> bool:
     """Whether there is the schema; raise ServerError if its tables cannot be trusted."""
-    found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA))
+    found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA)).fetchall()
     if not found:
         return False
     if found[0][0] != _COMMENT:

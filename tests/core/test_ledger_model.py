@@ -16,9 +16,9 @@ BUDGET = 2
 (UNBORN, START, LINKED, WAITS, LOCKED, CHECKED, WRITTEN, DURABLE, CONFIRMED, DRAWN, REFUSED, FAILED,
  DEAD) = range(13)  # fmt: skip
 ENDS = (UNBORN, DRAWN, REFUSED, FAILED, DEAD)
-# Of what stands in the file: a whole line, a piece that shows its loss, one that does not, and a
-# line that begins in a piece, and so can be read by nobody.
-WHOLE, READABLE, PIECE, SPOILT = "whole", "readable", "piece", "spoilt"
+# Of what stands in the file: a whole line, a piece, and a line that begins in a piece, and so can
+# be read by nobody.
+WHOLE, PIECE, SPOILT = "whole", "piece", "spoilt"
 # What must not happen.
 SPOILT_FILE = "a file that nobody can read"
 BLOCKED = "nobody can go on"
@@ -67,18 +67,9 @@ class State(NamedTuple):
     power_failed: bool = False
 
 
-def pieces(file):
-    """Return the last whole line's total, and the readable pieces after it."""
-    whole = [i for i, line in enumerate(file) if line.kind == WHOLE]
-    last = whole[-1] if whole else -1
-    total = file[last].total if whole else 0
-    return total, [line for line in file[last + 1 :] if line.kind == READABLE]
-
-
 def read(file):
     """Return how many charges are counted, as whoever opens the file reads it."""
-    total, readable = pieces(file)
-    return total + len(readable)
+    return next((line.total for line in reversed(file) if line.kind == WHOLE), 0)
 
 
 def is_spoilt(file):
@@ -171,23 +162,11 @@ def must_sync_folder(design, state):
 
 
 def appended(design, state, i):
-    """Return what the file may be after a part of a write, and at last after all of it.
-
-    The first write marks the piece at the end, if there is one. If charges can be read in pieces,
-    it adds one line for all of them, and a second write its own. The program synchronises in
-    between; the model need not.
-    """
-    file, counted = state.file, state.counted[i]
-    _, readable = pieces(file)
-    new = [Line(WHOLE, line.owner, counted) for line in readable[-1:]]
-    new.append(Line(WHOLE, i, counted + 1))
-    if file and file[-1].kind in (PIECE, READABLE) and not design.marks_pieces:
-        new[0] = new[0]._replace(kind=SPOILT)
-    found = []
-    for n, line in enumerate(new):
-        for kind in (PIECE, READABLE):
-            found.append((*file, *new[:n], line._replace(kind=kind)))
-    return [*found, (*file, *new)]
+    """Return what the file may be after a part of a write, and after all of it."""
+    line = Line(WHOLE, i, state.counted[i] + 1)
+    if state.file and state.file[-1].kind == PIECE and not design.marks_pieces:
+        line = line._replace(kind=SPOILT)
+    return [(*state.file, line._replace(kind=PIECE)), (*state.file, line)]
 
 
 def accidents(design, state):
@@ -237,7 +216,7 @@ def power_failures(state):
         state = state._replace(name="durable")
     kept, rest = state.file[: state.synced], state.file[state.synced :]
     for n in range(len(rest) + 1):
-        for kind in (WHOLE, READABLE, PIECE):
+        for kind in (WHOLE, PIECE):
             tail = rest[:n]
             if tail and tail[-1].kind == WHOLE:
                 tail = (*tail[:-1], tail[-1]._replace(kind=kind))
@@ -295,15 +274,15 @@ def search(design, n_processes, n_unborn):
 def test_no_order_of_steps_and_crashes_overspends_or_blocks(n_processes, n_unborn):
     n_states, problem = search(Design(), n_processes, n_unborn)
     assert problem is None
-    assert n_states > 5000
+    assert n_states > 1000
 
 
 @pytest.mark.parametrize(
     ("weakened", "n_unborn", "found"),
     [
-        ("locks", 0, OVERSPENT),
+        ("locks", 0, UNCOUNTED),
         ("checks_after_locking", 0, UNCOUNTED),
-        ("keeps_waiting", 0, OVERSPENT),
+        ("keeps_waiting", 0, UNCOUNTED),
         ("marks_pieces", 0, SPOILT_FILE),
         ("notices_short_writes", 0, NOT_CHARGED),
         ("draws_after_fsync", 0, NOT_CHARGED),

@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import errno
 import fcntl
 import json
 import os
@@ -14,7 +13,9 @@ import tempfile
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from getpass import getuser
 from pathlib import Path
 
 import numpy as np
@@ -114,30 +115,73 @@ def test_parse_decimal_takes_numbers_by_their_decimal_notation():
 amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(amounts, st.fractions(0, "0.2", max_denominator=50)), max_size=8))
-def test_charges_are_accepted_exactly_when_they_fit_the_budget(place, charges):
-    spent = [Fraction(0), Fraction(0)]
-    ledger = PrivacyLedger(beside(place, name := uuid.uuid4().hex), name, 1.0, "0.4", create=True)
-    for epsilon, delta in charges:
-        fits = spent[1] + delta <= Fraction("0.2") and (
-            spent[0] + epsilon <= 1
-            or delta_of_zcdp(
-                float(sum(e * e for e in [epsilon, *charged_epsilons(ledger)]) / 2), 1.0
-            )
-            <= 0.2
+SHARES = {"ana": Fraction("0.7"), "ben": Fraction("0.5")}
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            amounts,
+            st.fractions(0, "0.2", max_denominator=50),
+            st.sampled_from(["ana", "ben", "carl"]),
+        ),
+        max_size=8,
+    ),
+    st.sampled_from([None, SHARES]),
+)
+def test_charges_are_accepted_exactly_when_they_fit_budget_and_share(place, charges, share):
+    dataset, charged = uuid.uuid4().hex, []
+    place = beside(place, dataset)
+    PrivacyLedger(place, dataset, 1.0, "0.4", share=share, create=True)
+    for epsilon, delta, who in charges:
+        after = [*charged, (epsilon, delta, who)]
+        epsilons = [e for e, _, _ in after]
+        fits = sum(d for _, d, _ in after) <= Fraction("0.2") and (
+            sum(epsilons) <= 1 or delta_of_zcdp(float(sum(e * e for e in epsilons) / 2), 1.0) <= 0.2
         )
-        try:
-            ledger.charge(epsilon, delta, what="a test")
-            assert fits
-            spent = [spent[0] + epsilon, spent[1] + delta]
-        except BudgetExceededError:
-            assert not fits
-    assert sum(charged_epsilons(ledger)) == spent[0]
+        if share:
+            fits = fits and sum(e for e, _, w in after if w == who) <= share.get(who, 0)
+        ledger = PrivacyLedger(place, dataset, who=who)
+        for use in (lambda: ledger.check((epsilon, delta), what="a test"),
+                    lambda: ledger.charge(epsilon, delta, what="a test")):  # fmt: skip
+            with contextlib.nullcontext() if fits else pytest.raises(BudgetExceededError):
+                use()
+        charged = after if fits else charged
+    ledger = PrivacyLedger(place, dataset)
+    found = [(entry.epsilon, entry.delta, entry.who) for entry in ledger._verified()[1]]
+    assert found == charged
+    left = {who: x["left"] for who, x in ledger.to_dict()["shares"].items()}
+    for who, epsilon in (share or {}).items():
+        assert left[who] == pytest.approx(epsilon - sum(e for e, _, w in charged if w == who))
 
 
-def charged_epsilons(ledger):
-    return [entry.loss.epsilon for entry in ledger._verified()[1]]
+def test_a_share_is_refused_with_words_that_say_what_to_do(place, tmp_path):
+    ledger = opened(place, share={"ana": 0.5, "ben": "1/3"}, who="ana")
+    ledger.charge(0.5, what="all of it")
+    with pytest.raises(BudgetExceededError, match=r"'ana' has spent epsilon=0.5 of a share of eps"):
+        ledger.charge(1e-9, what="one more")
+    with pytest.raises(BudgetExceededError, match="shared by 'ana', 'ben'; '.*' has no share"):
+        fit(search(PrivacyLedger(place, "patients")))
+    ben = PrivacyLedger(place, "patients", who=" ben")
+    ben.charge("1/3", what="all of his")
+    assert [row["who"] for row in ben.history] == ["ana", "ben"]
+    for shown in (str(ben), ben._repr_html_()):
+        assert "epsilon left: ana 0 of 0.5, ben 0 of 0.333333" in shown
+    for share in (None, {"ana": 1.0, "ben": "1/3"}, {"ana": 0.5}):
+        with pytest.raises(LedgerError, match="cannot be changed"):
+            opened(place, share=share)
+    for wrong in (["ana"], {3: 0.1}, {"ana": -1}, dict.fromkeys(map(str, range(101)), 0.1)):
+        with pytest.raises(ValueError, match="share"):
+            opened(beside(place, "new"), share=wrong)
+
+
+def test_who_charged_is_by_default_the_account(path, monkeypatch):
+    ledger = opened(path)
+    ledger.charge(0.1, what="a test")
+    monkeypatch.setattr("getpass.getuser", lambda: {}["no name"])
+    ledger.charge(0.1, what="a test")
+    assert [row["who"] for row in ledger.history] == [getuser(), "unknown"]
 
 
 def test_zcdp_admits_more_small_charges_than_basic_composition(path):
@@ -189,7 +233,12 @@ def test_a_ledger_can_be_reopened_and_its_budget_cannot_be_changed(place):
     opened(place).charge(0.5, what="a test")
     for again in (opened(place), PrivacyLedger(place, "patients")):
         assert again.left["epsilon"] == 0.5
-    for other in ({"epsilon": 2.0}, {"delta": 1e-6}, {"worst_case_only": True}):
+    for other in (
+        {"epsilon": 2.0},
+        {"delta": 1e-6},
+        {"worst_case_only": True},
+        {"share": {"a": 1}},
+    ):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, **other)
     assert (
@@ -232,32 +281,6 @@ def test_the_home_directory_and_the_umask_are_respected(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("missing", ["O_TMPFILE", "the file system", "/proc"])
-def test_a_ledger_is_created_where_files_without_names_are_not_possible(path, missing, monkeypatch):
-    if missing == "O_TMPFILE":
-        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    elif missing == "/proc":
-        link = os.link
-
-        def no_proc(source, target, **params):
-            if source.startswith("/proc"):
-                raise FileNotFoundError(2, "no /proc")
-            return link(source, target, **params)
-
-        monkeypatch.setattr(os, "link", no_proc)
-    else:
-        open_file = os.open
-
-        def not_supported(path, flags, *mode, **params):
-            if flags & os.O_TMPFILE == os.O_TMPFILE:
-                raise OSError(errno.EOPNOTSUPP, "not supported")
-            return open_file(path, flags, *mode, **params)
-
-        monkeypatch.setattr(os, "open", not_supported)
-    opened(path).charge(0.5, what="a test")
-    assert [p.name for p in path.parent.iterdir()] == [path.name] and path.stat().st_nlink == 1
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
 def test_a_ledger_can_be_read_with_the_right_to_read_alone():
     """`left`, `history` and `verify` work for those who may not charge."""
@@ -289,7 +312,7 @@ def test_a_ledger_keeps_its_file_when_the_process_changes_directory(tmp_path, mo
     assert pickle.loads(pickle.dumps(ledger)).left["epsilon"] == 0.0
 
 
-@pytest.mark.parametrize("part", [{"delta": 1e-6}, {"worst_case_only": True}])
+@pytest.mark.parametrize("part", [{"delta": 1e-6}, {"worst_case_only": True}, {"share": {"a": 1}}])
 def test_parts_of_a_budget_without_epsilon_are_refused_and_not_ignored(path, part):
     opened(path)
     with pytest.raises(ValueError, match="are parts of a budget: pass epsilon="):
@@ -376,8 +399,8 @@ def test_copies_clones_and_pickles_charge_the_same_ledger(place):
     assert ledger.spent["epsilon"] == pytest.approx(0.3)
 
 
-def charge_until_refused(path, epsilon):
-    ledger, n = PrivacyLedger(path, "patients"), 0
+def charge_until_refused(path, epsilon, who=None):
+    ledger, n = PrivacyLedger(path, "patients", who=who), 0
     with contextlib.suppress(BudgetExceededError):
         while True:
             ledger.charge(epsilon, what="a race")
@@ -385,25 +408,20 @@ def charge_until_refused(path, epsilon):
     return n
 
 
-def test_eight_processes_together_spend_exactly_the_budget(place):
-    opened(place, epsilon=4.0)
-    with processes.Pool(8) as pool:
-        counts = pool.starmap(charge_until_refused, [(place, 0.1)] * 8)
-    assert sum(counts) == 40 and len(PrivacyLedger(place, "patients").history) == 40
+def test_processes_together_spend_exactly_the_budget_and_each_share(place):
+    opened(place, epsilon=4.0, share={"ana": 1, "ben": 2})
+    with processes.Pool(4) as pool:
+        counts = pool.starmap(
+            charge_until_refused, [(place, 0.1, who) for who in ("ana", "ben")] * 2
+        )
+    assert sum(counts[::2]) == 10 and sum(counts[1::2]) == 20
+    assert len(PrivacyLedger(place, "patients").history) == 30
 
 
 def test_six_threads_together_spend_exactly_the_budget(place):
     opened(place, epsilon=2.0)
-    counts = []
-    threads = [
-        threading.Thread(target=lambda: counts.append(charge_until_refused(place, 0.1)))
-        for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(counts) == 20
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(charge_until_refused, [place] * 6, [0.1] * 6)) == 20
 
 
 def charge_and_send(place, releases):
@@ -438,41 +456,48 @@ def test_every_release_before_the_process_is_killed_was_charged(place, n_kills, 
     assert charged <= released + n_kills, "at most one charge per kill has no release"
 
 
-def test_a_file_that_was_cut_off_counts_what_can_be_read_and_does_not_have_the_last_receipt(
-    path, tmp_path, rng
-):
+def test_what_was_cut_off_does_not_count_and_is_marked_and_receipts_reveal_a_cut(path, rng):
+    """No receipt was returned for a piece of a line, so nothing was released for it."""
     ledger = opened(path, epsilon=100.0)
-    receipts = [ledger.charge(1, what=f"charge {i}") for i in range(60)]
-    content, damaged = path.read_bytes(), tmp_path / "damaged.db"
+    receipts = [ledger.charge(1, what=f"charge {i}") for i in range(20)]
+    content = path.read_bytes()
     opening = content.index(b"\n") + 1
     for size in [0, 1, opening - 1, *rng.integers(opening, len(content), 25), len(content) - 1]:
-        damaged.write_bytes(content[: int(size)])
+        path.write_bytes(content[: int(size)])
         if size < opening:
             with pytest.raises(LedgerError, match="cut off"):
-                opened(damaged, epsilon=100.0)
+                opened(path, epsilon=100.0)
             continue
-        rest = content[: int(size)].rpartition(b"\n")[2]
-        whole = content[: int(size)].count(b"\n") - 1
-        begun = b'"delta": "0"' in rest
-        cut_off = opened(damaged, epsilon=100.0)
-        assert cut_off.spent["epsilon"] == whole + begun == len(cut_off.history)
-        cut_off.charge(1, what="it goes on")
-        assert cut_off.spent["epsilon"] == whole + begun + 1
-        assert rest in damaged.read_bytes(), "nothing is overwritten"
-        cut_off.verify(receipts[:whole])
+        whole, piece = (
+            content[: int(size)].count(b"\n") - 1,
+            content[: int(size)].rpartition(b"\n")[2],
+        )
+        assert ledger.spent["epsilon"] == whole == len(ledger.history)
+        ledger.charge(1, what="it goes on")
+        assert ledger.spent["epsilon"] == whole + 1
+        assert piece in path.read_bytes(), "nothing is overwritten"
+        ledger.verify(receipts[:whole])
         with pytest.raises(LedgerError, match="differs|is missing"):
-            cut_off.verify(receipts)
+            ledger.verify(receipts)
 
 
-def test_blocks_of_zeros_that_a_power_failure_leaves_are_passed_over(path):
+@pytest.mark.parametrize(
+    "tail",
+    [
+        b"",
+        b'{"number": 2, "time": "x", "epsilon": "-0.5", "delta": "0", "ass',
+        bytes(3 * 2**20),
+        b"{" + bytes(200) + b'"hash": "0"} 700\n',  # the beginning and the end got to the disk
+        b'{"number": 2, "time": "x", "epsilon": "0.001" <torn>\n' * 100,
+    ],
+)
+def test_a_torn_tail_is_passed_over(path, tail):
     ledger = opened(path)
-    ledger.charge("0.25", what="a test")
-    line = path.read_bytes().splitlines()[-1]
-    with path.open("ab") as file:  # the beginning and the end got to the disk
-        file.write(line[:100] + bytes(200) + line[300:] + b"\n")
-    assert ledger.spent["epsilon"] == 0.5
-    ledger.charge("0.25", what="a test")
-    assert ledger.verify().charge == 3 and ledger.left["epsilon"] == 0.25
+    for charge in (1, 2, 3):
+        ledger.charge("0.25", what="a test")
+        with path.open("ab") as file:
+            file.write(tail)
+        assert ledger.verify().charge == charge and ledger.left["epsilon"] == 1 - charge / 4
 
 
 class PowerFailure(BaseException):
@@ -511,28 +536,6 @@ def test_power_failures_one_after_the_other_lose_no_release_and_break_no_chain(
         published.append(ledger.verify(published))
         assert ledger.spent["epsilon"] >= float(released)
     assert _file._write is write and ledger.charge(1, what="it goes on")
-
-
-def test_a_torn_tail_of_any_length_is_passed_over(path):
-    ledger = opened(path)
-    ledger.charge(0.1, what="before")
-    with path.open("ab") as file:
-        file.write(bytes(3 * 2**20))
-    ledger.charge(0.1, what="after")
-    with path.open("ab") as file:
-        file.writelines([b'{"charge": 3, "epsilon": "0.001", "delta": "0" <torn>\n'] * 100)
-    ledger.charge(0.1, what="after")
-    assert ledger.verify().charge == 4 and ledger.left["epsilon"] == 0.6
-
-
-@pytest.mark.parametrize("number", ["-0.5", "0", "1e-99999999", "1/0", "9" * 5000])
-def test_a_piece_of_a_line_gives_nothing_back_and_does_not_stop_the_ledger(path, number):
-    ledger = opened(path)
-    ledger.charge(0.5, what="before")
-    with path.open("ab") as file:
-        file.write(b'{"charge": 2, "epsilon": "%s", "delta": "0", "ass' % number.encode())
-    ledger.charge(0.25, what="after")
-    assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
 
 
 def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch):
@@ -657,7 +660,7 @@ def forged(epsilon="0.1", delta="0", totals=None):
 
     def edit(lines):
         fields = json.loads(lines[-1])
-        fields |= {"charge": fields["charge"] + 1, "previous": fields.pop("hash")}
+        fields |= {"number": fields["number"] + 1, "previous": fields.pop("hash")}
         fields |= {"epsilon": epsilon, "delta": delta, "totals": totals or fields["totals"]}
         return [*lines, _sealed(fields)]
 
@@ -682,8 +685,9 @@ DAMAGES = {
     "no number": (forged("x"), True),
     "no fraction": (forged("1/0"), True),
     "wrong totals, right hashes": (forged("0.5"), False),
-    "negative totals": (forged(totals=["-9", "0", "0", "0", "0"]), True),
-    "other fields": (lambda lines: [*lines[:-1], _sealed({"charge": 3})], True),
+    "negative shares": (forged(totals=["1", "0", "0", "0", "0", {"ana": "-1"}]), True),
+    "negative totals": (forged(totals=["-9", "0", "0", "0", "0", {}]), True),
+    "other fields": (lambda lines: [*lines[:-1], _sealed({"number": 3})], True),
 }
 
 
@@ -850,7 +854,7 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
         book.first()
         if (child := os.fork()) == 0:
             with contextlib.suppress(BaseException):
-                book.append([])
+                book.append("")
                 os._exit(1)  # it must not get here
             time.sleep(0.5)
             os._exit(0)
@@ -863,7 +867,7 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
 
 def interrupted(call, at):
     """The interrupt that ends a call at this step of the ledger's code; None if it ends before."""
-    code, steps = ("ledger/_file.py", "ledger/_ledger.py", "ledger/_places.py", "contextlib.py"), 0
+    code, steps = ("ledger/_file.py", "ledger/_ledger.py", "contextlib.py"), 0
 
     def trace(frame, event, arg):
         nonlocal steps
@@ -904,7 +908,7 @@ def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):
     ledger = opened(path)
     ledger.charge(0.1, what="before")
     with ledger._transaction() as book:
-        first, (last, _) = book.first(), book.last()
+        first, last = book.first(), book.last()
         ledger.charge(0.1, what="meanwhile")
         assert list(book.lines()) == [first, last], "what there was when it was locked"
     assert len(ledger.history) == 2

@@ -26,7 +26,7 @@ FITS = (("the best candidate and its score", "permute-and-flip, Laplace", "SVC",
 
 
 def opened(place, n=2, **params):
-    params = {"dataset": "patients 2025", "epsilon": 2.0, "purpose": "paper"} | params
+    params = {"dataset": "patients 2025", "epsilon": 2.0, "purpose": "paper", "who": "ana"} | params
     ledger = PrivacyLedger(place, **params, create=True)
     for i in range(n):
         what, mechanism, estimator, epsilon = FITS[i % len(FITS)]
@@ -78,7 +78,7 @@ def test_show_and_history_print_tables_and_json(run, folder):
     assert json.loads(run("history", "patients.ledger", "--json", "--last", 1)[1]) == history[1:]
     header, *rows = run("history", "patients.ledger")[1].splitlines()
     assert header.split()[:2] == ["number", "time"] and "assumption" not in header
-    assert len(rows) == 2 and "2025-03-02 09:30:00  0.25" in rows[1]
+    assert len(rows) == 2 and re.search("2025-03-02 09:30:00  0.25 .* ana", rows[1])
 
 
 def test_a_ledger_without_charges_is_shown(run, folder):

@@ -22,7 +22,6 @@ from sklearn_dpbo.ledger import _ledger as ledgers
 from sklearn_dpbo.ledger import _server as ledger_server
 from sklearn_dpbo.ledger._decimal import decimal_text
 from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
-from sklearn_dpbo.ledger._places import ledger_errors
 
 SECRET = "hunter2"
 
@@ -34,15 +33,15 @@ def charged(url):
 @contextlib.contextmanager
 def transaction_of(ledger):
     """A function that runs SQL in a transaction of a ledger."""
-    with ledger_errors(ledger.path), ledger._transaction(write=True) as book:
-        yield book._connection.execute
+    with ledgers._ledger_errors(ledger.path), ledger._transaction(write=True) as book:
+        yield lambda sql: book._connection.execute(sql).fetchall()
 
 
 @contextlib.contextmanager
 def locked(url, dataset):
     """Hold the lock of a data set's ledger."""
     with ledger_server.transaction(url) as connection:
-        ledger_server.lock(connection, dataset)
+        ledger_server._lock(connection, dataset)
         yield
 
 
@@ -323,10 +322,10 @@ def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(anal
 def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analyst, false):
     ledger = PrivacyLedger(own_database, "patients")
     with ledger._transaction() as book:
-        opening, last = Opening.parse(book.first()), Entry.parse(book.last()[0])
+        opening, last = Opening.parse(book.first()), Entry.parse(book.last())
     texts = dict.fromkeys(("what", "mechanism", "estimator", "purpose"), "")
     loss = Loss(Fraction(1, 4), Fraction(0))
-    entry = Entry.after(last, loss, "now", **texts)
+    entry = Entry.after(last, loss, time="now", **texts)
     line = {
         "no line": "no line",
         "the opening": opening.line(),
@@ -363,7 +362,7 @@ def test_missing_rights_are_ledger_errors(own_database, role):
 def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeypatch):
     ledger = opened(database)
     with locked(database, "patients"):
-        monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
+        monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.3)
         for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left):
             with pytest.raises(LedgerError, match="lock timeout.*Nothing may be released"):
                 attempt()
@@ -374,8 +373,8 @@ def test_a_charge_fails_if_the_lock_is_held_beyond_the_timeout(database, monkeyp
 def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database, monkeypatch):
     import psycopg
 
-    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.3)
-    ledger, state = opened(database), ledgers.read_state
+    monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.3)
+    ledger, state = opened(database), ledgers.refuse_other_unit
     with contextlib.closing(psycopg.connect(database)) as other:
         row = "'patients', 1, 'another', 1, 0, 1, 0, 1"
         other.execute(f"INSERT INTO sklearn_dpbo_ledger.entries VALUES ({row})")
@@ -387,14 +386,14 @@ def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database,
             other.commit()
             return found
 
-        monkeypatch.setattr(ledgers, "read_state", then_commit_the_other)
+        monkeypatch.setattr(ledgers, "refuse_other_unit", then_commit_the_other)
         with pytest.raises(LedgerError, match="duplicate key"):
             ledger.charge(0.1, what="a test")
     assert charged(database) == 1
 
 
 def test_a_client_that_is_idle_too_long_loses_its_lock_and_its_charge(database, monkeypatch):
-    monkeypatch.setattr(ledger_server, "TIMEOUT", 0.2)
+    monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.2)
     ledger = opened(database)
     monkeypatch.setattr(ledgers, "refuse_excess", lambda *args: time.sleep(1))
     with pytest.raises(LedgerError, match="idle-in-transaction timeout|closed"):
@@ -411,7 +410,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
 
-@pytest.mark.parametrize("at", ["read_state", "refuse_excess"])
+@pytest.mark.parametrize("at", ["refuse_other_unit", "refuse_excess"])
 def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
     database, monkeypatch, at
 ):
@@ -427,13 +426,13 @@ def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
 def test_a_connection_that_ends_at_the_commit_is_an_error_with_unknown_outcome(
     database, monkeypatch
 ):
-    ledger, commit = opened(database), ledger_connection.Connection.commit
+    ledger, commit = opened(database), ledger_server._commit
 
     def terminate_and_commit(connection):
         run_sql(database, TERMINATE)
         commit(connection)
 
-    monkeypatch.setattr(ledger_connection.Connection, "commit", terminate_and_commit)
+    monkeypatch.setattr(ledger_server, "_commit", terminate_and_commit)
     with pytest.raises(LedgerError, match="whether the change was made is not known"):
         ledger.charge(0.1, what="a test")
     assert charged(database) == 0
@@ -460,11 +459,12 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
 def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch):
     ledger = opened(own_database)
     monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.3)
-    with (
-        setting(own_database, "synchronous_standby_names", "'nobody'"),
-        pytest.raises(LedgerError, match="not known.*synchronous replication"),
-    ):
-        ledger.charge(0.1, what="a test")
+    monkeypatch.setattr(ledger_connection, "GRACE", 0.3)
+    with setting(own_database, "synchronous_standby_names", "'nobody'"):
+        with pytest.raises(LedgerError, match="not known.*counts as spent"):
+            ledger.charge(0.1, what="a test")
+        with pytest.raises(LedgerError, match="lock timeout"):
+            ledger.charge(0.1, what="no second one is made until a standby confirms the first")
     assert ledger.spent["epsilon"] == 0.1
 
 
@@ -570,20 +570,11 @@ def test_a_charge_reads_two_rows_after_any_number_of_charges(database, monkeypat
 
     def count(*args):
         found = execute(*args)
-        rows[-1].append(len(found))
+        rows[-1].append(found.rowcount)
         return found
 
     monkeypatch.setattr(ledger_connection.Connection, "execute", count)
     for _ in range(30):
         rows.append([])
         ledger.charge(0.01, what="a test")
-    assert rows[0] == rows[-1] and sum(rows[0]) < 10
-
-
-def test_pages_of_a_history_are_read_in_order(database, monkeypatch):
-    ledger = opened(database)
-    for i in range(7):
-        ledger.charge(0.01, what=str(i))
-    sql = ledger_server._SELECT_PAGE.replace("5000", "3")
-    monkeypatch.setattr(ledger_server, "_SELECT_PAGE", sql)
-    assert [row["what"] for row in ledger.history] == list("0123456")
+    assert rows[0] == rows[-1] and sum(rows[0]) < 20
