@@ -15,14 +15,11 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
-from ..scoring._queries import unit_weight
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 
 __all__ = ["Estimate", "Evaluation"]
 
 _N_DRAWS = 1000
-# Of numbers whose name is written otherwise.
-_LABELS = {"f1": "F1", "r2": "R2", "roc_auc": "ROC AUC", "brier_score": "Brier score"}
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +42,9 @@ class Estimate(NamedTuple):
 
     def __float__(self) -> float:
         return self.value
+
+    def __neg__(self) -> Estimate:
+        return Estimate(-self.value, -self.high, -self.low)
 
     def __str__(self) -> str:
         value, low, high = (f"{number:.4g}" for number in self)
@@ -80,11 +80,6 @@ class Evaluation:
         """Number of protected records, or groups."""
         return self._units.m
 
-    @property
-    def _weight(self) -> int:
-        """What the counts of one unit add up to."""
-        return unit_weight(self._units)
-
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
 
@@ -117,7 +112,7 @@ class Evaluation:
 
     def to_html(self) -> str:
         """Return numbers and privacy report as a self-contained HTML fragment."""
-        return self.privacy_._card([(name, [str(s)]) for name, s in self._labelled().items()])
+        return self.privacy_._card([(name, [str(s)]) for name, s in self.scores().items()])
 
     _repr_html_ = to_html
 
@@ -126,14 +121,8 @@ class Evaluation:
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
-        lines += [f"  {name:<26}{score}" for name, score in self._labelled().items()]
+        lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
         return "\n".join(lines)
-
-    def _labelled(self) -> dict[str, Estimate]:
-        return {
-            _LABELS.get(name, name.replace("_", " ")): score
-            for name, score in self.scores().items()
-        }
 
     def _figures(self) -> dict[str, Any]:
         """Return what figures show, as lists."""

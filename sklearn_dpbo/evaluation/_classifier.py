@@ -14,6 +14,7 @@ from .._params import check_number
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION, average_precision, roc_auc
 from ..scoring._of_counts import ConfusionScore
+from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import Estimate, Evaluation
 from ._plots import ClassifierFigures
@@ -23,7 +24,7 @@ __all__ = ["ClassifierEvaluation"]
 Floats = NDArray[np.float64]
 _OF_TABLE: dict[str, Callable[[Floats, float | None], Floats]] = {
     "average_precision": average_precision,
-    "prevalence": lambda table, _: curves.prevalence(table),
+    "prevalence": lambda table, _: table[..., 1, :].sum(axis=-1) / table.sum(axis=(-2, -1)),
     "roc_auc": roc_auc,
 }
 
@@ -57,7 +58,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
     @property
     def pos_label(self) -> Any:
         """The positive class of two; None for more classes."""
-        return self.classes[self._parts[-1].positives[0]] if self._binary else None
+        return self._positives[0] if self._binary else None
 
     @property
     def thresholds(self) -> Floats:
@@ -122,33 +123,35 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             than two classes, "f1_macro") or "matthews_corrcoef"; "roc_auc" or "average_precision";
             "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
             positive records; or "brier_score", the mean squared error of the probabilities, summed
-            over more than two classes.
+            over more than two classes ("neg_brier_score" is minus that).
         threshold : float, default=None
             For metrics of the confusion matrix; as in `confusion_matrix`.
         label : object, default=None
             For areas and the prevalence; as in `roc_curve`.
         **params
-            Parameters of the metric, as for `make_private_scorer`, such as ``pos_label=0``.
+            Parameters of a metric of the confusion matrix, as for `make_private_scorer`, such as
+            ``pos_label=0``.
         """
-        other = label if name in CONFUSION else threshold
-        if other is not None:
-            of, what = ("areas", "label") if name in CONFUSION else ("labels", "threshold")
-            raise ValueError(
-                f"{what}= is for numbers of {of}, and {name!r} is none; found {other!r}"
-            )
-        if name in CONFUSION:
+        of_matrix = name in CONFUSION
+        unused = {"label": label} if of_matrix else {"threshold": threshold, **params}
+        if name.endswith("brier_score"):
+            unused["label"] = label
+        if found := {key: value for key, value in unused.items() if value is not None}:
+            raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
+        if of_matrix:
             own = {"pos_label": self.pos_label} if "pos_label" in NAMES[name] else {}
             params = make_private_scorer(name, **(own | params)).params
             scorer = ConfusionScore.of(name, params).prepare(self.classes)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0)
         if name in self._scorers and label in (None, self.pos_label):
             return self._score(self._scorers[name])
+        if name == "neg_brier_score":
+            return -self.score("brier_score")
         if name == "brier_score":
-            moments, most = self._known_moments(), 1.0 if self._binary else 2.0
-            brier = curves.brier_score
+            moments = self._known_moments()
             return self._estimate(
-                lambda n, _: np.sum([*map(brier, self._tables(n), moments)], axis=0),
-                bounds=(0, most),
+                lambda n, _: np.sum([*map(curves.brier_score, self._tables(n), moments)], axis=0),
+                bounds=(0.0, 1.0 if self._binary else 2.0),
             )
         if name not in _OF_TABLE:
             names = [*CONFUSION, *self._scorers, *_OF_TABLE, "brier_score"]
@@ -228,30 +231,31 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
     def _figures(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()
         matrix = {"value": self.confusion_matrix(), "low": low, "high": high}
+        histograms = []
+        for c, label in enumerate(self._positives):
+            negative, positive = (self._table(c) / unit_weight(self._units)).tolist()
+            edges = self._edges(c).tolist()
+            histograms.append(
+                {"label": label, "thresholds": edges, "negative": negative, "positive": positive}
+            )
         found: dict[str, Any] = {
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
-            "histograms": [self._histogram(c) for c in range(len(self._parts[-1].edges))],
+            "histograms": histograms,
         }
-        if self._binary:
-            found |= {"pos_label": self._class_of(0), "threshold": self.threshold}
-        return found
-
-    def _histogram(self, c: int) -> dict[str, Any]:
-        """Return the histogram of one score, from which all curves follow."""
-        negative, positive = (self._table(c) / self._weight).tolist()
-        edges = self._edges(c).tolist()
-        return {
-            "label": self._class_of(c),
-            "thresholds": edges,
-            "negative": negative,
-            "positive": positive,
-        }
+        own = {"pos_label": self.pos_label, "threshold": self.threshold} if self._binary else {}
+        return found | own
 
     # ------------------------------------------------------------ inside
     @property
     def _binary(self) -> bool:
         return len(self.classes) == 2
+
+    @property
+    def _positives(self) -> list[Any]:
+        """The positive class of each score, as a Python object."""
+        found: list[Any] = self.classes[list(self._parts[-1].positives)].tolist()
+        return found
 
     def _labels_at(self, threshold: float | None) -> Any:
         """Return the query that has the confusion matrix of a threshold."""
@@ -261,7 +265,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
-        matrices: Floats = self._labels_at(threshold).matrices(counts) / self._weight
+        matrices: Floats = self._labels_at(threshold).matrices(counts) / unit_weight(self._units)
         return matrices
 
     def _tables(self, counts: Floats) -> list[Floats]:
@@ -286,20 +290,15 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             )
         return self._moments
 
-    def _class_of(self, c: int) -> Any:
-        """Return the positive class of a score, as a Python object."""
-        return self.classes.tolist()[self._parts[-1].positives[c]]
-
     def _score_of(self, label: Any) -> int:
         """Return the index of the score of this class."""
         if self._binary and label is None:
             return 0
-        positives = self.classes[list(self._parts[-1].positives)].tolist()
-        if label not in positives:
+        if label not in self._positives:
             raise ValueError(
-                f"label is one of {positives}, to compare with the others; found {label!r}"
+                f"label is one of {self._positives}, to compare with the others; found {label!r}"
             )
-        return int(positives.index(label))
+        return self._positives.index(label)
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
         """Return the mean probability of each bin, and which bins are taken together."""

@@ -20,7 +20,6 @@ __all__ = [
     "moments_of",
     "precision_at",
     "precision_recall",
-    "prevalence",
     "roc",
     "tpr_at",
 ]
@@ -51,13 +50,6 @@ def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     precision, found = precision_recall(table, undefined)
     curves = zip(found[:, ::-1], precision[:, ::-1], strict=True)
     return np.array([np.interp(recall, *curve) for curve in curves])
-
-
-def prevalence(table: Floats) -> Floats:
-    """Return the share of positives."""
-    n = table.sum(axis=-1)
-    share: Floats = n[..., 1] / n.sum(axis=-1)
-    return share
 
 
 def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:

@@ -20,7 +20,7 @@ from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
 from ._regressor import RegressorEvaluation
 
-__all__ = ["METHODS", "check_task", "design_of", "error_sums", "needs"]
+__all__ = ["METHODS", "check_task", "design_of", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
 # Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
@@ -96,38 +96,29 @@ def design_of(
     if responses.method(METHODS) == "predict_proba":
         columns = class_scores(public.response, positives).T
         moments = tuple(map(moments_of, columns, histogram.edges))
-    if K == 2:
-        made = [
-            make_private_scorer(name, pos_label=pos_label)
-            for name in ("roc_auc", "average_precision")
-        ]
-    else:
-        made = [make_private_scorer("roc_auc_ovr")] * (moments is not None)
+    names = ("roc_auc", "average_precision") if K == 2 else ("roc_auc_ovr",) * bool(moments)
+    options = {"pos_label": pos_label} if K == 2 else {}
     given = (responses, m, epsilon / len(parts), (histogram,))
-    scorers = {each.name: each.prepare(classes).release(*given) for each in made}
+    scorers = {
+        name: make_private_scorer(name, **options).prepare(classes).release(*given)
+        for name in names
+    }
     return ClassifierEvaluation(parts, scorers, moments)
 
 
 def _of_regressor(
-    responses: Responses, m: int, epsilon: float, largest: float | None
+    responses: Responses, m: int, epsilon: float, largest_error: float | None
 ) -> Evaluation:
-    public = responses(("predict",))
-    y, response = public.y.astype(float), public.response.astype(float)
-    sums = error_sums(y, response, largest)
-    scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon, (sums,))
-    return RegressorEvaluation((sums,), {"r2": scorer})
-
-
-def error_sums(
-    y: NDArray[np.float64], response: NDArray[np.float64], largest_error: float | None
-) -> Moments:
     """Choose the constants of sums by public records."""
-    centre, errors = float(np.mean(y)), np.abs(y - response)
+    public = responses(("predict",))
+    y = public.y.astype(float)
+    centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
     c_y = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher"))
     c_e = _REACH * float(np.quantile(errors[np.isfinite(errors)], _QUANTILE))
-    if largest_error is not None:
-        c_e = float(largest_error)
-    return Moments(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
+    c_e = float(c_e if largest_error is None else largest_error)
+    sums = Moments(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
+    scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon, (sums,))
+    return RegressorEvaluation((sums,), {"r2": scorer})
 
 
 def _cut_of(

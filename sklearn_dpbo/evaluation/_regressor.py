@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scoring._make import NAMES
 from ._base import Estimate, Evaluation
 
 __all__ = ["RegressorEvaluation"]
@@ -45,22 +46,29 @@ class RegressorEvaluation(Evaluation):
         ----------
         name : str
             "r2" (its interval begins at -inf if the noise may hide all variance of the labels),
-            "mean_squared_error", "root_mean_squared_error", "mean_absolute_error" or "mean_error"
-            (of label minus prediction).
+            "mean_squared_error", "root_mean_squared_error", "mean_absolute_error", or one of these
+            errors as in ``scoring=``, such as "neg_mean_absolute_error"; "mean_error" (of label
+            minus prediction).
         """
         if name in self._scorers:
             return self._score(self._scorers[name])
-        c = self.largest_error
-        known: dict[str, tuple[Callable[[Floats], Floats], float, float]] = {
-            "mean_squared_error": (self._mse, 0, c**2),
-            "root_mean_squared_error": (lambda n: np.sqrt(self._mse(n)), 0, c),
-            "mean_absolute_error": (lambda n: c * self._means(n)[4], 0, c),
-            "mean_error": (lambda n: c * self._means(n)[3], -c, c),
+        if name in NAMES and name.startswith("neg_"):
+            return -self.score(name.removeprefix("neg_"))
+        moments, c = self._parts[0], self.largest_error
+        # Of the means of e^2, t^2, t, e and |e|, see `Moments`; and the lowest value.
+        known: dict[str, tuple[Callable[..., Floats], float]] = {
+            "mean_squared_error": (lambda ee, *_: c**2 * np.clip(ee, 0, 1), 0),
+            "root_mean_squared_error": (lambda ee, *_: c * np.sqrt(np.clip(ee, 0, 1)), 0),
+            "mean_absolute_error": (lambda *means: c * means[4], 0),
+            "mean_error": (lambda *means: c * means[3], -c),
         }
         if name not in known:
             raise ValueError(f"score takes one of {[*self._scorers, *known]}; found {name!r}")
-        compute, low, high = known[name]
-        return self._estimate(lambda n, _: compute(n), bounds=(low, high))
+        compute, low = known[name]
+        high = c**2 if name == "mean_squared_error" else c
+        return self._estimate(
+            lambda counts, _: compute(*moments.means(counts, self.m)), bounds=(low, high)
+        )
 
     def scores(self) -> dict[str, Estimate]:
         """Return the main numbers by name.
@@ -74,12 +82,3 @@ class RegressorEvaluation(Evaluation):
 
     def _figures(self) -> dict[str, Any]:
         return {"largest_error": self.largest_error}
-
-    def _means(self, counts: Floats) -> Floats:
-        """Return the means of e^2, t^2, t, e and |e|, see `Moments`."""
-        means: Floats = self._parts[0].means(counts, self.m)
-        return means
-
-    def _mse(self, counts: Floats) -> Floats:
-        found: Floats = self.largest_error**2 * np.clip(self._means(counts)[0], 0, 1)
-        return found

@@ -522,12 +522,24 @@ def test_public_labels_of_one_class_are_refused(two_classes):
     ("name", "params"),
     [
         ("precision", {"label": 0}),
-        ("accuracy", {"label": "x"}),
         ("roc_auc", {"threshold": 0.3}),
+        ("average_precision", {"pos_label": 0}),
         ("brier_score", {"threshold": 0.3}),
+        ("neg_brier_score", {"label": 1}),
         ("roc_auc", {"label": "x"}),
+        ("neg_f1", {}),
     ],
 )
 def test_what_a_number_does_not_depend_on_is_refused(binary, name, params):
-    with pytest.raises(ValueError, match="label|threshold"):
+    with pytest.raises(ValueError, match="label|threshold|neg_f1"):
         evaluated(binary).score(name, **params)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("binary", "brier_score"), ("regression", "mean_absolute_error")]
+)
+def test_an_error_with_neg_in_its_name_is_minus_the_error(kind, name, request):
+    evaluation = evaluated(request.getfixturevalue(kind), epsilon=1.0)
+    error, gain = evaluation.score(name), evaluation.score(f"neg_{name}")
+    assert gain.low <= gain.value < 0
+    assert (gain.value, gain.low, gain.high) == (-error.value, -error.high, -error.low)
