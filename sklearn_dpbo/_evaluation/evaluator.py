@@ -68,9 +68,7 @@ class Evaluator:
     """The sensitive oracle: candidates in, `Evaluation` out.
 
     Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
-    count as failed. `report` is what a report of the candidate chosen needs of predictions. With
-    `on_protected`, candidates are fitted on these protected records in secret, and the problem has
-    made-up ones in place of a training set.
+    count as failed. `report` is what a report of the candidate chosen needs of predictions.
     """
 
     options: FitOptions
@@ -80,7 +78,6 @@ class Evaluator:
     progress: Progress = field(default_factory=Progress)
     report: tuple[Query, ...] = ()
     releases_all: bool = False
-    on_protected: Training | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _validation_set_used: bool = field(default=False, init=False, repr=False)
 
@@ -111,9 +108,8 @@ class Evaluator:
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
-        training = self.trained_on
-        # On made-up records the check has been made before.
-        make = self.make_model(training, check=self.on_protected is None)
+        training = self.problem.training
+        make = self.make_model(training)
         with suppress_output(), drop_errors():
             estimator = without_side_effects(self.options.candidate(params))
             model = fit_one(estimator, training, self.options.error_score, make).result
@@ -173,11 +169,6 @@ class Evaluator:
     def scorer(self) -> PrivateScorer:
         """The score that selects."""
         return self.scorers[0]
-
-    @property
-    def trained_on(self) -> Training:
-        """What candidates are fitted on, protected or not."""
-        return self.problem.training if self.on_protected is None else self.on_protected
 
     @cached_property
     def companions(self) -> Companions:

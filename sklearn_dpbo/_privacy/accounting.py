@@ -146,17 +146,10 @@ class Budget:
                 f"epsilon={float(epsilon):g}, delta={float(delta):g} is left of the budget "
                 f"(epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was released."
             )
-        self.reserve()
-        self._losses.append(loss)
-
-    def reserve(self) -> None:
-        """Charge the whole budget to its source now; otherwise the first charge does so.
-
-        For protected computations that may fail before the first charge: a failure tells something.
-        """
         if not self.reserved and self._before_first is not None:
             self.receipts = tuple(self._before_first() or ())
         self.reserved = True
+        self._losses.append(loss)
 
 
 def weak_because(epsilon: float, delta: float, m: int) -> str:

@@ -29,10 +29,10 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
-from ..strategies._one_table import OneTable, Plan
+from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
 from .delegation import public_generator, refuse_steps_before
-from .parameters import Setup, setup_of
+from .parameters import setup_of
 from .results import note_on_error, results_of, spent_before
 
 __all__ = ["fit_one_table"]
@@ -42,14 +42,11 @@ _N_TARGETS = 16
 # Predictions of a regressor within this share of the range of targets count as one value.
 _ALIKE = 1e-3
 _N_MADE_UP = 1000
-# Share of the records for evaluating candidates, if no model is released.
-_TEST_SIZE = 0.2
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
     "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
     "computed from the records, including another run of this fit"
 )
-_NOT_IN_SECRET = "; and models fitted on them without privacy, for example with best_params_"
 
 # Fitted attributes, and what to warn of once they are set.
 Fitted = tuple[dict[str, Any], tuple[str, ...]]
@@ -69,12 +66,6 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
             f"{names} as well"
         )
     setup = setup_of(search, groups)
-    fit = _fit_privately if isinstance(setup.strategy, OneTable) else _fit_in_secret
-    return fit(search, X, y, groups, setup)
-
-
-def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
-    """Return the fitted attributes of a search whose candidates train privately, and hints."""
     training, name = private_training(search.estimator), type(search.estimator).__name__
     scorers, space, n_iter, strategy, mechanisms, options = setup
     budget, rng = mechanisms.budget, public_generator(search.random_state)
@@ -89,7 +80,7 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
     table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
     if groups is not None:
         table = table.grouped(str(training.groups))
-    warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=5)
+    warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=4)
     own = search.estimator.get_params(deep=True)
     plan = strategy.plan(space, training, _m(table), budget, n_iter=n_iter, first=own, rng=rng)
     if strategy.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_iter)):
@@ -99,7 +90,7 @@ def _fit_privately(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fi
             "with parameters that are known to be good, without a search, may be better. "
             "OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     options = replace(options, estimator=_with_budget(search.estimator, plan, training, labels))
     shares = np.full(len(labels), 1 / len(labels))
@@ -145,40 +136,6 @@ def _condition(search: Any, training: PrivateTraining) -> str:
         + f"{training.condition}; " * bool(training.condition)
         + "what its other steps make of a record depends on that record alone; " * in_pipeline
     )
-
-
-def _fit_in_secret(search: Any, X: Any, y: Any, groups: Any, setup: Setup) -> Fitted:
-    """Return the fitted attributes of a search whose models stay secret, as they are not private.
-
-    What is released of them rests on the strategy's assumption.
-    """
-    scorers, space, n_iter, strategy, mechanisms, options = setup
-    name, rng = type(strategy).__name__, public_generator(search.random_state)
-    labels = public_classes(None, y) if is_classifier(search.estimator) else None
-    means = [scorer for scorer in scorers.values() if scorer.is_mean]
-    if groups is not None or labels is None or any(_depends_on_labels(s, labels) for s in means):
-        raise ValueError(
-            f'with protect="all", {name} takes classifiers, single records (no groups), and no '
-            "scores that depend on how frequent the labels are. Use strategy='worst_case'"
-        )
-    table = DividedTable.divide(X, y, None, labels, True, lambda m: round(_TEST_SIZE * m), rng)
-    oracle = _oracle(options, table, scorers, np.full(len(labels), 1 / len(labels)), rng)
-    oracle = replace(oracle, on_protected=table.training)
-    budget = mechanisms.budget
-    warn_of_weak_guarantee(budget, _m(table), "record", stacklevel=5)
-    with watched(search), note_on_error(lambda: spent_before(budget)):
-        release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
-    report = _report(
-        search,
-        table,
-        mechanisms,
-        protected=f"every record of X and y as given; models are fitted on {table.units.m:,} of "
-        f"them and compared on the other {table.units_val.m:,}",
-        not_protected=_NOT_PROTECTED + _NOT_IN_SECRET,
-        released=strategy.released,
-        assumption=strategy.assumption,
-    )
-    return results_of(search, release, list(scorers), oracle, report), release.hints
 
 
 def _m(table: DividedTable) -> int:
@@ -283,7 +240,7 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
             "hardly differ within bounds that are too wide (zeros of one-hot columns become -1 "
             "with bounds=(0, 1)), or the records are too few for this epsilon",
             LowUtilityWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

@@ -227,13 +227,11 @@ def _resolve_strategy(strategy: Any) -> Strategy:
 def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not support what the search asks for."""
     name, assumes = type(strategy).__name__, strategy.assumption is not None
-    on_table = strategy.protects == "all"
-    if search.refit and (not strategy.releases_candidate or (assumes and on_table)):
-        what = "no model" if on_table else "a score and no candidate"
-        raise ValueError(f"{name} releases {what}: pass refit=False")
+    if search.refit and not strategy.releases_candidate:
+        raise ValueError(f"{name} releases a score and no candidate: pass refit=False")
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
-    if search.release != "best" and (assumes or on_table):
+    if search.release != "best" and (assumes or strategy.protects == "all"):
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -85,15 +84,13 @@ class Strategy(BaseEstimator):
 
     Attributes
     ----------
-    assumption, assumption_on_table : str or None
-        Assumption of the guarantee for a validation set, and for every record of one table. None is
-        a guarantee in the worst case, or (on a table) that the strategy cannot protect one.
+    assumption : str or None
+        What the guarantee assumes. None is a guarantee in the worst case.
     protects : {"validation", "all"}
         Which records it protects: `protect` of the search.
     """
 
     assumption: str | None = None
-    assumption_on_table: str | None = None
     protects: str = "validation"
 
     @property
@@ -116,16 +113,10 @@ class Strategy(BaseEstimator):
         """
         if protect == self.protects:
             return self
-        if protect == "all" and self.assumption_on_table is not None:
-            return self._on_table()
         raise ValueError(
-            f"{type(self).__name__} works with protect={self.protects!r}; found protect={protect!r}"
+            f"{type(self).__name__} works with protect={self.protects!r}; found "
+            f"protect={protect!r}. strategy='worst_case' takes both"
         )
-
-    def _on_table(self) -> Self:
-        found = copy(self)
-        found.protects, found.assumption = "all", self.assumption_on_table
-        return found
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""

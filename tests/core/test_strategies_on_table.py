@@ -4,16 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
-from sklearn_dpbo.exceptions import BatchDependentError, LowUtilityWarning
+from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
-from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.scoring._of_counts import RankingScore
 from sklearn_dpbo.scoring._scorers import MeanScore
 from sklearn_dpbo.strategies import OneTable, WorstCase
@@ -82,58 +80,29 @@ def test_one_table_is_refused_without_protection_of_all():
 
 
 # ------------------------------------------------------------ what is tried on made-up records
-class Centres(ClassifierMixin, BaseEstimator):
-    """What it predicts for a record depends on the others."""
-
-    def __init__(self, x=0.0):
-        self.x = x
-
-    def fit(self, X, y):
-        self.classes_ = np.array([0, 1])
-        return self
-
-    def predict(self, X):
-        return (X[:, 0] > X[:, 0].mean() + self.x).astype(int)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
-def test_predictions_that_depend_on_the_batch_are_found_on_made_up_records():
-    strategy = GPNoisy(k0=0.9, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.8, prior_scale=0.1)
-    with pytest.raises(BatchDependentError, match="predicts a training record differently"):
-        fitted(
-            strategy,
-            Centres(),
-            space={"x": [0.0, 0.1]},
-            delta=0.1,
-            refit=False,
-            prediction="together",
-        )
+def test_strategies_of_papers_are_refused():
+    with pytest.raises(ValueError, match="GPNoisy works with protect='validation'.*worst_case"):
+        fitted("gp_noisy", delta=0.1)
 
 
 # ------------------------------------------------------------ budgets
-def test_budget_is_reserved_once_before_first_charge():
+def test_ledger_is_charged_once_before_first_draw():
     calls = []
     budget = Budget(1.0, before_first=lambda: calls.append(len(budget.losses)))
     assert not budget.reserved
-    budget.reserve()
-    budget.reserve()
-    assert calls == [0]
-    assert budget.reserved
-    assert budget.epsilon_left == 1.0
-    budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))
-    assert calls == [0]
+    for _ in range(2):
+        budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))
+        assert budget.reserved and calls == [0]
 
 
-def test_budget_that_cannot_be_reserved_is_not():
+def test_charge_that_the_ledger_refuses_is_none():
     def refuse():
         raise RuntimeError("no")
 
     budget = Budget(1.0, before_first=refuse)
-    for charge in (budget.reserve, lambda: budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))):
-        with pytest.raises(RuntimeError):
-            charge()
-        assert not budget.reserved
-        assert not budget.losses
+    with pytest.raises(RuntimeError):
+        budget.charge(PrivacyLoss(0.5, 0.0, "test", "none"))
+    assert not budget.reserved and not budget.losses
 
 
 # ------------------------------------------------------------ what fails before a charge

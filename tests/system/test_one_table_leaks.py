@@ -28,14 +28,13 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.runs import Repeated
-from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning, InsecureNoiseWarning
+from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.strategies import OneTable
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
@@ -423,7 +422,3 @@ def test_errors_say_nothing_of_records_that_are_odd():
         model = PrivateRidgeClassifier()
         search = search_of("compose", model, grid={"alpha": [1.0]}, delta=1e-6, epsilon=1.0)
         assert search.fit(X, labels).classes_.tolist() == [0, 1], "a missing label is no class"
-        given = {"k0": 0.9, "k1": 0.9, "prior_mean": 0.8, "prior_scale": 0.1}
-        strategy = GPNoisy(**given, noise=0.1, length_scale=0.3)
-        with pytest.warns(GuaranteeAssumptionWarning):
-            search.set_params(strategy=strategy, delta=0.1, refit=False).fit(X, labels)

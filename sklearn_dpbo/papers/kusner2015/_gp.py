@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from copy import copy
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +28,10 @@ from ..._space.space import Points, SearchSpace
 from ...scoring._scorers import score_and_interval
 from ...strategies._base import Candidate, Release, Strategy
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
-from ._in_secret import begin_on_table, check_acquisition, first_of_path
+from ._in_secret import check_acquisition, first_of_path
 from ._trace import Explored, Model, Trace
 
-__all__ = ["ASSUMPTION_1", "ASSUMPTION_1_ON_TABLE", "GPStrategy", "assemble"]
+__all__ = ["ASSUMPTION_1", "GPStrategy", "assemble"]
 
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
@@ -41,20 +40,9 @@ ASSUMPTION_1 = (
     "all draws of the prior except a share delta. For scores that are not such a draw there is no "
     "guarantee"
 )
-ASSUMPTION_1_ON_TABLE = (
-    "Assumption 1 of Kusner et al. (2015), with the kernel of training sets that their conclusion "
-    "suggests and does not work out: the scores of all pairs of a training and a validation set "
-    "are one draw of a Gaussian process with a known kernel k0 x k1 x k2, of training sets, of "
-    "validation sets and of candidates. The guarantee is average-case over the GP prior: for each "
-    "pair of neighbouring tables the privacy loss is at most epsilon for all draws of the prior "
-    "except a share delta. For scores that are not such a draw there is no guarantee. Measured "
-    "accuracies of support vector machines are not: the effect of one training record has longer "
-    "tails. Kernel, noise and prior are as you gave them, and must not come from this table"
-)
 # Number of neighbouring pairs of public data sets from which k1 is estimated.
 _N_PAIRS = 100
 _LEARNT = ("length_scale", "k1", "prior_mean", "prior_scale", "noise")
-_GIVEN_ON_TABLE = ("k0", *_LEARNT)
 # Lower bound of the learnt noise, in units of the prior's standard deviation.
 _LEAST_NOISE = 1e-3
 # Smallest delta of a release for which bounds can be computed.
@@ -67,7 +55,6 @@ class GPStrategy(Strategy):
     """Base of both algorithms; parameters as in `GPNoisy`."""
 
     _assumption = ASSUMPTION_1
-    assumption_on_table: str | None = ASSUMPTION_1_ON_TABLE
     # Parameters of both subclasses; as in scikit-learn, `check` validates them.
     k1: Any
     noise: Any
@@ -77,7 +64,6 @@ class GPStrategy(Strategy):
     prior_scale: Any
     public_share: Any
     public_cv: Any
-    k0: Any
     acquisition: Any
     score_share: Any
     # Which score is released, and by which theorems.
@@ -87,19 +73,10 @@ class GPStrategy(Strategy):
     @property
     def assumption(self) -> str | None:  # type: ignore[override]
         """What the guarantee rests on; of a candidate alone, on Assumption 1 and nothing else."""
-        on_table = self.protects == "all"
-        if self.score_share == 0:
-            return ASSUMPTION_1_ON_TABLE if on_table else ASSUMPTION_1
-        return self.assumption_on_table if on_table else self._assumption
+        return ASSUMPTION_1 if self.score_share == 0 else self._assumption
 
     @property
     def released(self) -> str:
-        rest = (
-            "Models are not released."
-            if self.protects == "all"
-            else "Everything else that the search keeps, such as best_estimator_, follows from "
-            "these and from the training set."
-        )
         score = "best_params_, best_index_. No score is released. "
         if self.score_share:
             score = (
@@ -116,13 +93,9 @@ class GPStrategy(Strategy):
         )
         return (
             f"{score}{path}Which candidates were evaluated is not released: cv_results_ lists all "
-            f"from which best_params_ was selected. {rest}"
+            "from which best_params_ was selected. Everything else that the search keeps, such as "
+            "best_estimator_, follows from these and from the training set."
         )
-
-    def _on_table(self) -> Self:
-        found = copy(self)
-        found.protects = "all"
-        return found
 
     def check(self, budget: Budget) -> None:
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
@@ -151,14 +124,6 @@ class GPStrategy(Strategy):
         ):
             raise ValueError(f"length_scale must be None or positive; found {self.length_scale!r}")
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
-        self._check("k0", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
-        lacking = [name for name in _GIVEN_ON_TABLE if getattr(self, name) is None]
-        if self.protects == "all" and lacking:
-            raise ValueError(
-                f'protect="all" leaves no public records to learn {lacking} from. Give them, as in '
-                f"{type(self).__name__}({lacking[0]}=...), from what you know without this table; "
-                "estimate_dataset_kernel finds them from pairs of public data sets"
-            )
 
     # ------------------------------------------------------------ public
     def _model(
@@ -196,8 +161,6 @@ class GPStrategy(Strategy):
                 f"length_scale must be one number or {features.shape[1]}, one per feature; "
                 f"found {self.length_scale!r}"
             )
-        if self.protects == "all":  # a record is in one of the two sets
-            known["k1"] = min(known["k1"], self.k0)
         return Model(
             candidates,
             features,
@@ -254,13 +217,11 @@ class GPStrategy(Strategy):
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
-    def _begin(self, model: Model, oracle: Evaluator, index: int, budget: Budget) -> Secret:
+    def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
         """Begin the trace with a candidate that depends on no score."""
-        if self.protects == "all":
-            begin_on_table(model.candidates, oracle, budget)
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
         return first_of_path(model.candidates[index], oracle).then(
-            lambda statistic: Trace(model, oracle, prior).observe(index, statistic or 0)
+            lambda statistic: Trace(model, oracle, prior).observe(index, statistic)
         )
 
     # ------------------------------------------------------------ released

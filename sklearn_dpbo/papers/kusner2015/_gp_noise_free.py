@@ -18,7 +18,7 @@ from ..._space.space import SearchSpace
 from ...strategies._base import Release
 from ._branch_and_bound import branch_and_bound
 from ._exact_score import observing_scores
-from ._gp import ASSUMPTION_1, ASSUMPTION_1_ON_TABLE, GPStrategy, assemble
+from ._gp import ASSUMPTION_1, GPStrategy, assemble
 from ._trace import Trace
 from .bounds import CandidateBounds, NoiseFreeBounds
 
@@ -59,7 +59,7 @@ class GPNoiseFree(GPStrategy):
     max_level : int, default=None
         The finest lattice has ``2**max_level + 1`` points per parameter; 0 or more. None is the
         largest level with at most 2,048 points in total.
-    public_share, public_cv, k0 : float, splitter, float
+    public_share, public_cv : float, splitter
         As in `GPNoisy`.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         Over the lattice. None means branch and bound, on which the noise of the score depends.
@@ -73,7 +73,6 @@ class GPNoiseFree(GPStrategy):
     """
 
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
-    assumption_on_table: str | None = f"{ASSUMPTION_1_ON_TABLE}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = "score seen last"
     _theorems_of_score = "Theorems 5 and 6"
@@ -96,7 +95,6 @@ class GPNoiseFree(GPStrategy):
         max_level: Any = None,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
-        k0: Any = None,
         acquisition: Any = None,
         score_share: Any = 0.5,
     ) -> None:
@@ -110,7 +108,6 @@ class GPNoiseFree(GPStrategy):
         self.max_level = max_level
         self.public_share = public_share
         self.public_cv = public_cv
-        self.k0 = k0
         self.acquisition = acquisition
         self.score_share = score_share
 
@@ -159,7 +156,7 @@ class GPNoiseFree(GPStrategy):
                 trace = trace.evaluate_by(self.acquisition)
             return trace
 
-        trace = self._begin(model, oracle, 0, mechanisms.budget).then(observe_all)  # 2
+        trace = self._begin(model, oracle, 0).then(observe_all)  # 2
         sensitivity = candidate_bounds.sensitivity_of_mean
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:

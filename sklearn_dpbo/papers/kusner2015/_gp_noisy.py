@@ -58,10 +58,6 @@ class GPNoisy(GPStrategy):
         Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for learning, as in `WorstCase`.
-    k0 : float, default=None
-        Correlation, in [-1, 1], of the scores of training sets that differ in one record. For
-        ``protect="all"`` only, where there are no public records to learn from: give it and every
-        other parameter that None would learn.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         From `sklearn_dpbo.acquisition`. None means the paper's, ``mean + sqrt(beta_t) std``, on
         which the noise of the score depends; another one needs ``score_share=0``, and evaluates no
@@ -93,7 +89,6 @@ class GPNoisy(GPStrategy):
         n_candidates: Any = 256,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
-        k0: Any = None,
         acquisition: Any = None,
         score_share: Any = 0.5,
     ) -> None:
@@ -106,7 +101,6 @@ class GPNoisy(GPStrategy):
         self.n_candidates = n_candidates
         self.public_share = public_share
         self.public_cv = public_cv
-        self.k0 = k0
         self.acquisition = acquisition
         self.score_share = score_share
 
@@ -134,7 +128,7 @@ class GPNoisy(GPStrategy):
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
-        trace = self._begin(model, oracle, 0, mechanisms.budget)
+        trace = self._begin(model, oracle, 0)
         for t in range(2, T + 1):  # 3-8
             trace = trace.then(partial(_observe_next, acquisition=self.acquisition, beta_t=beta(t)))
         chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, mechanisms)  # 9, 12

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import report_failures
-from ..._evaluation.row_by_row import to_check
-from ..._evaluation.secret_fits import SecretFit, try_out
 from ..._gp.surrogate import Surrogate
 from ..._params import check_number
-from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
 from ...acquisition import ExpectedImprovement, UpperConfidenceBound
 
-__all__ = [
-    "all_in_secret",
-    "begin_on_table",
-    "check_acquisition",
-    "first_of_path",
-    "next_candidate",
-]
+__all__ = ["check_acquisition", "first_of_path", "next_candidate"]
 
 
 def check_acquisition(acquisition: Any) -> None:
@@ -54,30 +44,8 @@ def next_candidate(
     return int(np.argmax(value))
 
 
-def begin_on_table(
-    candidates: tuple[dict[str, Any], ...], oracle: Evaluator, budget: Budget
-) -> None:
-    """Try candidates of each kind on made-up records; then charge: later fits fail in secret."""
-    tried = sorted(to_check(candidates))
-    fits = [SecretFit(candidates[i]) for i in tried]
-    try_out(fits, oracle.problem.training, oracle)
-    budget.reserve()
-
-
 def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
-    """Return the first candidate's statistic, None if it failed; fitted in public if it can be."""
-    if oracle.on_protected is not None:
-        return all_in_secret((params,), oracle).then(lambda statistics: statistics[0])
+    """Return the first candidate's statistic; it depends on no score, so it is fitted in public."""
     found = oracle((params,))
     report_failures(found.fit_errors)
     return found.statistics.then(lambda statistics: int(statistics[0, 0]))
-
-
-def all_in_secret(candidate_params: Sequence[dict[str, Any]], oracle: Evaluator) -> Secret:
-    """Return a list of the statistic of each candidate, None for one that failed."""
-
-    def evaluate(_: None) -> list[int | None]:
-        found = map(oracle.secretly, candidate_params)
-        return [None if each is None else each[0] for each in found]
-
-    return Secret(None).then(evaluate)

@@ -12,10 +12,9 @@ from sklearn.svm import LinearSVC
 
 from ..._data.split import Training
 from ..._data.tables import dense
-from ...learners._private_training import learns_nothing
 from ._unit_ball import UnitBall
 
-__all__ = ["TOLERANCE", "check_converged", "check_estimator", "check_on_table"]
+__all__ = ["TOLERANCE", "check_converged", "check_estimator"]
 
 # Largest norm of the gradient at a solver's solution, for losses that have a gradient.
 TOLERANCE = 1e-6
@@ -39,34 +38,6 @@ def check_estimator(estimator: Any, training: Training) -> str:
         if not holds:
             raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {what}. {remedy}")
     return f"{prefix}C"
-
-
-def check_on_table(estimator: Any) -> None:
-    """Raise unless a training record moves the estimator that was checked as Theorem 7 says."""
-    *before, (_, ball), (_, classifier) = estimator.steps
-    learn = [name for name, step in before if not learns_nothing(step)]
-    for holds, what, remedy in [
-        (
-            type(classifier) is LogisticRegression,
-            "whether a solver reached the minimum of the hinge loss is not known",
-            "Use LogisticRegression",
-        ),
-        (
-            ball.radius is not None,
-            "the largest norm of a training row is protected",
-            "Give UnitBall a public radius",
-        ),
-        (
-            not learn,
-            f"the steps {learn} learn from protected records",
-            "Scale columns by public constants",
-        ),
-    ]:
-        if not holds:
-            raise ValueError(
-                f'LipschitzConvex does not hold for {estimator!r} with protect="all": {what}. '
-                f"{remedy}"
-            )
 
 
 def check_converged(estimator: Any, training: Training) -> None:

@@ -23,13 +23,11 @@ from ...acquisition import ExpectedImprovement
 from ...scoring._scorers import score_and_interval
 from ...strategies._base import Candidate, Release, Strategy
 from ._in_secret import (
-    all_in_secret,
-    begin_on_table,
     check_acquisition,
     first_of_path,
     next_candidate,
 )
-from ._linear import TOLERANCE, check_converged, check_estimator, check_on_table
+from ._linear import TOLERANCE, check_converged, check_estimator
 from .bounds import LipschitzBounds
 
 __all__ = ["LipschitzConvex"]
@@ -49,26 +47,6 @@ _RELEASED_BOTH = (
     "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
     "which candidates were evaluated (cv_results_: a Sobol sequence or grid). Everything else that "
     "the search keeps, such as best_estimator_, follows from these and from the training set."
-)
-_ASSUMPTION_2_ON_TABLE = (
-    "Assumption 2 of Kusner et al. (2015), for neighbouring training sets, too: each model is the "
-    "exact minimiser of a convex, 1-Lipschitz, L2-regularised training loss, so that one training "
-    "record moves it by at most 2 / (n lambda), and a record's gain is Lipschitz in the model. "
-    "Checked: estimator, penalty, loss, no intercept, two classes, rows of norm at most 1 by a "
-    "public radius, one regularisation parameter within its bounds, and the gradient at the "
-    "solver's solution. Assumed of your records and of all neighbouring tables: all these fits "
-    "succeed and pass this check. Otherwise the search ends without a result, which reveals that "
-    "they do not"
-)
-_NO_MODEL = (
-    " Models are not released: they minimise a loss of protected records, and so does any that is "
-    "fitted on them with best_params_."
-)
-_FAILED = (
-    "a model could not be fitted on protected records, or its solver did not reach the minimum. "
-    "Which one, and why, depends on the records and is withheld. If rows have missing cells, put "
-    "FunctionTransformer(np.nan_to_num) before UnitBall. Give the solver a small tol and a large "
-    "max_iter"
 )
 # Number of candidates that the search considers.
 _N_CANDIDATES = 256
@@ -94,10 +72,6 @@ class LipschitzConvex(Strategy):
     ``lambda = 1 / (n C)`` for n training rows. The metric is "ramp", "normalized_sigmoid", or
     your own gain.
 
-    With ``protect="all"``, ``max(G / m, 2 L / (n lmin))`` replaces ``G / m``. The estimator must
-    then be a ``LogisticRegression`` after ``UnitBall(radius=...)``, and no step before them may
-    learn from records. No model is released.
-
     Parameters
     ----------
     g_star : float, default=None
@@ -114,7 +88,7 @@ class LipschitzConvex(Strategy):
     candidate_share : float, default=0.0
         Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
         then fill the space instead of following the scores, and permute-and-flip selects one. This
-        needs no assumption, unless training records are protected, too.
+        needs no assumption.
 
     Notes
     -----
@@ -138,7 +112,6 @@ class LipschitzConvex(Strategy):
         self.candidate_share = candidate_share
 
     assumption = _ASSUMPTION_2
-    assumption_on_table: str | None = _ASSUMPTION_2_ON_TABLE
     _bounds_type: type[LipschitzBounds] = LipschitzBounds
 
     @property
@@ -148,10 +121,6 @@ class LipschitzConvex(Strategy):
 
     @property
     def released(self) -> str:
-        if self.protects == "all":
-            both = "best_params_, best_index_, "
-            score = "best_score_ (the best score seen) and best_score_interval_."
-            return both * self.releases_candidate + score + _NO_MODEL
         return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
@@ -184,8 +153,6 @@ class LipschitzConvex(Strategy):
                 "for example, or strategy='worst_case'"
             )
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
-        if self.protects == "all":
-            check_on_table(oracle.options.estimator)
         oracle = replace(oracle, accept=check_converged)
         for axes in space.subspaces:
             if set(axes) != {name}:
@@ -196,14 +163,12 @@ class LipschitzConvex(Strategy):
         points = space.fill(n_iter if self.releases_candidate else _N_CANDIDATES, rng)
         candidates = space.params(points)
         C = np.array([params[name] for params in candidates], dtype=float)
-        bounds = self._bounds(oracle, 1 / (n_rows(oracle.trained_on.X) * C))
-        if self.protects == "all":
-            begin_on_table(candidates, oracle, mechanisms.budget)
+        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
         if self.releases_candidate:
             return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
         seen = self._search(space.features(points), space.owner, candidates, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
-        best = seen.measured(lambda seen: [_largest(seen.statistics)], steps)  # 3-4
+        best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
         return self._released(candidates, oracle, best, mechanisms)
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
@@ -239,7 +204,6 @@ class LipschitzConvex(Strategy):
             # A margin of 0 has the lowest gain, which a record that cannot be predicted has, too.
             lowest_at_zero=scorer.name == "ramp" and not scorer.custom,
             tolerance=TOLERANCE,
-            n=n_rows(oracle.trained_on.X) if self.protects == "all" else None,
         )
 
     # ------------------------------------------------------------ in secret
@@ -281,30 +245,19 @@ class LipschitzConvex(Strategy):
         Only the second term of Delta remains, as lambda is the same on neighbouring sets.
         """
         steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
-        statistics, errors = self._evaluate_all(candidates, oracle, steps)
+        found = oracle(candidates)
+        report_failures(found.fit_errors)
+        statistics = found.statistics.take(found.fitted)
         share = round_down(Fraction(mechanisms.budget.epsilon) * Fraction(self.candidate_share))
-        assumption = self.assumption if self.protects == "all" else None
-        chosen = mechanisms.select(statistics, share, purpose=CHOICE, assumption=assumption)
+        chosen = mechanisms.select(statistics, share, purpose=CHOICE)
         steps = min(steps, statistics.sensitivity)
         best = statistics.measured(lambda values: [values.max()], steps)
         release = self._released(candidates, oracle, best, mechanisms)
-        fitted = [i for i, error in enumerate(errors) if error is None]
         evaluated = tuple(
             Candidate(params, fit_error=error)
-            for params, error in zip(candidates, errors, strict=True)
+            for params, error in zip(candidates, found.fit_errors, strict=True)
         )
-        return replace(release, candidates=evaluated, best_index=fitted[chosen])
-
-    def _evaluate_all(
-        self, candidate_params: tuple[dict[str, Any], ...], oracle: Evaluator, steps: int
-    ) -> tuple[Sensitive, tuple[str | None, ...]]:
-        """Return the statistics of candidates that could be fitted, and why others could not."""
-        if self.protects == "all":
-            statistics = all_in_secret(candidate_params, oracle).measured(_none_missing, steps)
-            return statistics, (None,) * len(candidate_params)
-        found = oracle(candidate_params)
-        report_failures(found.fit_errors)
-        return found.statistics.take(found.fitted), found.fit_errors
+        return replace(release, candidates=evaluated, best_index=int(found.fitted[chosen]))
 
     def _released(
         self,
@@ -336,20 +289,6 @@ class _Seen:
             return replace(self, posterior=self.posterior.condition(index))
         posterior = self.posterior.condition(index, line[0] + line[1] * statistic)
         return _Seen(posterior, (*self.statistics, statistic))
-
-
-def _none_missing(statistics: list[int | None]) -> list[list[int]]:
-    """Return one row per candidate, if all were evaluated; the text of the error is constant."""
-    if None in statistics:
-        raise ValueError(_FAILED)
-    return [[each] for each in statistics if each is not None]
-
-
-def _largest(statistics: tuple[int, ...]) -> int:
-    """Return the largest, if there is one; the text of the error is constant."""
-    if not statistics:
-        raise ValueError(_FAILED)
-    return max(statistics)
 
 
 def _steps(oracle: Evaluator, sensitivity: float) -> int:

@@ -236,9 +236,7 @@ class NoiseFreeBounds(CandidateBounds):
 class LipschitzBounds:
     """Theorems 7 and 8, for Algorithm 3; no Gaussian process, and delta = 0.
 
-    If training records are protected, too, replacing one of n moves a model by ``2 / (n lambda)``
-    at most. A unit is in one of the two sets, so the larger effect counts. The term of one record
-    is corrected: `published.PublishedLipschitzBounds` has the paper's form.
+    The term of one record is corrected: `published.PublishedLipschitzBounds` has the paper's form.
 
     Parameters
     ----------
@@ -255,8 +253,6 @@ class LipschitzBounds:
     tolerance : float, default=0.0
         Largest norm of the gradient at the solver's solution, which is then within
         ``tolerance / lambda`` of the minimiser; adds ``2 L tolerance / lambda_min``.
-    n : int or None, default=None
-        Number of training records, if they are protected, too.
     """
 
     m: int
@@ -265,23 +261,16 @@ class LipschitzBounds:
     g_star: float
     lowest_at_zero: bool = False
     tolerance: float = 0.0
-    n: int | None = None
 
     def between(self, lowest: float, highest: float) -> float:
         """Theorem 7: bounds the difference of neighbours' scores, for ``lowest <= highest``.
 
-        Returns ``(lambda' - lambda) L / (lambda' lambda)`` plus the change by one record of either
-        set, plus the term of `tolerance`.
+        Returns ``(lambda' - lambda) L / (lambda' lambda)`` plus the change by one record, plus the
+        term of `tolerance`.
         """
         L = self.lipschitz
         solver = 2 * L * self.tolerance / self.lambda_bounds[0]
-        record = max(self._record_term, self._training_term)
-        return (highest - lowest) * L / (highest * lowest) + record + solver
-
-    @property
-    def _training_term(self) -> float:
-        """Bounds the change of one model's mean gain by one training record."""
-        return 0.0 if self.n is None else 2 * self.lipschitz / (self.n * self.lambda_bounds[0])
+        return (highest - lowest) * L / (highest * lowest) + self._record_term + solver
 
     @property
     def _record_term(self) -> float:

@@ -94,7 +94,6 @@ class PublishedGPNoisy(GPNoisy):
     """
 
     _assumption = f"{ASSUMPTION_1}. This is the published form, {_FAILURE_OF_THEOREM_3}"
-    assumption_on_table = None
     _bounds_type = PublishedNoisyBounds
 
 
@@ -108,7 +107,6 @@ class ArxivGPNoisy(GPNoisy):
         f"{ASSUMPTION_1}. This is the form of the arXiv text, {_FAILURE_OF_THEOREM_3}; its q "
         "also has a factor of 4 where that step yields 8"
     )
-    assumption_on_table = None
     _bounds_type = ArxivNoisyBounds
 
 
@@ -123,7 +121,6 @@ class ArxivGPNoiseFree(GPNoiseFree):
         "needs the bound by A and tau to hold, from the second evaluation on, for both of two "
         "neighbouring validation sets, and counts no probability for its failure"
     )
-    assumption_on_table = None
     score_released = "best score seen from the second on"
     _bounds_type = ArxivNoiseFreeBounds
 
@@ -143,5 +140,4 @@ class PublishedLipschitzConvex(LipschitzConvex):
         "7: it bounds the effect of one record as if the gain of w = 0 were the lowest for every "
         "record, which holds for the ramp only"
     )
-    assumption_on_table = None
     _bounds_type = PublishedLipschitzBounds
