@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_dpbo.planning import UtilityBounds
+from sklearn_dpbo import plan_search
 
 HERE = Path(__file__).parent
 SIZE = (5.6, 3.5)
@@ -53,7 +53,7 @@ def draw_regret():
     """Draw bounds and measured regrets against the product of epsilon and records."""
     figure, ax = plt.subplots(figsize=SIZE, layout="constrained")
     products = np.geomspace(80, 20_000, 60)
-    bounds = [UtilityBounds(m=int(p), n_candidates=64, epsilon=1.0) for p in products]
+    bounds = [plan_search(int(p), 64, 1.0) for p in products]
     ax.plot(products, [b.regret for b in bounds], label="bound, with probability 95 %")
     ax.plot(products, [b.expected_regret for b in bounds], "--", label="bound, on average")
     for m, regrets in MEASURED.items():

@@ -1,12 +1,9 @@
 """How many records, how much epsilon and how many candidates a search needs (zone: released).
 
-`_bounds` computes the bounds of the theorems, `_plan` states what they promise, `_solve` finds the
-number that is asked for.
+`_solve` finds the number that is asked for. A `SearchPlan` has the errors with it: those of
+theorems for means (`_bounds`), estimates from public predictions for other metrics (`_pilot`).
 """
 
-from ._bounds import UtilityBounds
-from ._one_table_plan import OneTablePlan
-from ._pilot_plan import PilotPlan
 from ._plan import SearchPlan
 
-__all__ = ["OneTablePlan", "PilotPlan", "SearchPlan", "UtilityBounds"]
+__all__ = ["SearchPlan"]

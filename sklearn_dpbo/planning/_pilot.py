@@ -1,4 +1,4 @@
-"""The error of a released score, estimated from a pilot's public predictions (zone: released).
+"""The errors of any metric, estimated from a pilot's public predictions (zone: released).
 
 Noise moves a mean by the same amount whatever the predictions are. Other scores divide by counts,
 or count pairs, so the effect of noise depends on how many records of each kind there are.
@@ -7,9 +7,10 @@ or count pairs, so the effect of noise depends on how many records of each kind 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from statistics import NormalDist
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,71 +24,75 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..scoring._make import is_several, resolve_scorer
-from ..scoring._of_counts import RankingScore, VarianceExplained
+from ..scoring._of_counts import ConfusionScore
 from ..scoring._response import Predictions
-from ..scoring._scorers import MeanScore, PrivateScorer, score_and_interval
+from ..scoring._scorers import PrivateScorer, score_and_interval
 
-__all__ = ["N_DRAWS", "Pilot"]
+__all__ = ["N_DRAWS", "PilotErrors"]
 
 # Number of seeded draws of the noise; the median of their intervals is taken.
 N_DRAWS = 9
 _N_RESAMPLES = 200
 
 
-@dataclass(frozen=True, eq=False)
-class Pilot:
-    """A score, and public predictions of a model about as good as those to come.
+@dataclass(frozen=True, eq=False, repr=False)
+class PilotErrors:
+    """Errors of a metric for candidates that predict as a pilot does.
 
-    `scorer`: prepared for candidates as good as the pilot, which was not fitted on these records.
+    `scorer` is prepared for candidates as good as the pilot, which was not fitted on the records of
+    the `public` predictions.
     """
 
     scorer: PrivateScorer
-    predictions: Predictions = field(repr=False)
-    _widths: dict[tuple[int, float], float] = field(default_factory=dict, init=False, repr=False)
+    public: Predictions
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"m": (10, 10**6), "epsilon": (1e-3, 1e3)}
+    tolerance: ClassVar[float] = 0.02
+    guaranteed: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, scoring: Any, estimator: Any, X: Any, y: Any) -> Pilot:
+    def of(cls, scoring: Any, estimator: Any, X: Any, y: Any) -> PilotErrors:
         """Let a fitted model predict public records; parameters as those of `plan_search`."""
         if is_several(scoring):
             raise ValueError(f"a plan is for one score; found scoring={scoring!r}")
+        if estimator is None or X is None:
+            raise ValueError(
+                f"a plan for scoring={scoring!r} needs the predictions of a pilot: pass "
+                "estimator=, a fitted model, and X= and y=, public records that it was not fitted "
+                "on"
+            )
         check_is_fitted(estimator)
         check_consistent_length(X, y)
         scorer = resolve_scorer(scoring, estimator).prepare(dense(y))
-        predictions = scorer.predictions(estimator, X, y)
-        if scorer.choice_uses_public:
-            scorer = scorer.choice(predictions)
-        return cls(scorer, predictions)
+        public = scorer.predictions(estimator, X, y)
+        return cls(scorer.choice(public) if scorer.choice_uses_public else scorer, public)
 
     @property
-    def n_records(self) -> int:
-        """Number of public records."""
-        return len(self.predictions.response)
+    def score_range(self) -> float:
+        low, high = self.scorer.bounds
+        return high - low
 
     @cached_property
     def score(self) -> float:
         """The pilot's score."""
-        return _exact(self.scorer, self.predictions)
+        return self.scorer.exact(self.public)
 
-    @cached_property
-    def spread(self) -> float:
-        """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
-        rng, n, scores = np.random.default_rng(0), self.n_records, []
-        kinds = _n_kinds(self.predictions)
-        for _ in range(_N_RESAMPLES):
-            sample = _rows_of(self.predictions, rng.integers(n, size=n))
-            if _n_kinds(sample) == kinds:  # AUC is not defined without a class
-                scores.append(_exact(self.scorer, sample))
-        return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
+    def sensitivity(self, m: int) -> int:
+        """Return that of the statistic which ranks candidates, in steps."""
+        return self.scorer.query.sensitivity(Units.of(m))
 
-    def half_width(self, m: int, epsilon: float) -> float:
-        """Return half the width of the released score's interval on m such records (median)."""
-        if (m, epsilon) not in self._widths:
-            self._widths[m, epsilon] = self._half_width(m, epsilon)
-        return self._widths[m, epsilon]
+    def regret(self, steps: float, m: int) -> float:
+        """Return a regret in steps of the statistic as one of the score, to first order.
 
-    def _half_width(self, m: int, epsilon: float) -> float:
-        units, scorer, sample = Units.of(m), self.scorer, _scaled(self.predictions, m)
-        scorer = scorer.release(lambda _: self.predictions, m, epsilon)
+        NaN where the statistic and the score have no such relation at the pilot.
+        """
+        if not (self.scorer.is_mean or isinstance(self.scorer, ConfusionScore)):
+            return math.nan
+        return min(steps * self.scorer.line(Units.of(m))[1], self.score_range)
+
+    def score_error(self, m: int, epsilon: float, confidence: float) -> float:
+        """Return half the width of ``best_score_interval_`` on m such records (median)."""
+        units, sample = Units.of(m), _scaled(self.public, m)
+        scorer = self.scorer.release(lambda _: self.public, m, epsilon)
         counts = scorer.counts
         values = counts.record_values(sample.y, sample.response, sample.classes)
         table = Sensitive(counts.statistics(values, sample.y, units), counts.sensitivity(units))
@@ -99,38 +104,19 @@ class Pilot:
             widths.append((high - low) / 2 if math.isfinite(high - low) else math.inf)
         return sorted(widths)[N_DRAWS // 2]
 
-    def score_per_step(self, m: int) -> float | None:
-        """Return one step of the statistic that ranks candidates, in the score, to first order.
+    def sampling_error(self, m: int, confidence: float) -> float:
+        """Return how far the pilot's score on m records is from that on their population."""
+        return NormalDist().inv_cdf((1 + confidence) / 2) * self._spread / math.sqrt(m)
 
-        None if that is not known: for average precision, and for more than two classes.
-        """
-        scorer, public, units = self.scorer, self.predictions, Units.of(m)
-        if isinstance(scorer, RankingScore):
-            # The statistic counts each of n p pairs of a negative and a positive record twice.
-            share = float(np.mean(public.y == np.unique(public.y)[-1]))
-            return 1 / (2 * share * (1 - share) * m**2) if scorer.name == "roc_auc" else None
-        if isinstance(scorer, VarianceExplained) or (
-            isinstance(scorer, MeanScore) and not scorer.is_mean
-        ):
-            return _score_per_gain(scorer, public, self.score) / scorer.query.largest(units)
-        return scorer.line(units)[1]
-
-
-def _score_per_gain(scorer: PrivateScorer, public: Predictions, score: float) -> float:
-    """Return the derivative of the score by the mean gain, in shares of the gains' range."""
-    query: Any = scorer.query
-    low, high = query.bounds
-    gains = query.unclipped(public.y, public.response, public.classes)
-    # Gains that are clipped are taken to grow like the others.
-    hidden = float(gains.sum() / gains[gains >= low].sum()) if (gains < low).any() else 1.0
-    if isinstance(scorer, VarianceExplained):  # of 1 + g / var(y)
-        variance = float(np.var(np.asarray(public.y, dtype=float)))
-        return hidden * float(high - low) / variance
-    return hidden * float(high - low) / (2 * abs(score)) if score else math.inf  # of -sqrt(-g)
-
-
-def _exact(scorer: PrivateScorer, public: Predictions) -> float:
-    return scorer.exact(public)
+    @cached_property
+    def _spread(self) -> float:
+        """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
+        rng, n, scores = np.random.default_rng(0), len(self.public.response), []
+        for _ in range(_N_RESAMPLES):
+            sample = _rows_of(self.public, rng.integers(n, size=n))
+            if _n_kinds(sample) == _n_kinds(self.public):  # AUC is not defined without a class
+                scores.append(self.scorer.exact(sample))
+        return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
 
 def _scaled(public: Predictions, m: int) -> Predictions:

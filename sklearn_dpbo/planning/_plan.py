@@ -1,4 +1,4 @@
-"""Plan a search: how many records, how much epsilon, how many candidates (zone: released)."""
+"""What a planned search guarantees (zone: released)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from .._card import card
-from ._bounds import UtilityBounds
+from .._params import check_number
+from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
+from ._pilot import N_DRAWS, PilotErrors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..plotting._utility import PrivacyUtilityDisplay
 
-__all__ = ["MAX_CANDIDATES", "SOLVED", "SearchPlan", "three_digits"]
+__all__ = ["MAX_CANDIDATES", "SearchPlan"]
 
 # The search for an answer stops here.
 MAX_CANDIDATES = 10**6
 # Factors of the plan's m and epsilon in its table.
 _FACTORS = (0.25, 0.5, 1, 2, 4)
-
-# Notebooks show these on a click.
-_FOLDED = ("Not covered",)
-
-SOLVED = {
+_ANSWERS = {
     "m": "m: the smallest number of records, or groups, that meets the targets",
     "epsilon": "epsilon: the smallest that meets the targets",
     "n_iter": "n_iter: the largest number of candidates that meets the targets "
@@ -37,49 +36,124 @@ SOLVED = {
 
 
 @dataclass(frozen=True)
-class SearchPlan(UtilityBounds):
-    """Numbers of a planned search and the errors guaranteed with them, made by `plan_search`.
+class SearchPlan:
+    """Numbers of a planned search and its errors, made by `plan_search`.
 
     Parameters
     ----------
-    m, n_candidates : int
-        These and the next are those of `sklearn_dpbo.planning.UtilityBounds`.
-    epsilon, score_share, guidance_share, confidence, score_range : float
-        As in `UtilityBounds`.
-    counts : bool, default=True
-        As in `UtilityBounds`.
+    m : int
+        Number of units (records, or groups) that models are compared on.
+    n_iter : int
+        Number of candidates, all of them counted as validated.
+    epsilon : float
+        Privacy loss of the whole search.
+    errors : MeanErrors or PilotErrors
+        How noise affects the metric: by theorems for a mean, estimated from a pilot for others.
+    score_share : float, default=0.4
+        Share of epsilon for the released score.
+    guidance_share : float, default=0.0
+        Share of epsilon for private guidance.
+    confidence : float, default=0.95
+        Probability of each guarantee.
     target_regret, target_score_error : float or None, default=None
-        The largest regret and score error asked for, in units of the score.
-    solved_for : {"m", "n_iter", "epsilon", "nothing"}, default="m"
+        The largest errors asked for, in units of the score.
+    solved_for : {"m", "n_iter", "epsilon", "nothing"}, default="nothing"
         Which of the numbers is the answer.
+    n : int or None, default=None
+        With ``protect="all"``, the number of units of the whole table.
+    fits : str, default=""
+        With ``protect="all"``, how many models are fitted, and on what.
+    fit_epsilon, fit_delta : float or None, default=None
+        With ``protect="all"``, each fit is (fit_epsilon, fit_delta)-private.
     """
 
+    m: int
+    n_iter: int
+    epsilon: float
+    errors: MeanErrors | PilotErrors
+    score_share: float = 0.4
+    guidance_share: float = 0.0
+    confidence: float = 0.95
     target_regret: float | None = None
     target_score_error: float | None = None
-    solved_for: str = "m"
-    # The error of each target; where an answer is searched, and how closely.
-    errors_of_targets: ClassVar[dict[str, str]] = {
-        "target_regret": "regret",
-        "target_score_error": "score_error",
-    }
-    range_of_m: ClassVar[tuple[int, int]] = (1, 10**12)
-    range_of_epsilon: ClassVar[tuple[float, float]] = (1e-9, 1e9)
-    tolerance: ClassVar[float] = 0.0
+    solved_for: str = "nothing"
+    n: int | None = None
+    fits: str = ""
+    fit_epsilon: float | None = None
+    fit_delta: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("m", self.m), ("n_iter", self.n_iter)):
+            check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
+        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
+        most = 1 - self.score_share
+        share, below = self.guidance_share, "in [0, 1 - score_share)"
+        check_number("guidance_share", share, below, lambda s: 0 <= s < most)
+        ends = "in [0.5, 1 - 1e-9]"
+        check_number("confidence", self.confidence, ends, lambda c: 0.5 <= c <= 1 - 1e-9)
 
     @property
-    def n_iter(self) -> int:
-        """Number of candidates, all of them counted as validated."""
-        return self.n_candidates
+    def epsilon_select(self) -> float:
+        """Privacy loss of the choice."""
+        return self.epsilon * (1 - self.score_share - self.guidance_share)
+
+    @property
+    def epsilon_score(self) -> float:
+        """Privacy loss of the score; it also gets the choice's share if there is no choice.
+
+        Not with ``protect="all"``, where the number of models may be secret.
+        """
+        alone = self.n_iter == 1 and self.n is None
+        return self.epsilon * (1 - self.guidance_share if alone else self.score_share)
+
+    @property
+    def regret(self) -> float:
+        """Bound on the score of the best candidate minus that of the chosen one (Theorem 1).
+
+        Both are scores on the validation set, without noise.
+        """
+        t = quantile_of_choice(self.n_iter, 1 - self.confidence)
+        return self._regret(max(0, math.ceil(t * self._choice_scale) - 1))
+
+    @property
+    def expected_regret(self) -> float:
+        """Bound on the mean of that difference (Theorem 2)."""
+        return self._regret(mean_of_choice(self.n_iter) * self._choice_scale)
+
+    @cached_property
+    def score_error(self) -> float:
+        """Bound on the distance of the released score from the exact one (Theorem 3).
+
+        With `scoring`, an estimate of half the width of ``best_score_interval_``.
+        """
+        return self.errors.score_error(self.m, self.epsilon_score, self.confidence)
+
+    @property
+    def sampling_error(self) -> float:
+        """How far one candidate's score is from that on the population, about.
+
+        It is the same with and without privacy.
+        """
+        return self.errors.sampling_error(self.m, self.confidence)
+
+    @property
+    def targets(self) -> dict[str, float]:
+        """The targets that were given, by the name of the error."""
+        given = {"regret": self.target_regret, "score_error": self.target_score_error}
+        return {error: target for error, target in given.items() if target is not None}
 
     @property
     def meets_targets(self) -> bool:
         """Whether no error exceeds its target."""
-        return all(getattr(self, error) <= target for error, target in self.targets().items())
+        return all(getattr(self, error) <= target for error, target in self.targets.items())
 
-    def targets(self) -> dict[str, float]:
-        """Return the targets that were given, by the name of the error."""
-        found = {error: getattr(self, name) for name, error in self.errors_of_targets.items()}
-        return {error: target for error, target in found.items() if target is not None}
+    @property
+    def _choice_scale(self) -> float:
+        return 2 * self.errors.sensitivity(self.m) / self.epsilon_select
+
+    def _regret(self, steps: float) -> float:
+        return self.errors.regret(steps, self.m) if self.n_iter > 1 else 0.0
 
     def table(
         self,
@@ -107,19 +181,14 @@ class SearchPlan(UtilityBounds):
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Plot both errors against epsilon, by `PrivacyUtilityDisplay.from_bounds`."""
+        """Plot both errors against epsilon, by `PrivacyUtilityDisplay.from_plan`."""
         from ..plotting._utility import PrivacyUtilityDisplay
 
-        return PrivacyUtilityDisplay.from_bounds(self, ax=ax, **{**self.drawn_at, **kwargs})
-
-    @property
-    def drawn_at(self) -> dict[str, Any]:
-        """Where errors are drawn, for `PrivacyUtilityDisplay.from_bounds`."""
-        return {}
+        return PrivacyUtilityDisplay.from_plan(self, ax=ax, **kwargs)
 
     def __str__(self) -> str:
         lines = [self._title]
-        for heading, text in self._lines():
+        for heading, text in self._rows():
             lines += textwrap.wrap(
                 text, 100, initial_indent=f"  {heading:<12}", subsequent_indent=" " * 14
             )
@@ -127,63 +196,83 @@ class SearchPlan(UtilityBounds):
 
     def _repr_html_(self) -> str:
         """Return the plan as a self-contained HTML fragment, for notebooks."""
-        rows = [(heading, [text]) for heading, text in self._lines()]
-        folded = [row for row in rows if row[0] in _FOLDED]
-        return card(self._title, [row for row in rows if row not in folded], folded=folded)
+        *rows, not_covered = [(heading, [text]) for heading, text in self._rows()]
+        return card(self._title, rows, folded=[not_covered])
 
     @property
     def _title(self) -> str:
+        epsilon = f"epsilon = {three_digits(self.epsilon)}"
+        if self.n is not None:
+            return (
+                f"Plan: a table of {self.n:,} records (or groups), all of which are protected, "
+                f"{epsilon}"
+            )
         return (
             f"Plan: {self.m:,} validation records (or groups), at most {self.n_iter:,} candidates, "
-            f"epsilon = {three_digits(self.epsilon)}"
+            f"{epsilon}"
         )
 
-    def _lines(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
         p = f"with probability {self.confidence:.6g}"
         regret_target, score_target = (
-            "" if target is None else f"; asked for: {target:g}"
-            for target in (self.target_regret, self.target_score_error)
+            f" (asked for: {self.targets[error]:g})" if error in self.targets else ""
+            for error in ("regret", "score_error")
         )
-        regret, mean_regret = three_digits(self.regret), three_digits(self.expected_regret)
-        binomial, sampling = three_digits(self.binomial_error), three_digits(self.sampling_error)
-        sampling_is_larger = self.binomial_error > max(self.regret, self.score_error)
+        score_error = three_digits(self.score_error)
+        choice = (
+            f"the chosen candidate's score on {self.m:,} records is within "
+            f"{three_digits(self.regret)} of the best one's {p}{regret_target}, and at most "
+            f"{three_digits(self.expected_regret)} below it on average (Theorems 1 and 2)"
+        )
+        if isinstance(self.errors, PilotErrors):
+            basis = "the pilot's score; bootstrap"
+            score = (
+                f"best_score_interval_ of scoring={self.errors.scorer!r} is the released score +-"
+                f"{score_error}{score_target}, if the chosen candidate predicts as the pilot does, "
+                f"whose score is {self.errors.score:.3g} on {len(self.errors.public.response):,} "
+                f"public records. This is an estimate: the median over {N_DRAWS} simulations of "
+                "the noise. That the interval contains the score with probability 0.95 does not "
+                "depend on the pilot"
+            )
+            choice += ", converted to the score at the pilot: not a theorem for the score"
+            if math.isnan(self.regret):
+                choice = "no bound on the regret is known for this score"
+            metrics = ""
+        else:
+            basis = "for a score halfway between the bounds"
+            score = (
+                f"the released score is within {score_error} of the chosen candidate's {p} "
+                f"(Theorem 3){score_target}. This and the choice hold together with probability "
+                f"{2 * self.confidence - 1:.6g}"
+            )
+            metrics = (
+                "; metrics that are not means over records, such as f1 and roc_auc (pass scoring= "
+                "and a pilot model); and the public scores that the choice adds by default (its "
+                "error is then that of the sum; WorstCase(prior_weight=0) leaves them out)"
+            )
         return [
-            ("Solved for", SOLVED[self.solved_for]),
-            (
-                "Choice",
-                f"the chosen candidate's validation score is within {regret} of the best one's {p} "
-                f"(Theorem 1{regret_target}), and at most {mean_regret} below it on average "
-                "(Theorem 2)",
-            ),
-            (
-                "Score",
-                f"the released score is within {three_digits(self.score_error)} of the chosen "
-                f"candidate's {p} (Theorem 3{score_target})",
-            ),
-            ("Both", f"hold together with probability {2 * self.confidence - 1:.6g}"),
+            ("Fits", self.fits)
+            if self.n is not None
+            else ("Solved for", _ANSWERS[self.solved_for]),
+            ("Choice", choice),
+            ("Score", score),
             (
                 "Sampling",
-                f"the score of one candidate on {self.m:,} records is within {binomial} of its "
-                f"score on their population {p} (binomial, for a score halfway between the "
-                f"bounds), within {sampling} for any score (Theorem 4). This error comes on top of "
-                "those above, with or without privacy, and is "
-                f"{'larger' if sampling_is_larger else 'smaller'} than they are",
+                f"the score of one candidate on {self.m:,} records is within "
+                f"{three_digits(self.sampling_error)} of that on their population {p} ({basis}). "
+                "This error comes on top, with or without privacy",
             ),
             (
                 "Not covered",
-                "the quality of the candidates; the public scores that the choice adds by default "
-                "(the first statement then holds for the sum; WorstCase(prior_weight=0) leaves "
-                "them out); and metrics that are not means over records, "
-                "such as f1 and roc_auc (for these, pass scoring= and a pilot model). The privacy "
-                "guarantee does not depend on the plan. With groups_val, m counts groups (use "
-                "counts=False)",
+                f"the quality of the candidates{metrics}. The privacy guarantee does not depend on "
+                "the plan. With groups, m is their number (use counts=False)",
             ),
         ]
 
 
 def three_digits(x: float) -> str:
     """Write a number with three digits, rounded up."""
-    if x <= 0:
+    if not x > 0:
         return f"{x:g}"
     unit = 10.0 ** (math.floor(math.log10(x)) - 2)
     return f"{math.ceil(x / unit * (1 - 1e-12)) * unit:.4g}"

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import fields, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._params import check_number
-from ._bounds import GRID_STEPS
-from ._one_table_plan import plan_one_table
-from ._pilot import Pilot
-from ._pilot_plan import PilotPlan
+from .._privacy.accounting import CHOICE, SCORE, Budget
+from .._privacy.runs import Repeated
+from ..learners._private_training import private_training
+from ..scoring._make import selecting_scorer
+from ..scoring._queries import MeanOf
+from ..strategies._one_table import OneTable
+from ._bounds import MeanErrors, least
+from ._pilot import PilotErrors
 from ._plan import MAX_CANDIDATES, SearchPlan
 
-__all__ = ["plan_search"]
+__all__ = ["plan_of", "plan_search"]
 
 
 def plan_search(
@@ -115,6 +120,8 @@ def plan_search(
     >>> plan.m
     2100
     """
+    if protect not in ("validation", "all"):
+        raise ValueError(f'protect is "validation" or "all"; found {protect!r}')
     if protect == "all":
         _refuse(
             'with protect="all", which takes m, n_iter, epsilon, delta, estimator and strategy',
@@ -127,76 +134,41 @@ def plan_search(
             X=X,
             y=y,
         )
-        sizes = (n_iter, confidence, score_range, counts)
-        return plan_one_table(m, epsilon, delta, estimator, strategy, *sizes)
-    if protect != "validation":
-        raise ValueError(f'protect is "validation" or "all"; found {protect!r}')
+        errors = MeanErrors(score_range, counts)
+        return _plan_one_table(m, epsilon, delta, estimator, strategy, n_iter, confidence, errors)
     _refuse('without protect="all"', delta=delta or None, strategy=strategy)
-    missing = _missing(
-        {"m": m, "n_iter": n_iter, "epsilon": epsilon},
-        has_target=(target_regret, target_score_error, target_interval) != (None, None, None),
-    )
-    plan = SearchPlan(
-        1 if m is None else m,
-        2 if n_iter is None else n_iter,
-        1.0 if epsilon is None else epsilon,
-        score_share,
-        guidance_share,
-        confidence,
-        score_range,
-        counts,
-        target_regret,
-        target_score_error,
-        solved_for=missing,
-    )
     if scoring is None:
         _refuse("without scoring=", target_interval=target_interval, estimator=estimator, X=X, y=y)
     else:
-        plan = _with_pilot(plan, target_interval, scoring, estimator, X, y)
-    _check_targets(plan)
-    solve = {"m": _solve_m, "n_iter": _solve_n_iter, "epsilon": _solve_epsilon}.get(missing)
-    return plan if solve is None else solve(plan)
-
-
-def _missing(given: dict[str, float | None], *, has_target: bool) -> str:
-    """Return which number is to be found, or "nothing" if all are given."""
-    missing = [name for name, value in given.items() if value is None]
-    if not missing:
-        return "nothing"
+        _refuse(
+            f"with scoring={scoring!r}, for whose error there is target_interval=",
+            target_score_error=target_score_error,
+            score_range=None if score_range == 1.0 else score_range,
+            counts=None if counts else counts,
+        )
+    sizes = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
+    missing = [name for name, value in sizes.items() if value is None]
     if len(missing) > 1:
         raise ValueError(
             f"a plan finds one number at a time; {' and '.join(missing)} are missing. Give all but "
             "one of m, n_iter and epsilon"
         )
-    if not has_target:
-        raise ValueError(
-            "give target_regret, an error of the score (target_interval with scoring=, else "
-            "target_score_error), or both; found neither"
-        )
-    return missing[0]
-
-
-def _with_pilot(
-    plan: SearchPlan, target_interval: float | None, scoring: Any, estimator: Any, X: Any, y: Any
-) -> PilotPlan:
-    """Return the same plan for a score whose errors are estimated from public predictions."""
-    missing = [name for name, value in (("estimator", estimator), ("X", X)) if value is None]
-    if missing:
-        raise ValueError(
-            f"a plan for scoring={scoring!r} needs the predictions of a pilot: pass estimator=, a "
-            "fitted model, and X= and y=, public records that it was not fitted on; found no "
-            f"{' and no '.join(missing)}"
-        )
-    given = {f.name: getattr(plan, f.name) for f in fields(SearchPlan)}
-    default = {f.name: f.default for f in fields(SearchPlan)}
-    own = ("target_score_error", "score_range", "counts")
-    _refuse(
-        f"with scoring={scoring!r}, for whose error there is target_interval=",
-        **{name: given[name] if given[name] != default[name] else None for name in own},
+    plan = SearchPlan(
+        1 if m is None else m,
+        2 if n_iter is None else n_iter,
+        1.0 if epsilon is None else epsilon,
+        MeanErrors(score_range, counts)
+        if scoring is None
+        else PilotErrors.of(scoring, estimator, X, y),
+        score_share,
+        guidance_share,
+        confidence,
+        target_regret,
+        target_score_error if scoring is None else target_interval,
+        missing[0] if missing else "nothing",
     )
-    return PilotPlan(
-        **given, target_interval=target_interval, pilot=Pilot.of(scoring, estimator, X, y)
-    )
+    _check_targets(plan)
+    return _solved(plan) if missing else plan
 
 
 def _refuse(when: str, **given: Any) -> None:
@@ -208,122 +180,120 @@ def _refuse(when: str, **given: Any) -> None:
 
 def _check_targets(plan: SearchPlan) -> None:
     """Raise ValueError for targets that any search meets, or none."""
-    if isinstance(plan, PilotPlan):
-        _check_pilot_targets(plan)
-    else:
-        _check_exact_targets(plan)
-    if plan.target_regret is not None and plan.n_candidates == 1:
+    interval, largest = not plan.errors.guaranteed, plan.errors.score_range
+    for name, target, end in (
+        ("target_regret", plan.target_regret, largest),
+        (
+            "target_interval" if interval else "target_score_error",
+            plan.target_score_error,
+            largest / 2 if interval else largest,
+        ),
+    ):
+        in_range = f"above 0 and below {end:g}"
+        check_number(name, target, in_range, lambda t, end=end: 0 < t < end, optional=True)  # type: ignore[misc]
+    if plan.target_regret is not None and plan.n_iter == 1:
         raise ValueError("with one candidate there is no choice: leave out target_regret")
-
-
-def _check_pilot_targets(plan: PilotPlan) -> None:
-    scorer = plan.pilot.scorer
-    low, high = scorer.bounds
-    for name, largest in (("target_regret", high - low), ("target_interval", (high - low) / 2)):
-        below = f"above 0 and below {largest:g}"
-        holds = partial(_lies_between, largest)
-        check_number(name, getattr(plan, name), below, holds, optional=True)
-    if plan.target_regret is not None and plan.pilot.score_per_step(plan.m) is None:
+    if plan.target_regret is not None and np.isnan(plan.regret):
         raise ValueError(
-            f"target_regret: for scoring={scorer!r} no bound on the regret is known. Use "
-            "target_interval"
+            "target_regret: for this scoring no bound on the regret is known. Use target_interval"
         )
-
-
-def _lies_between(largest: float, target: float) -> bool:
-    return 0 < target < largest
-
-
-def _check_exact_targets(plan: SearchPlan) -> None:
-    largest = plan.score_range
-    for name, n_rounded in (("target_regret", 2), ("target_score_error", 1)):
-        target = getattr(plan, name)
-        check_number(
-            name,
-            target,
-            f"above 0 and below score_range={largest:g}",
-            lambda t: 0 < t < largest,
-            optional=True,
-        )
-        rounding = n_rounded * largest / GRID_STEPS
-        if target is not None and not plan.counts and target < rounding:
-            raise ValueError(
-                f"{name}={target!r} is out of reach: gains are rounded to steps of score_range / "
-                f"2^20, and the error of rounding alone is up to {rounding:.3g}. Use a larger "
-                "target"
-            )
-
-
-def _solve_m(plan: SearchPlan) -> SearchPlan:
-    """Return a plan that meets the targets with twice the records, too: estimates fluctuate."""
-    high, most = plan.range_of_m
-    if _meets_targets(plan, m=high):
-        return replace(plan, m=high)
-    while not (_meets_targets(plan, m=high) and _meets_targets(plan, m=2 * high)):
-        if high >= most:
-            raise ValueError(
-                f"out of reach: {_targets_text(plan)} would take more than {most:,} "
-                f"records at epsilon={plan.epsilon:g}. Increase epsilon or the targets"
-            )
-        high *= 2
-    found = _first(lambda m: _meets_targets(plan, m=m), high // 2, high, plan.tolerance)
-    return replace(plan, m=found)
-
-
-def _solve_n_iter(plan: SearchPlan) -> SearchPlan:
-    if not plan.meets_targets:
-        why = f"even two candidates have a regret of up to {plan.regret:.3g}"
-        if not replace(plan, target_regret=None).meets_targets:
-            why = (
-                f"the released score is off by up to {plan.score_error:.3g}, however many "
-                "candidates there are"
-            )
+    if plan.solved_for != "nothing" and not plan.targets:
         raise ValueError(
-            f"out of reach: {_targets_text(plan)}. With m={plan.m:,} and epsilon={plan.epsilon:g}, "
-            f"{why}. Increase m or epsilon"
+            "give target_regret, an error of the score (target_interval with scoring=, else "
+            "target_score_error), or both; found neither"
         )
-    if _meets_targets(plan, n_candidates=MAX_CANDIDATES):
-        return replace(plan, n_candidates=MAX_CANDIDATES)
-    too_many = _first(
-        lambda n: not _meets_targets(plan, n_candidates=n), plan.n_candidates, MAX_CANDIDATES
+
+
+def _solved(plan: SearchPlan) -> SearchPlan:
+    """Return the plan with the smallest m or epsilon, or the largest n_iter, that will do."""
+    name = plan.solved_for
+    ends = {**plan.errors.ranges, "n_iter": (2, MAX_CANDIDATES)}[name]
+
+    def at(number: float) -> SearchPlan:
+        return replace(plan, **{name: number})  # type: ignore[arg-type]
+
+    best = at(ends[0] if name == "n_iter" else ends[1])
+    if not best.meets_targets:
+        reached = " and ".join(
+            f"{error}={getattr(best, error):.3g} (target: {target:g})"
+            for error, target in plan.targets.items()
+        )
+        raise ValueError(
+            f"out of reach: even with {name}={getattr(best, name):,g} a search has {reached}. "
+            "Increase m, epsilon or the targets"
+        )
+    if name == "n_iter":
+        too_many = least(lambda n: not at(n).meets_targets, *ends)
+        return at(MAX_CANDIDATES if too_many is None else too_many - 1)
+    return at(cast(float, least(lambda x: at(x).meets_targets, *ends, plan.errors.tolerance)))
+
+
+def _plan_one_table(
+    n: Any,
+    epsilon: Any,
+    delta: float,
+    estimator: Any,
+    strategy: Any,
+    n_iter: Any,
+    confidence: float,
+    errors: MeanErrors,
+) -> SearchPlan:
+    """Return what a search does with a table of n units."""
+    check_number(
+        "m", n, "the number of records of the table, 2 or more", lambda n: n >= 2, Integral
     )
-    return replace(plan, n_candidates=too_many - 1)
+    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
+    check_number("n_iter", n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
+    if estimator is None:
+        raise ValueError("pass estimator=, one that trains privately; found None")
+    strategy = OneTable() if strategy is None else strategy
+    if not isinstance(strategy, OneTable):
+        raise ValueError(f'protect="all" takes strategy=OneTable(...); found {strategy!r}')
+    budget = Budget(epsilon, delta)
+    strategy.check(budget)
+    training, m = private_training(estimator), strategy.n_val(n, epsilon)
+    if not 0 < m < n:
+        raise ValueError(f"{n} records cannot be split into two parts: one would be empty")
+    runs, fit_epsilon, fit_delta = strategy.runs(training, n_iter, n, budget)
+    return SearchPlan(
+        m,
+        round(runs.mean) if isinstance(runs, Repeated) else runs.n,
+        epsilon,
+        errors,
+        strategy.score_share,
+        confidence=confidence,
+        n=n,
+        fits=f"{runs.number} of {type(estimator).__name__} on {n - m:,} records, each with "
+        f"epsilon = {fit_epsilon:.3g}, delta = {fit_delta:.3g}; together epsilon = {epsilon:g}, "
+        f"delta = {delta:g}. Choice and score are on the other {m:,}",
+        fit_epsilon=fit_epsilon,
+        fit_delta=fit_delta,
+    )
 
 
-def _solve_epsilon(plan: SearchPlan) -> SearchPlan:
-    low, high = plan.range_of_epsilon
-    if not _meets_targets(plan, epsilon=high):
+def plan_of(search: Any, confidence: float) -> SearchPlan:
+    """Return what theorems guarantee for a fitted search, from what it released."""
+    check_is_fitted(search, "privacy_")
+    report, scorer = search.privacy_, selecting_scorer(search)
+    several = len(getattr(search, "best_scores_", ())) > 1
+    if report.assumption is not None or report.data == "table" or several or not scorer.is_mean:
         raise ValueError(
-            f"out of reach: {_targets_text(plan)} would take more than epsilon={high:g} with "
-            f"m={plan.m:,}. Increase m or the targets"
+            "the theorems cover searches with strategy='worst_case' and a validation set, for one "
+            f"metric that is a mean over records; found {search.strategy!r} and "
+            f"scoring={search.scoring!r}. Use plan_search, or see best_score_interval_"
         )
-    if _meets_targets(plan, epsilon=low):
-        return replace(plan, epsilon=low)
-    while low < (middle := math.sqrt(low) * math.sqrt(high)) < high:
-        if high <= low * (1 + plan.tolerance):
-            return replace(plan, epsilon=high)
-        low, high = (low, middle) if _meets_targets(plan, epsilon=middle) else (middle, high)
-    # The geometric mean is rounded, so a few floats may be left between the two.
-    while (middle := math.nextafter(low, high)) < high:
-        low, high = (low, middle) if _meets_targets(plan, epsilon=middle) else (middle, high)
-    return replace(plan, epsilon=high)
-
-
-def _meets_targets(plan: SearchPlan, **changes: Any) -> bool:
-    return replace(plan, **changes).meets_targets
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int, tolerance: float = 0.0) -> int:
-    """Return the first integer in (low, high] from which this holds, or one larger by tolerance."""
-    while high - low > max(1, tolerance * low):
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def _targets_text(plan: SearchPlan) -> str:
-    return " and ".join(
-        f"{name}={getattr(plan, name):g}"
-        for name in plan.errors_of_targets
-        if getattr(plan, name) is not None
+    spent = {loss.purpose: loss.epsilon for loss in report.spends}
+    score, choice = spent[SCORE], spent.get(CHOICE, 0.0)
+    used, results = (score + choice) / report.epsilon, search.cv_results_
+    fitted = [error is None for error in results["fit_error"]]
+    a, b = scorer.bounds
+    return SearchPlan(
+        report.m,
+        int(np.sum(results["validated"] & fitted)),
+        report.epsilon,
+        MeanErrors(b - a, cast(MeanOf, scorer.query).counts and report.unit != "group"),
+        score / report.epsilon if choice else used / 2,  # without a choice, any share will do
+        max(0.0, 1 - used),
+        confidence,
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..planning._bounds import UtilityBounds, utility_of
+from ..planning._plan import SearchPlan
+from ..planning._solve import plan_of
 from ._common import BLUE, GREEN, VERMILION, figure_and_axes, legend_above, text_color
 
 if TYPE_CHECKING:
@@ -16,15 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivacyUtilityDisplay"]
 
-_N_POINTS = 120
-# The default range is the given epsilon, divided and multiplied by this.
-_RANGE_FACTOR = 30.0
+# By default, so many points from the plan's epsilon divided by a factor to it multiplied by that.
+_N_POINTS, _FACTOR = 41, 10.0
 
 
 class PrivacyUtilityDisplay:
     """Guaranteed error of the choice and of the score, as functions of epsilon.
 
-    Create it with `from_search`, `from_bounds` or `SearchPlan.plot`. The dotted line is the error
+    Create it with `from_search`, `from_plan` or `SearchPlan.plot`. The dotted line is the error
     of a score that comes from sampling the validation set. Where the curves are below this line,
     the noise for privacy matters less than the size of the validation set.
 
@@ -78,7 +78,7 @@ class PrivacyUtilityDisplay:
     ) -> Self:
         """Draw the curves for the m and the candidates of a fitted search, and mark the search.
 
-        Other arguments are those of `from_bounds`.
+        Other arguments are those of `from_plan`.
 
         Parameters
         ----------
@@ -87,44 +87,42 @@ class PrivacyUtilityDisplay:
         confidence : float, default=0.95
             Probability of each guarantee, in [0.5, 1 - 1e-9].
         """
-        return cls.from_bounds(utility_of(search, confidence), ax=ax, **kwargs)
+        return cls.from_plan(plan_of(search, confidence), ax=ax, **kwargs)
 
     @classmethod
-    def from_bounds(
+    def from_plan(
         cls,
-        bounds: UtilityBounds,
+        plan: SearchPlan,
         *,
         epsilon: ArrayLike | None = None,
-        mark: bool = True,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curves for a number of units and candidates; `ax` is that of `plot`.
+        """Draw the curves for a plan's numbers of units and candidates, and mark its epsilon.
+
+        `ax` and other arguments are those of `plot`.
 
         Parameters
         ----------
-        bounds : UtilityBounds or SearchPlan
-            The bounds; those for other values of epsilon are computed from it.
+        plan : SearchPlan
+            The plan; errors at other values of epsilon are computed from it.
         epsilon : array-like, default=None
-            Values of epsilon to draw, at least 1e-9; None is from 1/30 of the epsilon of bounds to
-            30 times it.
-        mark : bool, default=True
-            Whether to mark the epsilon of bounds.
+            Values of epsilon to draw, at least 1e-9; None is from a tenth of the plan's to ten
+            times it.
         """
         if epsilon is None:
-            low = max(bounds.epsilon / _RANGE_FACTOR, 1e-9)
-            epsilon = np.geomspace(low, bounds.epsilon * _RANGE_FACTOR, _N_POINTS)
+            low = max(plan.epsilon / _FACTOR, 1e-9)
+            epsilon = np.geomspace(low, plan.epsilon * _FACTOR, _N_POINTS)
         epsilons = np.asarray(epsilon, dtype=float)
-        each = [replace(bounds, epsilon=float(e)) for e in epsilons]
+        each = [replace(plan, epsilon=float(e)) for e in epsilons]
         display = cls(
             epsilons,
-            regret=np.array([b.regret for b in each]),
-            score_error=np.array([b.score_error for b in each]),
-            sampling_error=bounds.binomial_error,
-            point=(bounds.epsilon, bounds.regret, bounds.score_error) if mark else None,
-            label=f"m = {bounds.m:,}, {bounds.n_candidates:,} candidates, "
-            f"probability {bounds.confidence:.6g}",
-            guaranteed=bounds.guaranteed,
+            regret=np.array([p.regret for p in each]),
+            score_error=np.array([p.score_error for p in each]),
+            sampling_error=plan.sampling_error,
+            point=(plan.epsilon, plan.regret, plan.score_error),
+            label=f"m = {plan.m:,}, {plan.n_iter:,} candidates, probability {plan.confidence:.6g}",
+            guaranteed=plan.errors.guaranteed,
         )
         return display.plot(ax, **kwargs)
 

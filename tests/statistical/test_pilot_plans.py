@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import InsecureNoiseWarning
-from sklearn_dpbo.planning._pilot import Pilot
+from sklearn_dpbo.planning._pilot import PilotErrors
 from sklearn_dpbo.scoring._response import Predictions
 
 GRID = {"C": [0.003, 0.01, 0.03, 0.1]}
@@ -41,7 +41,7 @@ def planned(adult, scoring="f1", **params):
     return plan_search(scoring=scoring, estimator=pilot, X=X[public], y=y[public], **params)
 
 
-def half_widths(adult, scoring, m, n_searches=7, epsilon=1.0):
+def half_widths(adult, scoring, m, n_searches=5, epsilon=1.0):
     """Return those of real searches, each on other protected records."""
     X, y, _ = adult
     rng, found = np.random.default_rng(0), []
@@ -60,7 +60,7 @@ def half_widths(adult, scoring, m, n_searches=7, epsilon=1.0):
 
 
 # ---------------------------------------------------------------- against searches
-@pytest.mark.parametrize("scoring", ["f1", "roc_auc"])
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "matthews_corrcoef"])
 def test_searches_of_planned_m_have_intervals_as_planned_and_smaller_ones_do_not(adult, scoring):
     plan = planned(adult, scoring, target_interval=0.02)
     assert plan.meets_targets and plan.score_error == pytest.approx(0.02, rel=0.03)
@@ -68,25 +68,10 @@ def test_searches_of_planned_m_have_intervals_as_planned_and_smaller_ones_do_not
     assert half_widths(adult, scoring, round(0.7 * plan.m)).min() > 0.02
 
 
-@pytest.mark.parametrize(
-    ("scoring", "rel"), [("average_precision", 0.5), ("matthews_corrcoef", 0.1)]
-)
-def test_intervals_of_searches_are_as_wide_as_those_of_plans_for_their_m(adult, scoring, rel):
-    """If the plan has as many public records as a search holds out of its training set.
-
-    What bins hide in average precision is estimated on them: the width depends on which they are.
-    """
-    X, y, pilot = adult
-    public = slice(N_TRAIN, N_TRAIN + N_TRAIN // 5)
-    of_plan = Pilot.of(scoring, pilot, X[public], y[public])
-    found = half_widths(adult, scoring, 3000, epsilon=2.0)
-    assert np.median(found) == pytest.approx(of_plan.half_width(3000, 0.8), rel=rel)
-
-
 # ---------------------------------------------------------------- solving
 def test_planned_m_falls_with_epsilon_and_rises_with_fewer_positive_records(adult):
-    ms = [planned(adult, epsilon=e, target_interval=0.02).m for e in (0.5, 1.0, 2.0)]
-    assert ms[0] > 1.9 * ms[1] > 1.9**2 * ms[2]
+    ms = [planned(adult, epsilon=e, target_interval=0.02).m for e in (0.5, 1.0)]
+    assert ms[0] > 1.9 * ms[1]
     X, y = adult_like(positive=0.1)
     pilot = LogisticRegression(C=0.01).fit(X[:N_TRAIN], y[:N_TRAIN])
     assert planned((X, y, pilot), target_interval=0.02).m > 2 * ms[1]
@@ -101,26 +86,14 @@ def test_answer_is_the_smallest_to_within_its_tolerance(adult):
     assert not replace(plan, epsilon=0.97 * plan.epsilon).meets_targets
     plan = planned(adult, m=20_000, epsilon=1.0, n_iter=None, target_regret=0.004)
     assert plan.solved_for == "n_iter" and plan.meets_targets
-    assert not replace(plan, n_candidates=plan.n_iter + 1).meets_targets
-
-
-def test_both_targets_are_met(adult):
-    score = planned(adult, target_interval=0.02)
-    both = planned(adult, target_interval=0.02, target_regret=0.01)
-    assert both.m > score.m and both.regret <= 0.01 and both.score_error <= 0.02
-
-
-def test_widths_by_seeded_draws_are_reproducible(adult):
-    widths = {planned(adult, "roc_auc", m=5000, target_interval=0.03).epsilon for _ in range(2)}
-    assert len(widths) == 1
+    assert not replace(plan, n_iter=plan.n_iter + 1).meets_targets
 
 
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
         ({"scoring": None}, ValueError, "estimator and X and y: not without scoring="),
-        ({"estimator": None}, ValueError, "found no estimator"),
-        ({"estimator": None, "X": None}, ValueError, "found no estimator and no X"),
+        ({"estimator": None}, ValueError, "needs the predictions of a pilot"),
         ({"estimator": LogisticRegression()}, NotFittedError, "not fitted"),
         ({"scoring": ["f1", "roc_auc"]}, ValueError, "a plan is for one score"),
         ({"scoring": "f2"}, ValueError, "is not a score"),
@@ -132,10 +105,10 @@ def test_widths_by_seeded_draws_are_reproducible(adult):
         ({"target_interval": None}, ValueError, "found neither"),
         ({"scoring": "average_precision", "target_regret": 0.1}, ValueError, "no bound on the"),
         ({"n_iter": 1, "target_regret": 0.1}, ValueError, "no choice"),
-        ({"target_interval": 1e-6}, ValueError, "more than 1,000,000 records"),
-        ({"m": 50, "epsilon": None, "target_interval": 1e-3, "scoring": "average_precision"},
-         ValueError, "more than epsilon=1000"),
-        ({"m": 50, "n_iter": None, "target_interval": 0.01}, ValueError, "however many candidates"),
+        ({"target_interval": 1e-6}, ValueError, r"even with m=1e\+06"),
+        ({"m": 50, "epsilon": None, "target_interval": 1e-6, "scoring": "average_precision"},
+         ValueError, "even with epsilon=1,000"),
+        ({"m": 50, "n_iter": None, "target_interval": 0.01}, ValueError, "even with n_iter=2"),
     ],
 )  # fmt: skip
 def test_invalid_or_unreachable_plans_are_refused(adult, params, error, message):
@@ -150,33 +123,27 @@ def test_invalid_or_unreachable_plans_are_refused(adult, params, error, message)
         plan_search(**{**given, **params})
 
 
-def test_target_interval_without_scoring_is_refused():
-    with pytest.raises(ValueError, match="target_interval: not without scoring="):
-        plan_search(epsilon=1.0, target_interval=0.02)
-
-
 # ---------------------------------------------------------------- what a plan shows
 def test_plan_prints_draws_and_tabulates_estimates(adult):
+    pytest.importorskip("matplotlib").use("agg")
     plan = planned(adult, target_interval=0.02, target_regret=0.1)
     text = " ".join(str(plan).split())
-    for part in ("asked for: 0.02", "not a theorem", "to within 2%", "bootstrap", "3,000 public"):
+    for part in ("asked for: 0.02", "not a theorem", "bootstrap", "3,000 public"):
         assert part in text
     rows = plan.table(epsilon=[0.5, 1.0], m=[plan.m])
     assert [row["meets_targets"] for row in rows] == [False, True]
     assert rows[0]["score_error"] > 1.8 * rows[1]["score_error"]
-    for scoring, part in (("average_precision", "no bound"), ("roc_auc", "above the median")):
-        other = Pilot.of(scoring, adult[2], adult[0][-900:], adult[1][-900:])
-        assert part in " ".join(str(replace(plan, pilot=other, m=500)).split())
-
-
-def test_plan_draws_itself_as_estimated(adult):
-    pytest.importorskip("matplotlib").use("agg")
-    display = planned(adult, target_interval=0.02).plot()
+    display = plan.plot(epsilon=[0.5, 1.0, 3.0])
     assert display.ax_.get_ylabel().startswith("estimated error")
     assert (np.diff(display.score_error) < 0).all() and (np.diff(display.regret) <= 0).all()
-    other = Pilot.of("average_precision", adult[2], adult[0][-900:], adult[1][-900:])
-    display = replace(planned(adult, target_interval=0.1), pilot=other).plot(epsilon=[1.0, 3.0])
-    assert "no bound" in display.regret_.get_label()
+
+
+@pytest.mark.parametrize("scoring", ["average_precision", "roc_auc"])
+def test_plan_says_that_no_bound_on_the_regret_is_known(adult, scoring):
+    pytest.importorskip("matplotlib").use("agg")
+    plan = planned(adult, scoring, m=500, epsilon=1.0)
+    assert np.isnan(plan.regret) and "no bound" in str(plan)
+    assert "no bound" in plan.plot(epsilon=[1.0, 3.0]).regret_.get_label()
 
 
 def test_sampling_error_is_the_standard_deviation_over_samples(adult):
@@ -193,7 +160,7 @@ def test_sampling_error_is_the_standard_deviation_over_samples(adult):
 # ---------------------------------------------------------------- first order
 def steps_and_difference(scoring, model, other, X, y):
     """Return (what the pilot says of the difference of two models' scores, the difference)."""
-    pilot = Pilot.of(scoring, model, X, y)
+    pilot = PilotErrors.of(scoring, model, X, y)
     scorer, units = pilot.scorer, Units.of(len(y))
     statistics, exact = [], []
     for estimator in (model, other):
@@ -201,41 +168,27 @@ def steps_and_difference(scoring, model, other, X, y):
         values = scorer.query.record_values(found.y, found.response, found.classes)
         statistics += scorer.query.statistics(values, found.y, units)
         exact.append(scorer.exact(found))
-    return (statistics[0] - statistics[1]) * pilot.score_per_step(len(y)), exact[0] - exact[1]
+    return pilot.regret(statistics[0] - statistics[1], len(y)), exact[0] - exact[1]
 
 
 @pytest.mark.parametrize(
-    ("scoring", "n", "rel"),
-    [("f1", None, 0.1), ("f1_macro", None, 0.1), ("precision", None, 0.1), ("recall", None, 0.02),
-     ("balanced_accuracy", None, 0.02), ("matthews_corrcoef", None, 0.3), ("accuracy", None, 1e-9),
-     ("roc_auc", 300, 0.35)],
+    ("scoring", "rel"),
+    [("f1", 0.1), ("f1_macro", 0.1), ("precision", 0.1), ("recall", 0.02),
+     ("balanced_accuracy", 0.02), ("matthews_corrcoef", 0.3), ("accuracy", 1e-9)],
 )  # fmt: skip
-def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, n, rel):
-    """The other model is shrunk or, as that does not change the order, fitted on n records."""
+def test_one_step_of_the_statistic_is_that_much_of_the_score(adult, scoring, rel):
     X, y, pilot = adult
-    rows, shrunk = slice(n or N_TRAIN), {"C": 0.01 if n else 0.006}
-    other = LogisticRegression(**shrunk).fit(X[rows], y[rows])
-    expected, found = steps_and_difference(scoring, pilot, other, X[N_TRAIN:], y[N_TRAIN:])
+    shrunk = LogisticRegression(C=0.006).fit(X[:N_TRAIN], y[:N_TRAIN])
+    expected, found = steps_and_difference(scoring, pilot, shrunk, X[N_TRAIN:], y[N_TRAIN:])
     assert abs(found) > 1e-3
     assert expected == pytest.approx(found, rel=rel)
 
 
-@pytest.mark.parametrize("scoring", ["r2", "neg_root_mean_squared_error"])
-def test_one_step_is_that_much_of_scores_of_regression(scoring):
+@pytest.mark.parametrize(
+    ("scoring", "target"), [("r2", 0.05), ("neg_root_mean_squared_error", 5.0)]
+)
+def test_regression_scores_are_planned(scoring, target):
     X, y = make_regression(6000, 8, noise=40.0, random_state=0)
-    pilot, other = Ridge(1.0).fit(X[:500], y[:500]), Ridge(40.0).fit(X[:500], y[:500])
-    expected, found = steps_and_difference(scoring, pilot, other, X[500:], y[500:])
-    assert found > 1e-3
-    assert expected == pytest.approx(found, rel=0.15)
-
-
-def test_regression_scores_are_planned():
-    X, y = make_regression(6000, 8, noise=40.0, random_state=0)
-    pilot = Ridge(1.0).fit(X[:500], y[:500])
-    public = {"estimator": pilot, "X": X[500:], "y": y[500:]}
-    plan = plan_search(epsilon=1.0, target_interval=0.05, scoring="r2", **public)
-    assert 100 < plan.m < 50_000 and plan.regret > 0
-    error = plan_search(
-        epsilon=1.0, target_interval=5.0, scoring="neg_root_mean_squared_error", **public
-    )
-    assert error.meets_targets
+    public = {"estimator": Ridge(1.0).fit(X[:500], y[:500]), "X": X[500:], "y": y[500:]}
+    plan = plan_search(epsilon=1.0, target_interval=target, scoring=scoring, **public)
+    assert plan.meets_targets and 100 < plan.m < 50_000 and np.isnan(plan.regret)
