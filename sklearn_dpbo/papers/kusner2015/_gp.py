@@ -137,13 +137,6 @@ class GPStrategy(Strategy):
         """Collect the parameters that are given; learn the others within the training set."""
         candidates, features = space.params(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
-        if self.k1 is None and not oracle.scorer.is_mean:
-            raise ValueError(
-                "k1 is learnt from gains of single records, but scoring="
-                f"{oracle.scorer.name!r} is not an average of gains. Pass it as in "
-                f"{type(self).__name__}(k1=...): estimate_dataset_kernel finds it from the scores "
-                "of public data sets and their neighbours"
-            )
         if lacking := [name for name in _LEARNT if known[name] is None]:
             explored = self._explore(candidates, oracle, n_iter, rng)
             scores = explored.scores[explored.scored]
@@ -182,7 +175,7 @@ class GPStrategy(Strategy):
         rows = rng.choice(len(candidates), n, replace=False)
         public = oracle.public(self.public_cv, rng)
         params = tuple(candidates[i] for i in rows)
-        return Explored(rows, public(params, by_record=oracle.scorer.is_mean))
+        return Explored(rows, public(params, by_record=True))
 
     def _learn(
         self,

@@ -17,8 +17,8 @@ from ..._space.axes import Distribution
 from ..._space.space import SearchSpace
 from ...strategies._base import Release
 from ._branch_and_bound import branch_and_bound
-from ._exact_score import observing_scores
 from ._gp import ASSUMPTION_1, GPStrategy, assemble
+from ._in_secret import require_mean
 from ._trace import Trace
 from .bounds import CandidateBounds, NoiseFreeBounds
 
@@ -136,7 +136,7 @@ class GPNoiseFree(GPStrategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 2; comments give its lines."""
-        oracle = observing_scores(oracle, type(self).__name__)
+        require_mean(oracle.scorer, type(self).__name__)
         d, level = self._lattice(space)
         lattice = _points(d, level)
         model = self._model(space.at(lattice), space, oracle, n_iter, rng)

@@ -15,8 +15,8 @@ from ..._privacy.accounting import Budget
 from ..._privacy.mechanisms import Mechanisms
 from ..._space.space import SearchSpace
 from ...strategies._base import Release
-from ._exact_score import observing_scores
 from ._gp import GPStrategy, assemble
+from ._in_secret import require_mean
 from ._trace import Trace
 from .bounds import CandidateBounds, NoisyBounds, information_gain_bound
 
@@ -68,10 +68,6 @@ class GPNoisy(GPStrategy):
 
     Notes
     -----
-    The metric need not be an average of gains: "roc_auc" of two classes and functions of the
-    confusion matrix are observed exactly, in secret. Give k1 then, because it is learnt from gains
-    of single records.
-
     A fit that fails gets the lowest score and is not reported, because that would reveal the path;
     so ``error_score="raise"`` applies to the first candidate only, which is public.
     """
@@ -119,7 +115,7 @@ class GPNoisy(GPStrategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 1; comments give its lines."""
-        oracle = observing_scores(oracle, type(self).__name__)
+        require_mean(oracle.scorer, type(self).__name__)
         model = self._model(space.fill(self.n_candidates, rng), space, oracle, n_iter, rng)
         T, Lambda = n_iter - model.n_explored, len(model)
         if self.acquisition is not None:

@@ -12,8 +12,18 @@ from ..._gp.surrogate import Surrogate
 from ..._params import check_number
 from ..._privacy.sensitive import Secret
 from ...acquisition import ExpectedImprovement, UpperConfidenceBound
+from ...scoring._scorers import PrivateScorer
 
-__all__ = ["check_acquisition", "first_of_path", "next_candidate"]
+__all__ = ["check_acquisition", "first_of_path", "next_candidate", "require_mean"]
+
+
+def require_mean(scorer: PrivateScorer, who: str) -> None:
+    """Raise ValueError unless the score is a mean over records."""
+    if not scorer.is_mean:
+        raise ValueError(
+            f"{who} needs a mean over records, and scoring={scorer.name!r} is not one. Use "
+            "'accuracy' or 'neg_brier_score', for example, or strategy='worst_case'"
+        )
 
 
 def check_acquisition(acquisition: Any) -> None:

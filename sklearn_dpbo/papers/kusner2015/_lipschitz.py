@@ -26,6 +26,7 @@ from ._in_secret import (
     check_acquisition,
     first_of_path,
     next_candidate,
+    require_mean,
 )
 from ._linear import TOLERANCE, check_converged, check_estimator
 from .bounds import LipschitzBounds
@@ -146,12 +147,7 @@ class LipschitzConvex(Strategy):
         mechanisms: Mechanisms,
     ) -> Release:
         """Run Algorithm 3, or evaluate a fixed set of candidates if one is to be released."""
-        if not oracle.scorer.is_mean:
-            raise ValueError(
-                f"{type(self).__name__} needs a mean over records, and "
-                f"scoring={oracle.scorer.name!r} is not one. Use 'accuracy' or 'neg_brier_score', "
-                "for example, or strategy='worst_case'"
-            )
+        require_mean(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
         oracle = replace(oracle, accept=check_converged)
         for axes in space.subspaces:
