@@ -117,7 +117,6 @@ class FederatedCoordinator:
         self._votes: dict[str, _Vote] = {}
         self._finalists: list[int] = []
         self._counts: dict[str, list[tuple[int, ...]]] = {}
-        self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
     @property
     def waiting(self) -> list[str]:
@@ -136,15 +135,13 @@ class FederatedCoordinator:
         The message stays the same until the site has answered. The last message is the result.
         """
         self._check_site(site)
-        ask = {"type": "ask", "version": VERSION}
+        ask, waiting = {"type": "ask", "version": VERSION}, self.waiting
+        if waiting and site not in waiting:
+            return None
         if site not in self._votes:
             return {**ask, "what": "vote", "plan": self._plan.facts}
-        if any(name not in self._votes for name in self.sites):
-            return None
-        if site not in self._counts:
+        if waiting:
             return {**ask, "what": "counts", "candidates": self._decided()}
-        if self.waiting:
-            return None
         best, scores = self._scored()
         (score, interval), done = scores[best], {"type": "done", "version": VERSION}
         return {**done, "candidate": best, "score": score, "interval": list(interval)}
@@ -152,26 +149,21 @@ class FederatedCoordinator:
     def tell(self, site: str, message: dict[str, Any]) -> None:
         """Receive the answer of a site.
 
-        The site's name is as the connection has verified it, and not taken from the message. The
-        same answer may arrive twice. A message that is malformed, was not asked for, or differs
-        from what the site said before raises MessageError, and changes nothing.
+        The site's name is as the connection has verified it, and not taken from the message. A
+        message that is malformed or was not asked for, or a second answer, raises MessageError, and
+        changes nothing.
         """
         self._check_site(site)
         check_message(message, type="tell", version=VERSION)
-        what = str(message.get("what"))
-        if (site, what) in self._told:
-            if message != self._told[site, what]:
-                raise MessageError(f"the site {site!r} has already sent a different answer: {what}")
-            return
-        if what == "counts" and self._finalists:
-            self._counts[site] = self._read_counts(message)
-        else:
+        if site not in self._votes:
             check_message(message, what="vote")
             vote = _Vote.read(message, len(self._plan.candidates))
-            others = [each.units for name, each in self._votes.items() if name != site]
-            together(self._scorer, [*others, vote.units])
+            together(self._scorer, [*(each.units for each in self._votes.values()), vote.units])
             self._votes[site] = vote
-        self._told[site, what] = message
+        elif self._finalists and site not in self._counts:
+            self._counts[site] = self._read_counts(message)
+        else:
+            raise MessageError(f"nothing is asked of the site {site!r} now; found {message!r:.200}")
 
     def drop(self, site: str) -> None:
         """Go on without a site, for good. What it has spent is spent.
@@ -252,7 +244,7 @@ class FederatedCoordinator:
 
     def _read_counts(self, message: dict[str, Any]) -> list[tuple[int, ...]]:
         """Return a site's counts of the finalists, which have the form that was agreed."""
-        check_message(message, candidates=self._finalists)
+        check_message(message, what="counts", candidates=self._finalists)
         y, query, rows = self._training.y, self._scorer.counts, message.get("counts")
         one = None if y is None else dense(take_rows(y, np.arange(1)))
         q = len(query.statistics(query.lowest_values(one, 1), one, Units(1)))

@@ -93,7 +93,7 @@ class FederatedSite(Holder):
         )
         self._fitted: list[int] = []
         self._statistics: Sensitive | None = None
-        self._sent: dict[str, dict[str, Any]] = {}
+        self._sent: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}  # questions, answers
         self._lock = threading.Lock()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
@@ -114,45 +114,40 @@ class FederatedSite(Holder):
             self.result = deepcopy(message)
             return None
         check_message(message, type="ask", version=VERSION)
-        answer = self._vote if message.get("what") == "vote" else self._count
+        what = str(message.get("what"))
         with self._lock, note_on_error(self._spent_in_words):
-            return deepcopy(answer(message))
+            if what not in self._sent:
+                facts = self._vote(message) if what == "vote" else self._count(message)
+                told = {"type": "tell", "version": VERSION, "what": what, **facts}
+                self._sent[what] = deepcopy(message), told
+            # What was released is sent again, and never drawn again.
+            asked, answer = self._sent[what]
+            if message != asked:
+                raise MessageError(
+                    f"a site answers once, and has answered {asked!r:.200}; found {message!r:.200}"
+                )
+            return deepcopy(answer)
 
     def _vote(self, message: dict[str, Any]) -> dict[str, Any]:
         self._check_plan(message.get("plan"))
-        if "vote" not in self._sent:
-            if self._statistics is None:
-                evaluate([self])
-            mechanisms, candidates = self._mechanisms, self._plan.candidates
-            chosen = mechanisms.select(
-                cast(Sensitive, self._statistics),
-                mechanisms.budget.epsilon_beside(self._plan.score_share),
-                purpose=CHOICE,
-                detail=", as the vote of the site",
-            )
-            self._send(
-                "vote",
-                candidate=self._fitted[chosen],
-                failed=sorted({*range(len(candidates))} - {*self._fitted}),
-                m=self._units.m,
-                unit=self._units.name,
-            )
-        return self._sent["vote"]
+        if self._statistics is None:
+            evaluate([self])
+        budget, n = self._mechanisms.budget, len(self._plan.candidates)
+        chosen = self._mechanisms.select(
+            cast(Sensitive, self._statistics),
+            budget.epsilon_beside(self._plan.score_share),
+            purpose=CHOICE,
+            detail=", as the vote of the site",
+        )
+        failed = sorted({*range(n)} - {*self._fitted})
+        units = {"m": self._units.m, "unit": self._units.name}
+        return {"candidate": self._fitted[chosen], "failed": failed, **units}
 
     def _count(self, message: dict[str, Any]) -> dict[str, Any]:
         check_message(message, what="counts")
-        candidates = message.get("candidates")
-        if "counts" in self._sent:
-            released = self._sent["counts"]["candidates"]
-            if candidates != released:
-                raise MessageError(
-                    f"a site releases counts once, and has released those of {released}; found "
-                    f"candidates {candidates!r:.100}"
-                )
-            return self._sent["counts"]
         if "vote" not in self._sent:
             raise MessageError("the vote comes before the counts: ask for it first")
-        chosen = numbers("candidates", candidates, len(self._plan.candidates))
+        chosen = numbers("candidates", message.get("candidates"), len(self._plan.candidates))
         if not chosen or not set(chosen) <= set(self._fitted):
             raise MessageError(f"none of, or some that failed at {self.name!r}: {chosen!r:.100}")
         detail = f"counted with {len(chosen)} finalists" if len(chosen) > 1 else ""
@@ -161,7 +156,7 @@ class FederatedSite(Holder):
         )
         self._statistics = None  # its noisy form has been released
         rows = np.reshape(noisy.counts, (len(chosen), -1)).tolist()
-        return self._send("counts", candidates=chosen, counts=rows)
+        return {"candidates": chosen, "counts": rows}
 
     def _counts(self, candidates: list[int]) -> Sensitive:
         """Return what the scores of these candidates are computed from, a row for each."""
@@ -171,11 +166,6 @@ class FederatedSite(Holder):
         chosen = (self._plan.candidates[i] for i in candidates)
         counts = (self._evaluator.counts(each, scorer.counts) for each in chosen)
         return reduce(Sensitive.followed_by, counts)
-
-    def _send(self, what: str, **facts: Any) -> dict[str, Any]:
-        """Keep an answer: what was released is sent again, and never drawn again."""
-        self._sent[what] = {"type": "tell", "version": VERSION, "what": what, **facts}
-        return self._sent[what]
 
     def _check_plan(self, theirs: Any) -> None:
         ours = self._plan.facts
