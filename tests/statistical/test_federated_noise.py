@@ -47,7 +47,7 @@ def drawn(n, noise, **params):
     ],
 )
 def test_votes_of_sites_are_independent_and_each_has_its_exact_distribution(source, right):
-    found = drawn(1500, source())
+    found = drawn(800, source())
     votes = np.array([[c._votes[name].candidate for name in M] for c, _ in found])
     joint = np.bincount(votes @ [9, 3, 1], minlength=27)
     several = [permute_and_flip_pmf(COUNTS[name], EPSILON * (1 - SHARE), 1) for name in M]
@@ -68,7 +68,7 @@ def test_released_sums_have_the_noise_of_all_sites(scoring, source, right):
         for c, N in enumerate(COUNTS[name])
     }
     alone, sums = [], []
-    for _, told in drawn(800 if D == 1 else 80, source(), scoring=scoring):
+    for _, told in drawn(600 if D == 1 else 150, source(), scoring=scoring):
         noise = [
             np.array(answer["counts"]) - [exact[name, c] for c in answer["candidates"]]
             for name, answer in told
@@ -121,7 +121,7 @@ def test_intervals_of_both_finalists_hold_together():
     """So the interval of the best holds, although the best is chosen by the same noise."""
     total = np.sum([COUNTS[name] for name in M], axis=0) / 22
     held = []
-    for coordinator, _ in drawn(600, SeededNoise(6)):
+    for coordinator, _ in drawn(400, SeededNoise(6)):
         best, scores = coordinator._scored()
         low, high = scores[best][1]
         held.append(low <= total[best] <= high)

@@ -6,12 +6,12 @@ import pytest
 
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
-from sklearn_dpbo._privacy.noise import Noise
+from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-EPSILON = 2.0
+EPSILON, NOISE = 2.0, SeededNoise(1)
 
 
 def answers(count, delta):
@@ -19,7 +19,7 @@ def answers(count, delta):
 
     Return what tells 10 from 11 best: of Gaussian noise, the sum; else, how many are 11 or more.
     """
-    calls = Mechanisms(Budget(EPSILON, delta), Noise()).answers(
+    calls = Mechanisms(Budget(EPSILON, delta), NOISE).answers(
         Price.shared(4, EPSILON, delta, COUNTS), purpose="audit"
     )
     found = [calls(Sensitive([[count]], 1)).counts[0] for _ in range(4)]
