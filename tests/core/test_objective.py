@@ -52,7 +52,8 @@ class Always0(Fails):
     """Does not."""
 
     def fit(self, X, y):
-        return super().set_params(a=0).fit(X, y)
+        self.classes_ = np.unique(y)
+        return self
 
 
 def ledger_in(folder, **budget):
