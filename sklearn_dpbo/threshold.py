@@ -22,11 +22,10 @@ from ._evaluation.suppress_output import without_autologging
 from ._evaluation.threshold_curve import (
     LabelGains,
     best_labels,
-    counts_at,
     label_values,
     public_responses,
     public_thresholds,
-    threshold_gains,
+    statistics_at,
 )
 from ._params import fit_takes
 from ._privacy.mechanisms import Mechanisms
@@ -298,14 +297,14 @@ class PrivateThresholdClassifier(
             public = fresh(model.pickled), label_gains, problem.training
             grid = public_thresholds(*public, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
-        values = label_values(model, label_gains, table)
+        protected = label_values(model, label_gains, table), label_gains, table
         index = mechanisms.draw_exponentially(
-            threshold_gains(values, label_gains, table, grid),
+            statistics_at(grid, *protected, scorer.query),
             mechanisms.budget.epsilon_beside(float(self.score_share)),
             purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(
-            counts_at(float(grid[index]), values, label_gains, table),
+            statistics_at([float(grid[index])], *protected, scorer.counts),
             mechanisms.budget.epsilon_left,
             purpose="score at the threshold",
         )

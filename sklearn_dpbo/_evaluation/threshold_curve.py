@@ -8,7 +8,7 @@ what either label is worth, and is counted as, is computed with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,8 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "LabelGains", "best_labels", "counts_at", "label_values", "public_responses",
-    "public_thresholds", "threshold_gains",
+    "LabelGains", "best_labels", "label_values", "public_responses", "public_thresholds",
+    "statistics_at",
 ]  # fmt: skip
 
 # Training records that say where thresholds may lie.
@@ -62,24 +62,17 @@ class LabelGains(Query):
         counted = self.scorer.counts.lowest_values(y, n)
         return np.stack([*np.zeros((3, n)), counted, counted], axis=1)
 
-    def values_at(
-        self, values: NDArray[Any], threshold: float, *, counted: bool
+    def statistics_at(
+        self, thresholds: Iterable[float], values: NDArray[Any], y: Any, units: Units, query: Query
     ) -> NDArray[np.int64]:
-        """Return each record's value for the label that a threshold gives it.
+        """Return a row of integers for the labels that each threshold gives.
 
-        The value is that for `counts` if it is to be counted, else the gain.
+        They are what thresholds are compared by if that is the query, else what is released.
         """
-        first, second = values[:, 3:5].T if counted else values[:, 1:3].T
+        first, second = values[:, 1:3].T if query is self.scorer.query else values[:, 3:5].T
         # The second class is predicted from the threshold on; never for NaN.
-        found: NDArray[np.int64] = np.where(values[:, 0] >= threshold, second, first).astype(int)
-        return found
-
-    def gains_at(
-        self, values: NDArray[Any], y: Any, units: Units, grid: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Return what each threshold of a grid is compared by; shape (n_thresholds, 1)."""
-        each = (self.values_at(values, threshold, counted=False) for threshold in grid)
-        return np.array([self.scorer.query.statistics(gains, y, units) for gains in each])
+        each = (np.where(values[:, 0] >= at, second, first).astype(int) for at in thresholds)
+        return np.array([query.statistics(column, y, units) for column in each])
 
 
 def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
@@ -94,30 +87,21 @@ def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -
         return Secret(table.values(model, label_gains))
 
 
-def threshold_gains(
-    values: Secret, label_gains: LabelGains, table: ProtectedTable, grid: NDArray[np.float64]
+def statistics_at(
+    thresholds: Iterable[float],
+    values: Secret,
+    label_gains: LabelGains,
+    table: ProtectedTable,
+    query: Query,
 ) -> Sensitive:
-    """Return the sum of gains at each threshold, in a table of one row each."""
-    return values.measured(
-        lambda values: label_gains.gains_at(values, table.y, table.units, grid),
-        label_gains.scorer.query.sensitivity(table.units),
-    )
-
-
-def counts_at(
-    threshold: float, values: Secret, label_gains: LabelGains, table: ProtectedTable
-) -> Sensitive:
-    """Return what is released of the labels that a threshold gives, in a table of one row.
+    """Return a row of statistics for each threshold, see `LabelGains.statistics_at`.
 
     A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
     """
-    query = label_gains.scorer.counts
-
-    def counted(values: NDArray[Any]) -> list[tuple[int, ...]]:
-        column = label_gains.values_at(values, threshold, counted=True)
-        return [query.statistics(column, table.y, table.units)]
-
-    return values.measured(counted, query.sensitivity(table.units))
+    return values.measured(
+        lambda values: label_gains.statistics_at(thresholds, values, table.y, table.units, query),
+        query.sensitivity(table.units),
+    )
 
 
 # ---------------------------------------------------------------------- on the training set
@@ -135,9 +119,8 @@ def public_thresholds(
     y = dense(take_rows(training.y, index))
     values = label_gains.record_values(y, response, estimator.classes_)
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
-    units = Units.of(len(index))
-    gains = label_gains.gains_at(values, y, units, spread)[:, 0]
-    u = gains / label_gains.scorer.query.largest(units)
+    units, query = Units.of(len(index)), label_gains.scorer.query
+    u = label_gains.statistics_at(spread, values, y, units, query)[:, 0] / query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)
     promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]

@@ -181,17 +181,6 @@ def space_of(search: Any) -> SearchSpace:
             set_candidate(clone(search.estimator), params)
         except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
             raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
-    for name, values in (item for grid in space.grids for item in grid.items()):
-        pair = isinstance(values, tuple) and len(values) == 2 and all(map(is_number(), values))
-        if pair and values[0] < values[1]:
-            warnings.warn(
-                f"param_grid[{name!r}] is a tuple of two numbers, which lists two candidates, as "
-                "in GridSearchCV. Write a list if you mean that, and a distribution if you mean "
-                "the range: scipy.stats.uniform(low, width), loguniform(low, high) or "
-                "randint(low, high + 1)",
-                UserWarning,
-                stacklevel=4,
-            )
     return space
 
 

@@ -88,24 +88,6 @@ def test_what_is_no_list_and_has_no_quantiles_is_refused_with_what_to_write(two_
     assert "write [value]" in said and "scipy.stats.loguniform(0.001, 1000)" in said
 
 
-@pytest.mark.parametrize("values", [(1e-3, 1e3), (0.0, 1.0), (1, 10)], ids=range(3))
-def test_a_tuple_of_two_numbers_is_two_candidates_and_warns(two_classes, values):
-    with pytest.warns(UserWarning, match="lists two candidates, as in GridSearchCV") as caught:
-        search = search_over({"tol": values}, **PARAMS).fit(
-            *two_classes[:2], X_val=two_classes[2], y_val=two_classes[3]
-        )
-    assert "loguniform(low, high)" in str(caught[0].message) and caught[0].filename == __file__
-    assert [params["tol"] for params in search.cv_results_["params"]] == list(values)
-
-
-def test_other_lists_and_tuples_do_not_warn(two_classes):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="param_grid")
-        for values in ([1e-3, 1e3], (0.1, 1.0, 10.0), (1.0, 0.1)):
-            fit(two_classes, {"C": values})
-        fit(two_classes, {"warm_start": (False, True)})
-
-
 def test_misspelt_parameters_get_the_names_that_there_are(two_classes):
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     assert "'logisticregression'" in refused(two_classes, {"C": [1.0]}, pipeline)

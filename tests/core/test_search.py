@@ -34,6 +34,7 @@ import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import to_check
 from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -533,6 +534,7 @@ BAD = [
     (dict(noise_random_state=0.5), "noise_random_state is a whole"),
     (dict(error_score="ignore"), "error_score"),
     (dict(estimator=3), "estimator is an object with a fit method"),
+    (dict(estimator=Pipeline), r"Pass an object: estimator=Pipeline\(\)"),
 ]
 
 
@@ -620,6 +622,18 @@ def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
     fitted(two_classes, verbose=2)
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 3 and out[0] == "[1/3] {'C': 0.01}: fitted"
+    fitted(two_classes, grid={"C": loguniform(1e-3, 1e3)}, n_iter=9, verbose=1)
+    states = [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert states == ["explored"] * states.count("explored") + ["fitted"] * states.count("fitted")
+    assert "explored" in states
+
+
+@pytest.mark.parametrize("protect", ["validation", "all"])
+def test_fit_without_records_raises_value_error(two_classes, protect):
+    with pytest.raises(ValueError, match="X is None|found NoneType"):
+        search_over(PrivateLogisticRegression(bounds=(-1, 1)), delta=1e-6, protect=protect).fit(
+            None, two_classes[1]
+        )
 
 
 def test_public_names():

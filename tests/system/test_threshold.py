@@ -45,7 +45,7 @@ from sklearn_dpbo._evaluation.threshold_curve import (
     LabelGains,
     label_values,
     public_thresholds,
-    threshold_gains,
+    statistics_at,
 )
 from sklearn_dpbo.exceptions import BatchDependentError, InsecureNoiseWarning
 from sklearn_dpbo.scoring._make import resolve_scorer
@@ -101,7 +101,7 @@ def curve_of(estimator, scorer, problem, grid):
     model = Model.of(estimator, (label_gains,), companions)
     table = ProtectedTable.of(problem, companions, "together")
     values = label_values(model, label_gains, table)
-    return threshold_gains(values, label_gains, table, grid)._open()[:, 0]
+    return statistics_at(grid, values, label_gains, table, scorer.query)._open()[:, 0]
 
 
 @given(

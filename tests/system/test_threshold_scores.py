@@ -28,9 +28,9 @@ from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import (
     LabelGains,
     best_labels,
-    counts_at,
     label_values,
     public_responses,
+    statistics_at,
 )
 from sklearn_dpbo.scoring._make import resolve_scorer
 
@@ -129,7 +129,8 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     label_gains = LabelGains(scorer, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions)
     table = ProtectedTable.of(problem, companions, "together")
-    found = counts_at(threshold, label_values(model, label_gains, table), label_gains, table)
+    values = label_values(model, label_gains, table)
+    found = statistics_at([threshold], values, label_gains, table, scorer.counts)
     (row,) = found._open().tolist()
     return row, found.sensitivity
 
