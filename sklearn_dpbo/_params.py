@@ -60,9 +60,8 @@ def check_number(
     True and False are not numbers. Numbers that no float can hold are not `finite`.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
-        raise ValueError(
-            f"{name} is {'None or ' * optional}{expected}; found {value!r} ({type(value).__name__})"
-        )
+        found = f"found {value!r} ({type(value).__name__})"
+        raise ValueError(f"{name} must be {'None or ' * optional}{expected}; {found}")
 
 
 def check_named(estimator: Any, fit_params: Iterable[str]) -> None:

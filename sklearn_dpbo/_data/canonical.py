@@ -19,8 +19,8 @@ from scipy.sparse import issparse
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows, read_like
 
 __all__ = [
-    "as_array", "as_labels", "check_targets", "in_one_form", "refuse_complex", "single_cells",
-    "training_table",
+    "as_array", "as_labels", "check_labels", "in_one_form", "kind_of", "refuse_complex",
+    "single_cells", "training_table",
 ]  # fmt: skip
 
 # Integers up to this size are exact as floats.
@@ -143,7 +143,7 @@ def _columns(column: Any, column_val: Any, where: str = "") -> tuple[Any, Any]:
 # ---------------------------------------------------------------------- what types declare
 def _common_dtype(public: Any, b: Any, where: str = "") -> Any:
     """Return a dtype that both columns can be turned into, whatever those of dtype b hold."""
-    a, kind, kind_val = public.dtype, _kind_of(public), _kind(b)
+    a, kind, kind_val = public.dtype, _kind_of(public), kind_of(b)
     if None not in (kind, kind_val) and kind != kind_val:
         raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
     own, other = (getattr(dtype, "categories", None) for dtype in (a, b))
@@ -161,15 +161,15 @@ def _common_dtype(public: Any, b: Any, where: str = "") -> Any:
 def _kind_of(public: Any) -> str | None:
     """Return what training records declare, or that each of them is text."""
     if public.dtype != _OBJECT:
-        return _kind(public.dtype)
+        return kind_of(public.dtype)
     cells = np.asarray(public).flat
     return "text" if len(cells) and all(isinstance(cell, str) for cell in cells) else None
 
 
-def _kind(dtype: Any) -> str | None:
+def kind_of(dtype: Any) -> str | None:
     """Return what a dtype declares, if need be by its categories; None if it may be anything."""
     categories = getattr(dtype, "categories", None)
-    if categories is not None:
+    if hasattr(categories, "dtype"):
         return _kind_of(categories)
     return "text" if str(dtype).startswith("str") else _KINDS.get(getattr(dtype, "kind", "O"))
 
@@ -184,13 +184,13 @@ def _dtypes(X: Any) -> list[Any]:
 
 
 # ---------------------------------------------------------------------- labels
-def as_labels(y: Any, like: NDArray[Any]) -> Any:
+def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     """Return protected labels as an array; undeclared ones one by one, like training targets."""
-    if y is None or all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
-        return dense(y)
-    if is_frame(y):
-        y = y.itertuples(index=False, name=None)
-    labels = y.tolist() if hasattr(y, "tolist") else list(y)
+    y = y if hasattr(y, "dtype") else as_table(y)
+    if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
+        declared: NDArray[Any] = dense(y)
+        return declared
+    labels = list(y.itertuples(index=False, name=None) if is_frame(y) else y)
     if like.ndim == 1:
         labels = single_cells(labels)
     whole = like.dtype.kind in "iu" and like.size > 0
@@ -207,21 +207,22 @@ def refuse_complex(*several: Any) -> None:
 
 
 @np.errstate(all="ignore")  # as above
-def check_targets(y: Any, y_val: Any, n: int) -> NDArray[Any] | None:
-    """Return y_val as an array of n labels, or None if neither y nor y_val is given."""
-    if y is None and y_val is None:
-        return None
-    if y is None or y_val is None:
-        missing = "y" if y is None else "y_val"
-        raise ValueError(f"{missing} is missing: y and y_val are needed together")
-    y = dense(y)
-    kind = _kind_of(y)
-    for kind_val in map(_kind, _dtypes(y_val)):
+def check_labels(
+    y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
+) -> NDArray[Any]:
+    """Return protected labels of n records as an array, of the kind and shape of public ones."""
+    refuse_complex(y)
+    name, table = names
+    kind = _kind_of(like)
+    for kind_val in map(kind_of, _dtypes(y)):
         if None not in (kind, kind_val) and kind != kind_val:
-            raise ValueError(f"y holds {kind} and y_val {kind_val}: no label of it can be right")
-    checked: NDArray[Any] = as_labels(y_val, y)
+            raise ValueError(f"{name} holds {kind_val} instead of {kind}: no label can be right")
+    checked = as_labels(y, like)
     if len(checked) != n:
-        raise ValueError(f"X_val has {n} rows and y_val has {len(checked)}: give one label each")
-    if checked.shape[1:] != y.shape[1:]:
-        raise ValueError(f"y has shape {y.shape} and y_val {checked.shape}: outputs must agree")
+        raise ValueError(
+            f"{table} has {n} rows and {name} has {len(checked)}, inconsistent numbers of samples: "
+            "give one label each"
+        )
+    if (shape := checked.shape[1:]) != like.shape[1:]:
+        raise ValueError(f"a label has shape {shape} in {name} instead of {like.shape[1:]}")
     return checked

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_consistent_length
 
-from .canonical import as_labels, in_one_form, refuse_complex
+from .canonical import check_labels, in_one_form
 from .split import Problem, Training, check_same_index
 from .tables import dense, is_frame, n_rows, take_rows
 from .units import Units
@@ -59,11 +58,9 @@ class DividedTable:
         """
         check_same_index("X", X, y=y, groups=groups)
         X = plain_table(X)
-        refuse_complex(y)
-        y = as_labels(y, labels)
-        if y is None or y.ndim != 1:
+        if y is None:
             raise ValueError('protect="all" takes one label per record, as y')
-        check_consistent_length(X, y, *(() if groups is None else (groups,)))
+        y = check_labels(y, labels, n_rows(X))
         units = Units.of(n_rows(X), groups)
         number = n_val(units.m)
         if not 0 < number < units.m:

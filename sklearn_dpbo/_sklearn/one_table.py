@@ -154,8 +154,6 @@ def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
             f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
             "target and the highest, chosen without looking at the data, (0, 100) say"
         )
-    if getattr(getattr(y, "dtype", None), "kind", "O") not in "biufO":
-        raise ValueError(f"y has to be numbers; found an array of {y.dtype}")
     steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
 

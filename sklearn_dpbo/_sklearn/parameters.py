@@ -148,7 +148,7 @@ def check_values(params: dict[str, Any]) -> None:
         if not holds(value):
             hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
             kind = type(value).__name__
-            raise ValueError(f"{name} is {expected}; found {value!r} ({kind}){hint}")
+            raise ValueError(f"{name} must be {expected}; found {value!r} ({kind}){hint}")
 
 
 def _scorers_of(search: Any) -> dict[str, PrivateScorer]:

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.units import Units
 from .._params import as_floats, check_number
-from .._privacy.accounting import Budget, warn_of_weak_guarantee
+from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._declaration import PrivateTraining
-from ._labels import as_declared
+from ._labels import as_declared, class_numbers, public_classes
 from ._rows import within_ball
 
-__all__ = ["PrivateLearner"]
+__all__ = ["PrivateClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
@@ -35,18 +35,28 @@ _NOT_PROTECTED = (
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
     """Linear model fitted from noisy sums over privacy units."""
 
-    epsilon: Any
-    delta: Any
-    bounds: Any
-    max_norm: Any
-    noise_random_state: Any
-    ledger: Any
     coef_: Floats
     intercept_: Any
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
     from_release: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        epsilon: Any,
+        delta: Any,
+        bounds: Any,
+        max_norm: Any,
+        noise_random_state: Any,
+        ledger: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.max_norm = max_norm
+        self.noise_random_state = noise_random_state
+        self.ledger = ledger
 
     def private_training(self) -> PrivateTraining:
         """Return how the model protects its training records."""
@@ -99,7 +109,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _tables(
         self, n: int, sensitivity: float, *, what: str, units: Units
-    ) -> tuple[Budget, Series[NDArray[np.int64]], float, Any]:
+    ) -> tuple[Mechanisms, Series[NDArray[np.int64]], float]:
         """Return what adds noise to n tables of integers, at (epsilon, delta) in all; its scale."""
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
@@ -108,29 +118,47 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
         price = Price.shared(n, budget.epsilon, budget.delta, GAUSSIAN_ONLY)
-        noisy = Mechanisms(budget, noise).tables(price, sensitivity, purpose=what)
-        return budget, noisy, price.scale(sensitivity), noise
+        mechanisms = Mechanisms(budget, noise)
+        noisy = mechanisms.tables(price, sensitivity, purpose=what)
+        return mechanisms, noisy, price.scale(sensitivity)
 
-    def _report(self, budget: Budget, noise: Any, m: int, unit: str) -> PrivacyReport:
-        return PrivacyReport(
+    def _report(self, mechanisms: Mechanisms, units: Units) -> PrivacyReport:
+        return PrivacyReport.of(
+            mechanisms,
             title="Differentially private model",
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            unit=unit,
-            m=m,
+            unit=units.name,
+            m=units.m,
             data="training set",
             protected="X and y as given",
             not_protected=_NOT_PROTECTED,
-            assumption=None,
             condition="none",
             released="the fitted model",
-            spends=budget.losses,
-            noise=noise.description,
-            secure=noise.secure,
-            receipts=budget.receipts,
         )
 
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
         found: Floats = self._table(X, reset=False) @ self.coef_.T + self.intercept_
         return found
+
+
+class PrivateClassifier(ClassifierMixin, PrivateLearner):
+    """Linear classifier: one column of coefficients for two classes, else one for each."""
+
+    classes: Any
+
+    def _class_numbers(self, y: Any, n: int) -> NDArray[np.intp]:
+        """Set the classes, and return the position of each of n labels; -1 for other labels."""
+        self.classes_ = public_classes(self.classes, y)
+        return class_numbers(y, self.classes_, n)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
+        found = self._linear(X)
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels of records."""
+        found = self.decision_function(X)
+        code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
+        labels: NDArray[Any] = self.classes_[code]
+        return labels

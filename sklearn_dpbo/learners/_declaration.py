@@ -66,9 +66,9 @@ class PrivateTraining:
 
     def __post_init__(self) -> None:
         if self.composition not in COMPOSITIONS:
-            raise ValueError(f"composition is one of {COMPOSITIONS}; found {self.composition!r}")
+            raise ValueError(f"composition must be in {COMPOSITIONS}; found {self.composition!r}")
         if self.neighbours not in _NEIGHBOURS:
-            raise ValueError(f"neighbours is one of {[*_NEIGHBOURS]}; found {self.neighbours!r}")
+            raise ValueError(f"neighbours must be in {[*_NEIGHBOURS]}; found {self.neighbours!r}")
         if self.delta is None and self.composition != "pure":
             raise ValueError(f"a guarantee of kind {self.composition!r} needs a delta; found None")
 

@@ -5,23 +5,25 @@ From the source code of interpret-core 0.7.8; file names below are relative to `
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
-from .._params import as_floats, check_number
+import numpy as np
+
+from .._params import as_floats
 from ._declaration import PrivateTraining
 
-__all__ = ["KNOWN"]
+__all__ = ["CLASSIFIER", "boosting"]
+
+CLASSIFIER = "interpret.glassbox._ebm._ebm.DPExplainableBoostingClassifier"
 
 # Here the floating-point search for the scale of the noise errs by less than its margin, and sums
 # cannot overflow.
 _CALIBRATED = "the range in which its noise is known to be calibrated"
 _RANGES = (
-    ("epsilon", (1e-5, 10.0), _CALIBRATED),
-    ("delta", (1e-12, 0.1), _CALIBRATED),
-    ("bin_budget_frac", (1e-6, 1 - 1e-6), "because histograms and trees each need some of epsilon"),
-    ("learning_rate", (1e-6, 1e6), "so that its sums are neither too small nor too large"),
+    ("epsilon", 1e-5, 10.0, _CALIBRATED),
+    ("delta", 1e-12, 0.1, _CALIBRATED),
+    ("bin_budget_frac", 1e-6, 1 - 1e-6, "because histograms and trees each need some of epsilon"),
+    ("learning_rate", 1e-6, 1e6, "so that its sums are neither too small nor too large"),
 )
 
 _NOISE = (
@@ -34,7 +36,7 @@ _CONDITION = (
 )
 
 
-def classifier(estimator: Any) -> PrivateTraining:
+def boosting(estimator: Any) -> PrivateTraining:
     """Return what `DPExplainableBoostingClassifier` guarantees: mu-GDP, one record added.
 
     A fit is a sequence of Gaussian mechanisms. A record is in one cell of each column's histogram
@@ -51,44 +53,24 @@ def classifier(estimator: Any) -> PrivateTraining:
             f"random_state={estimator.random_state!r} seeds the noise of "
             "DPExplainableBoostingClassifier, so anyone could remove it: leave it None"
         )
-    n_columns = _continuous(estimator.feature_types)
-    _bounded(estimator.privacy_bounds, n_columns)
-    for name, (low, high), why in _RANGES:
-        check_number(
-            f"{name} of a fit of DPExplainableBoostingClassifier",
-            getattr(estimator, name),
-            f"a number from {low:g} to {high:g}, {why}",
-            partial(_between, low, high),
-        )
+    _check_columns(estimator.feature_types, estimator.privacy_bounds)
+    for name, low, high, why in _RANGES:
+        value = as_floats(getattr(estimator, name))
+        if value is None or value.ndim or not low <= value <= high:
+            raise ValueError(
+                f"{name} of a fit of DPExplainableBoostingClassifier must be a number from {low:g} "
+                f"to {high:g}, {why}; found {getattr(estimator, name)!r}"
+            )
     return PrivateTraining(
         "GDP", neighbours="add-or-remove-one", condition=_CONDITION, noise=_NOISE
     )
 
 
-def regressor(estimator: Any) -> NoReturn:
-    """Refuse `DPExplainableBoostingRegressor`: its noise is not scaled for what it sums.
-
-    It is scaled for the range of targets; residuals, which nothing clips, are summed.
-    """
-    raise ValueError(
-        "DPExplainableBoostingRegressor is less private than its epsilon says: its noise suffices "
-        "for residuals no larger than the range of targets, but its residuals are not bounded. "
-        "With targets in [100, 101], one record changes a sum by 100 times what the noise covers. "
-        "Use PrivateRidge of sklearn_dpbo.learners"
-    )
-
-
-def _between(low: float, high: float, value: float) -> bool:
-    return low <= value <= high
-
-
-def _continuous(feature_types: Any) -> int:
-    """Return the number of columns, all of which are declared to be continuous."""
-    try:
-        kinds = [] if isinstance(feature_types, str) else list(feature_types)
-    except TypeError:
-        kinds = []
-    if not kinds or any(not isinstance(kind, str) or kind != "continuous" for kind in kinds):
+def _check_columns(feature_types: Any, privacy_bounds: Any) -> None:
+    """Raise ValueError unless each column is declared to be continuous, and has its bounds."""
+    listed = isinstance(feature_types, list | tuple | np.ndarray)
+    n = len(feature_types) if listed else 0
+    if not n or any(not isinstance(kind, str) or kind != "continuous" for kind in feature_types):
         raise ValueError(
             'feature_types must be ["continuous"] * n_columns: the categories of other columns '
             "would be taken from the records, and could reveal rare ones; "
@@ -96,24 +78,10 @@ def _continuous(feature_types: Any) -> int:
             'with OrdinalEncoder(categories=[...], handle_unknown="use_encoded_value", '
             "unknown_value=-1)"
         )
-    return len(kinds)
-
-
-def _bounded(privacy_bounds: Any, n_columns: int) -> None:
-    """Raise ValueError unless there is a lowest and a highest value of each column."""
     bounds = as_floats(privacy_bounds)
-    in_pairs = bounds is not None and bounds.shape == (n_columns, 2)
-    if bounds is None or not in_pairs or not (bounds[:, 0] < bounds[:, 1]).all():
+    if bounds is None or bounds.shape != (n, 2) or not (bounds[:, 0] < bounds[:, 1]).all():
         raise ValueError(
             "privacy_bounds must be the lowest and the highest value of each column, chosen "
-            f"without looking at the records: a list of {n_columns} pairs, or an array of shape "
-            f"({n_columns}, 2). interpret takes missing bounds from the records; found "
-            f"{privacy_bounds!r:.100}"
+            f"without looking at the records: a list of {n} pairs, or an array of shape ({n}, 2). "
+            f"interpret takes missing bounds from the records; found {privacy_bounds!r:.100}"
         )
-
-
-_MODULE = "interpret.glassbox._ebm._ebm"
-KNOWN: dict[str, Callable[[Any], PrivateTraining]] = {
-    f"{_MODULE}.DPExplainableBoostingClassifier": classifier,
-    f"{_MODULE}.DPExplainableBoostingRegressor": regressor,
-}

@@ -10,15 +10,12 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._data.canonical import as_array, as_labels, refuse_complex
+from .._data.canonical import as_array, check_labels, kind_of, refuse_complex
 from .._data.tables import dense, is_frame, is_missing, is_number
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 
 __all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
-
-# Types that labels of each kind of dtype can be equal to.
-_KINDS = {**dict.fromkeys("biuf", "number"), **dict.fromkeys("UT", "text"), "S": "bytes"}
 
 
 def as_declared(X: Any) -> Any:
@@ -54,12 +51,9 @@ def as_declared(X: Any) -> Any:
 
 
 def _is_of_numbers(dtype: Any) -> bool:
-    """Whether a column holds numbers or times, or categories that are (and can be missing)."""
-    categories = getattr(dtype, "categories", None)
-    if categories is not None and not isinstance(categories.dtype, np.dtype):
-        return False
-    dtype = dtype if categories is None else categories.dtype
-    return getattr(dtype, "kind", "O") in "biufmM"
+    """Whether a column holds numbers or times, or categories that are (and cannot be missing)."""
+    own = getattr(getattr(dtype, "categories", None), "dtype", None)
+    return kind_of(dtype) in ("numbers", "times") and (own is None or isinstance(own, np.dtype))
 
 
 def public_classes(classes: Any, y: Any) -> NDArray[Any]:
@@ -79,8 +73,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
         classes = labels
     found = np.unique(np.asarray(classes))
     # The dtype of an array is public; the types in objects and lists are not.
-    kinds = {_KINDS.get(getattr(dtype, "kind", "O"), "") for dtype in (declared, found.dtype)}
-    if len(kinds - {""}) > 1:
+    if len({kind_of(declared), kind_of(found.dtype)} - {None}) > 1:
         raise ValueError(f"y has dtype {declared}, but the classes are {found}: none would occur")
     if len(found) < 2:
         raise ValueError(f"a classifier needs two or more classes; there is 1 class: {found}")
@@ -89,10 +82,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
 
 def targets_of(y: Any, n: int) -> NDArray[np.float64]:
     """Return one number for each of n rows; NaN for other objects."""
-    targets = _one_each(y, np.zeros(1), n)
-    if targets.dtype.kind not in "biufO":
-        raise ValueError(f"y has to be numbers; found an array of {targets.dtype}")
-    return numbers(targets)
+    return numbers(_one_each(y, np.zeros(1), n))
 
 
 def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
@@ -101,20 +91,9 @@ def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
 
 
 def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
-    """Return one label for each of n rows.
-
-    Those without a type are read one by one: numpy would choose one type for all, so that one
-    record would change the labels of all others.
-    """
+    """Return one label for each of n rows, those without a type read one by one."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
     refuse_complex(y)  # before scikit-learn does, which quotes them
-    if not (hasattr(y, "dtype") or isinstance(y, list | tuple) or is_frame(y)):
-        y = np.asarray(y)
     declared = isinstance(y, np.ndarray) and y.dtype != object
-    found: NDArray[Any] = as_labels(column_or_1d(y, warn=True) if declared else y, like)
-    if found.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {found.shape} instead.")
-    if len(found) != n:
-        raise ValueError(f"X has {n} rows, y has {len(found)}: inconsistent numbers of samples")
-    return found
+    return check_labels(column_or_1d(y, warn=True) if declared else y, like, n)

@@ -8,13 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
 
 from .._data.units import Units
 from .._params import check_number
 from .._privacy.sensitive import Secret
-from ._base import PrivateLearner
-from ._labels import class_numbers, public_classes
+from ._base import PrivateClassifier
 from ._rows import IntegerRows
 
 __all__ = ["PrivateLogisticRegression"]
@@ -22,7 +20,7 @@ __all__ = ["PrivateLogisticRegression"]
 Floats = NDArray[np.float64]
 
 
-class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
+class PrivateLogisticRegression(PrivateClassifier):
     """Logistic regression that is (epsilon, delta)-private for each training record.
 
     Fitted by full-batch gradient descent from 0, with momentum (Bassily, Smith and Thakurta, FOCS
@@ -88,18 +86,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
+        super().__init__(epsilon, delta, bounds, max_norm, noise_random_state, ledger)
         self.C = C
-        self.epsilon = epsilon
-        self.delta = delta
         self.clip = clip
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.momentum = momentum
-        self.bounds = bounds
-        self.max_norm = max_norm
         self.classes = classes
-        self.noise_random_state = noise_random_state
-        self.ledger = ledger
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit the model.
@@ -116,15 +109,14 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
         """
         self._check()
         X = self._table(X, reset=True)
-        self.classes_ = public_classes(self.classes, y)
-        code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
+        code, units = self._class_numbers(y, len(X)), Units.of(len(X), groups)
         unit = units.labels
         X = np.column_stack([X, np.ones(len(X))])
         rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
         n = int(self.max_iter)
-        budget, noisy, _, noise = self._tables(
+        mechanisms, noisy, _ = self._tables(
             n, rows.sensitivity, what="gradients of a model", units=units
         )
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
@@ -137,23 +129,12 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateLearner):
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self.coef_, self.intercept_, self.n_iter_ = averaged[:, :-1], averaged[:, -1], n
-        self.privacy_ = self._report(budget, noise, units.m, units.name)
+        self.privacy_ = self._report(mechanisms, units)
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the logits of records, shape (n_samples,) or (n_samples, n_classes)."""
-        found = self._linear(X)
-        return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of all classes, shape (n_samples, n_classes)."""
         return _probabilities(self._linear(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of records."""
-        code = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[code]
-        return labels
 
     def _check(self) -> None:
         super()._check()

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 
 from ._declaration import PrivateTraining
-from ._interpret import KNOWN
+from ._interpret import CLASSIFIER, boosting
 
 __all__ = ["learns_nothing", "private_training", "refitted"]
 
@@ -38,22 +38,15 @@ def private_training(estimator: Any) -> PrivateTraining:
     if callable(getattr(type(estimator), "private_training", None)):
         found: PrivateTraining = estimator.private_training()
         return found
-    kind = type(estimator)  # of another library
-    if (known := KNOWN.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
-        return known(estimator)
+    kind = type(estimator)
+    if f"{kind.__module__}.{kind.__qualname__}" == CLASSIFIER:
+        return boosting(estimator)
+    regression = is_regressor(estimator)
+    ours = "PrivateRidge" if regression else "PrivateLogisticRegression or PrivateRidgeClassifier"
     raise ValueError(
-        f"{type(estimator).__name__} does not protect the records that it is fitted on, or does "
-        f"not declare how. {_which(estimator)}; or give yours a method `private_training`: see "
+        f"{kind.__name__} does not protect the records that it is fitted on, or does not declare "
+        f"how. Use {ours} of sklearn_dpbo.learners; or give yours a method `private_training`: see "
         '"Use private learners of other libraries" in the documentation'
-    )
-
-
-def _which(estimator: Any) -> str:
-    if is_regressor(estimator):
-        return "Use PrivateRidge of sklearn_dpbo.learners"
-    return (
-        "Use PrivateLogisticRegression or PrivateRidgeClassifier of sklearn_dpbo.learners, or "
-        "interpret's DPExplainableBoostingClassifier"
     )
 
 

@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.units import Units
 from .._params import as_floats, check_number
 from .._privacy.sensitive import Secret
-from ._base import PrivateLearner
-from ._labels import class_numbers, public_classes, targets_of
-from ._rows import exact_gram, integer_rows
+from ._base import PrivateClassifier, PrivateLearner
+from ._labels import targets_of
+from ._rows import exact_product, integer_rows
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
 
@@ -32,13 +32,14 @@ class _FromGram(PrivateLearner):
     traces of at most b for columns and c for each of 1 and targets.
     """
 
-    alpha: Any
-    columns: Any
-    n_components: Any
     gram_: Floats
-    # The last result of `_reduced`, and its parameters.
-    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
     from_release = ("alpha", "columns", "n_components")
+
+    def __init__(self, alpha: Any, columns: Any, n_components: Any, *shared: Any) -> None:
+        super().__init__(*shared)
+        self.alpha = alpha
+        self.columns = columns
+        self.n_components = n_components
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
         n, d = X.shape
@@ -52,11 +53,9 @@ class _FromGram(PrivateLearner):
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        budget, noisy, std, noise = self._tables(
-            1, sensitivity, what="sums of products", units=units
-        )
-
-        sums = exact_gram(np.hstack(each))[: d + 1]
+        mechanisms, noisy, std = self._tables(1, sensitivity, what="sums of products", units=units)
+        rows = np.hstack(each)
+        sums = exact_product(rows[:, : d + 1], rows)
         released = np.triu(np.ones(sums.shape, dtype=bool))
         released[d, d] = False  # the number of units is public
         gram = np.zeros(sums.shape)
@@ -66,8 +65,7 @@ class _FromGram(PrivateLearner):
         gram[d, d] = units.m
         gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
         self.gram_, self.noise_ = gram, std / _STEPS**2
-        self._kept = None
-        self.privacy_ = self._report(budget, noise, units.m, units.name)
+        self.privacy_ = self._report(mechanisms, units)
 
     def refitted(self, **params: Any) -> Self:
         """Solve again for other `alpha`, `columns` or `n_components`, at no privacy loss."""
@@ -86,45 +84,35 @@ class _FromGram(PrivateLearner):
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         raise NotImplementedError
 
-    def _check(self) -> None:
-        super()._check()
-        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
-
     def _check_solved(self, d: int) -> None:
         """Check what the number of columns says about parameters."""
         check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
-        most = d if self.columns is None else len(np.arange(d)[np.asarray(self.columns)])
+        most = len(self._used(d))
         of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
         check_number("n_components", self.n_components, *of, optional=True)
 
+    def _used(self, d: int) -> NDArray[np.intp]:
+        """Return the positions of the columns that the model uses."""
+        return np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
+
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
-        basis, squares, products = self._reduced()
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
-        # of that may be far from any that records have.
-        least = math.sqrt(len(squares)) * self.noise_
-        ridge = float(self.alpha) + max(0.0, least - squares.min())
-        w: Floats = basis @ (products / (squares + ridge)[:, None])
-        d = len(w)
-        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
-
-    def _reduced(self) -> tuple[Floats, Floats, Floats]:
-        """Return uncorrelated directions of centred columns, squares, products with targets."""
-        key = (None if self.columns is None else tuple(self.columns), self.n_components)
-        if self._kept is not None and self._kept[0] == key:
-            return self._kept[1]
         d = len(self.gram_) - 1
+        # Of centred columns, in uncorrelated directions.
         sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
-        used = np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
+        used = self._used(d)
         squares, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
         basis = np.zeros((d, len(used)))
         basis[used] = vectors
         if self.n_components is not None:
             k = int(self.n_components)
             squares, basis = squares[-k:], basis[:, -k:]
-        found = (basis, squares, basis.T @ sums[:, d + 1 :])
-        self._kept = (key, found)
-        return found
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
+        # of that may be far from any that records have.
+        least = math.sqrt(len(squares)) * self.noise_
+        ridge = float(self.alpha) + max(0.0, least - squares.min())
+        w: Floats = basis @ ((basis.T @ sums[:, d + 1 :]) / (squares + ridge)[:, None])
+        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
 
 class PrivateRidge(RegressorMixin, _FromGram):
@@ -192,16 +180,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
         noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.columns = columns
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        super().__init__(alpha, columns, n_components, *shared)
         self.y_bounds = y_bounds
-        self.max_norm = max_norm
-        self.noise_random_state = noise_random_state
-        self.ledger = ledger
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the sums of products and solve for the coefficients.
@@ -244,7 +225,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         return float(bounds[0]), float(bounds[1])
 
 
-class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
+class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
     """Ridge regression of labels, which is (epsilon, delta)-private for each training record.
 
     Parameters
@@ -292,16 +273,9 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.columns = columns
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_norm = max_norm
+        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        super().__init__(alpha, columns, n_components, *shared)
         self.classes = classes
-        self.noise_random_state = noise_random_state
-        self.ledger = ledger
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the sums of products and solve for the coefficients.
@@ -315,8 +289,7 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
         """
         self._check()
         X = self._table(X, reset=True)
-        self.classes_ = public_classes(self.classes, y)
-        code, K = class_numbers(y, self.classes_, len(X)), len(self.classes_)
+        code, K = self._class_numbers(y, len(X)), len(self.classes_)
         targets = np.where(code[:, None] == np.arange(K), 1.0, 0.0)
         if K == 2:
             targets = targets[:, 1:] - targets[:, :1]
@@ -325,15 +298,3 @@ class PrivateRidgeClassifier(ClassifierMixin, _FromGram):
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         self.coef_, self.intercept_ = w.T, constants
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the regression values, shape (n_samples,) or (n_samples, n_classes)."""
-        found = self._linear(X)
-        return found[:, 0] if len(self.classes_) == 2 else found
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of records."""
-        found = self.decision_function(X)
-        code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
-        labels: NDArray[Any] = self.classes_[code]
-        return labels

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IntegerRows", "exact_gram", "integer_rows", "within_ball"]
+__all__ = ["IntegerRows", "exact_product", "integer_rows", "within_ball"]
 
 Floats = NDArray[np.float64]
+
+# Number of rows whose products floats can sum exactly.
+_BLOCK = 2**20
 
 
 def integer_rows(
@@ -29,12 +34,12 @@ def integer_rows(
     return found
 
 
-def exact_gram(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``rows.T @ rows``, exact for up to 2^20 rows of a norm of up to 2^16."""
-    total = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
-    for first in range(0, len(rows), 2**20):
-        part = rows[first : first + 2**20].astype(float)
-        total += (part.T @ part).astype(np.int64)
+def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:
+    """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32."""
+    total = np.zeros((A.shape[1], B.shape[1]), dtype=np.int64)
+    for first in range(0, len(A), _BLOCK):  # floats below 2^53: exact
+        part = slice(first, first + _BLOCK)
+        total += (A[part].astype(float).T @ B[part].astype(float)).astype(np.int64)
     return total
 
 
@@ -49,8 +54,6 @@ def within_ball(rows: Floats, radius: float) -> Floats:
 
 # Steps of columns, and of their factors.
 _COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
-# Number of rows whose products floats can sum exactly.
-_BLOCK = 2**21
 
 
 class IntegerRows:
@@ -76,11 +79,7 @@ class IntegerRows:
             steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
             fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
         steps[~fits] = 0.0
-        total = np.zeros((factors.shape[1], self._rows.shape[1]), dtype=np.int64)
-        for first in range(0, len(steps), _BLOCK):  # products of integers below 2^53: exact
-            part = slice(first, first + _BLOCK)
-            total += (steps[part].T @ self._rows[part]).astype(np.int64)
-        return total
+        return exact_product(steps, self._rows)
 
     @property
     def step(self) -> float:

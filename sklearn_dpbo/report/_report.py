@@ -36,7 +36,7 @@ PREDICTION_CONDITIONS = {
         "copy of the model"
     ),
 }
-_SUMMARY_LINES, _SUMMARY_WIDTH = 7, 83  # below the title; of a text behind its label
+_SUMMARY_LINES, _SUMMARY_WIDTH = 8, 83  # with the title; of a text behind its label
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
     "labels that are missing or that the training set does not have, and records that cannot be "
@@ -45,14 +45,12 @@ _NOT_REPORTED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Fact:
-    """One fact of a report: as lines of text for readers, as named values for programs."""
-
-    label: str
-    lines: tuple[str, ...]
-    values: dict[str, Any]
-    detail: bool = False
+# Facts in the order in which they are shown, and those that a card folds.
+_LABELS = (
+    "Guarantee", "Protected", "Neighbours", "Released", "Not protected", "Assumption", "Condition",
+    "Not reported", "Spent", "Noise", "Another run", "Ledger",
+)  # fmt: skip
+_FOLDED = {"Neighbours", "Released", "Condition", "Not reported", "Noise", "Ledger"}
 
 
 @dataclass(frozen=True)
@@ -148,23 +146,43 @@ class PrivacyReport:
         (None if the noise was seeded: then there is no guarantee), "worst_case" (bool), "weak" (why
         the guarantee promises little, or None), "m", "unit", "data", "protected", "neighbours",
         "released", "not_protected", "assumption" (or None), "condition", "not_reported" (of a
-        validation set), "spent", "noise", "another_run" (unless the noise was seeded) and "ledger"
-        (if one was charged: "ledger", "charge" and "head" of each charge, as in `Receipt`). "spent"
-        lists, for each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta",
-        "share" (of the whole epsilon), and "of" (of one table, which part of it pays; else empty).
+        validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
+        "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
+        each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta", "share" (of
+        the whole epsilon), and "of" (of one table, which part of it pays; else empty).
         """
-        report = {"title": self.title, "private": self.secure, "warning": self._warning or None}
-        for fact in self._facts():
-            report |= fact.values
-        return report
+        private = self.secure
+        one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
+        return {
+            "title": self.title,
+            "private": private,
+            "warning": None if private else _SEEDED,
+            "epsilon": self.epsilon if private else None,
+            "delta": self.delta if private else None,
+            "worst_case": private and self.assumption is None,
+            "weak": weak_because(self.epsilon, self.delta, self.m) or None if private else None,
+            "m": self.m,
+            "unit": self.unit,
+            "data": self.data,
+            "protected": self.protected,
+            "neighbours": f"{self.data}s in which {one} replaced",
+            "released": self.released,
+            "not_protected": self.not_protected,
+            "assumption": self.assumption,
+            "condition": self.condition,
+            "not_reported": _NOT_REPORTED if self.data == "validation set" else None,
+            "spent": self._spent(),
+            "noise": self.noise,
+            "another_run": _ANOTHER_RUN if private else None,
+            "ledger": [receipt._asdict() for receipt in self.receipts],
+        }
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
         """Return the report as a self-contained HTML fragment."""
-        rows = [(fact.label, fact.lines) for fact in self._facts()]
-        return card(self.title, rows, warning=self._warning)
+        return card(self.title, self._rows().items(), warning=self._warning)
 
     _repr_html_ = to_html
 
@@ -172,49 +190,40 @@ class PrivacyReport:
         """Return the report as a Markdown list."""
         lines = [] if self.secure else [f"> # {_escape_markdown(self._warning)}", ""]
         lines += [f"**{_escape_markdown(self.title)}**", ""]
-        for fact in self._facts():
-            lines.append(f"- **{fact.label}**: {_escape_markdown('; '.join(fact.lines))}")
+        for label, texts in self._rows().items():
+            lines.append(f"- **{label}**: {_escape_markdown('; '.join(texts))}")
         return "\n".join(lines)
 
     def details(self) -> str:
         """Return the whole report as text: print it."""
         lines = [self.title]
         if not self.secure:
-            warning = textwrap.wrap(self._warning, 92)
-            lines = ["!" * 100, *(f"!!! {line:<92} !!!" for line in warning), "!" * 100, *lines]
-        for fact in self._facts():
-            heading = fact.label
-            for text in fact.lines:
+            lines = [*textwrap.wrap(f"!!! {self._warning} !!!", 100), *lines]
+        for label, texts in self._rows().items():
+            first = f"  {label:<15}"
+            for text in texts:
                 lines += textwrap.wrap(
                     text,
                     100,
-                    initial_indent=f"  {heading:<15}",
+                    initial_indent=first,
                     subsequent_indent=" " * 17,
                     break_on_hyphens=False,
                 )
-                heading = ""
+                first = " " * 17
         return "\n".join(lines)
 
     def __str__(self) -> str:
         """Return a summary of at most 8 lines."""
         lines = [f"{self.title} (in full: .details())"]
         lines += [] if self.secure else [f"!!! {self._warning.rpartition('. ')[0]} !!!"]
-        return "\n".join([*lines, *(f"  {label:<15}{text}" for label, text in self._summary())])
-
-    def _summary(self) -> list[tuple[str, str]]:
-        """Return the facts that a reader needs first, each for one line."""
-        facts = {fact.label: "; ".join(fact.lines) for fact in self._facts()}
         labels = ["Guarantee", "Protected", "Not protected"]
         labels += ["Released"] * self.secure + ["Assumption"] * (self.assumption is not None)
-        lines = [(label, _first_clauses(facts[label])) for label in (*labels, "Condition")]
-        if self.receipts:
-            more = f", and {len(self.receipts) - 1} more" * (len(self.receipts) > 1)
-            lines.append(
-                ("Ledger", f"{_charge(self.receipts[0])}{more}; it has the sum of all fits")
-            )
-        if self.secure and len(lines) < _SUMMARY_LINES:
-            lines.append(("Another run", _ANOTHER_RUN))
-        return lines
+        rows = self._rows()
+        for label in [*labels, "Condition", "Ledger", "Another run"]:
+            if label in rows:
+                text = textwrap.shorten("; ".join(rows[label]), _SUMMARY_WIDTH, placeholder=" ...")
+                lines.append(f"  {label:<15}{text}")
+        return "\n".join(lines[:_SUMMARY_LINES])
 
     def __repr__(self) -> str:
         state = "" if self.secure else ", NOT PRIVATE: seeded noise"
@@ -225,80 +234,39 @@ class PrivacyReport:
 
     def _card(self, results: Iterable[Row]) -> str:
         """Return the report as HTML beneath the rows of results, with the details folded."""
-        facts = self._facts()
-        rows = [(fact.label, fact.lines) for fact in facts if not fact.detail]
-        folded = [(fact.label, fact.lines) for fact in facts if fact.detail]
-        return card(self.title, [*results, *rows], folded=folded, warning=self._warning)
+        rows = self._rows()
+        folded = [(label, rows.pop(label)) for label in _LABELS if label in _FOLDED & rows.keys()]
+        return card(self.title, [*results, *rows.items()], folded=folded, warning=self._warning)
 
     @property
     def _warning(self) -> str:
         return "" if self.secure else _SEEDED
 
-    def _facts(self) -> list[_Fact]:
-        """Return the content that every form of the report is made of."""
-        spent = self._spent()
-        return [
-            self._guarantee(),
-            _Fact(
-                "Protected",
-                (f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",),
-                {"m": self.m, "unit": self.unit, "data": self.data, "protected": self.protected},
-            ),
-            _text("Neighbours", self._neighbours(), detail=True),
-            _text("Released", self.released, detail=True),
-            _text("Not protected", self.not_protected),
-            _Fact(
-                "Assumption",
-                (self.assumption or "none: it holds in the worst case",),
-                {"assumption": self.assumption},
-            ),
-            _text("Condition", self.condition, detail=True),
-            *self._not_reported(),
-            _Fact("Spent", tuple(_spend_text(each) for each in spent), {"spent": spent}),
-            _text("Noise", self.noise, detail=True),
-            *([_text("Another run", _ANOTHER_RUN)] if self.secure else []),
-            *self._charged(),
-        ]
+    def _rows(self) -> dict[str, list[str]]:
+        """Return the texts of each fact by its label."""
+        facts = self.to_dict()
+        facts |= {
+            "guarantee": self._guarantee(facts["weak"]),
+            "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
+            "assumption": self.assumption or "none: it holds in the worst case",
+            "spent": [_spend_text(each) for each in facts["spent"]],
+            "ledger": [f"charge {r.charge} of {r.ledger}, {r.head}" for r in self.receipts],
+        }
+        shown = {label: facts[label.lower().replace(" ", "_")] for label in _LABELS}
+        return {k: [text] if isinstance(text, str) else text for k, text in shown.items() if text}
 
-    def _guarantee(self) -> _Fact:
+    def _guarantee(self, weak: str | None) -> str:
         if not self.secure:
-            none = {"epsilon": None, "delta": None, "worst_case": False, "weak": None}
-            return _Fact("Guarantee", ("NONE: the noise was seeded",), none)
-        worst_case = self.assumption is None
-        kind = "worst case" if worst_case else "if the assumption holds; else none"
-        weak = weak_because(self.epsilon, self.delta, self.m)
+            return "NONE: the noise was seeded"
+        kind = "worst case" if self.assumption is None else "if the assumption holds; else none"
         numbers = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
-        return _Fact(
-            "Guarantee",
-            ((f"WEAK, as {weak}: " if weak else "") + numbers,),
-            {
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "worst_case": worst_case,
-                "weak": weak or None,
-            },
-        )
-
-    def _not_reported(self) -> list[_Fact]:
-        of_records = self.data == "validation set"
-        return [_text("Not reported", _NOT_REPORTED, detail=True)] if of_records else []
-
-    def _charged(self) -> list[_Fact]:
-        """Return which charges of a ledger paid, so that `PrivacyLedger.verify` finds them."""
-        if not self.receipts:
-            return []
-        lines = tuple(f"{_charge(r)}, {r.head}" for r in self.receipts)
-        values = {"ledger": [receipt._asdict() for receipt in self.receipts]}
-        return [_Fact("Ledger", lines, values, detail=True)]
-
-    def _neighbours(self) -> str:
-        one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
-        return f"{self.data}s in which {one} replaced"
+        return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
     def _spent(self) -> list[dict[str, Any]]:
-        spent = []
+        spent, parts = [], TRAINING in [each.purpose for each in self.spends]
         for purpose, losses in self._by_purpose().items():
             epsilon = sum(loss.epsilon for loss in losses)
+            part = "the first part" if losses[0].purpose == TRAINING else "the second part"
             spent.append(
                 {
                     "purpose": purpose,
@@ -307,16 +275,10 @@ class PrivacyReport:
                     "epsilon": epsilon,
                     "delta": sum(loss.delta for loss in losses),
                     "share": epsilon / self.epsilon,
-                    "of": self._part_of(losses[0]),
+                    "of": part if parts else "",
                 }
             )
         return spent
-
-    def _part_of(self, loss: PrivacyLoss) -> str:
-        """Return which records pay for a loss, in words; "" for all of them."""
-        if TRAINING not in [each.purpose for each in self.spends]:
-            return ""
-        return "the first part" if loss.purpose == TRAINING else "the second part"
 
     def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
         """Return the losses by purpose and detail, in words."""
@@ -326,41 +288,11 @@ class PrivacyReport:
         return by_purpose
 
 
-def _text(label: str, text: str, *, detail: bool = False) -> _Fact:
-    return _Fact(label, (text,), {label.lower().replace(" ", "_"): text}, detail)
-
-
 def _spend_text(spend: dict[str, Any]) -> str:
     return (
         f"epsilon = {spend['epsilon']:g} ({100 * spend['share']:.3g} %{spend['of'] and ' of '}"
         f"{spend['of']}), delta = {spend['delta']:g}: {spend['purpose']}, by {spend['mechanism']}"
     )
-
-
-def _charge(receipt: Receipt) -> str:
-    return f"charge {receipt.charge} of {receipt.ledger}"
-
-
-def _first_clauses(text: str) -> str:
-    """Return what a text says first, on one line; dots stand for the rest."""
-    if len(text) <= _SUMMARY_WIDTH:
-        return text
-    first, *rest = re.split(r";\s+(?![^(]*\))", text)  # not within brackets
-    if len(first) > _SUMMARY_WIDTH - len("; ..."):
-        first = re.sub(r"\s*\([^()]*\)", "", first)  # the details have all of it
-    kept = first
-    for clause in rest:
-        if len(f"{kept}; {clause}; ...") > _SUMMARY_WIDTH:
-            break
-        kept = f"{kept}; {clause}"
-    if len(kept) + len("; ...") > _SUMMARY_WIDTH:
-        listed = kept[: _SUMMARY_WIDTH - 5].rpartition(", ")[0]
-        return (
-            f"{listed}, ..."
-            if listed
-            else textwrap.shorten(kept, _SUMMARY_WIDTH, placeholder=" ...")
-        )
-    return f"{kept}; ..."
 
 
 def _escape_markdown(text: str) -> str:

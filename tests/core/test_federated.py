@@ -437,12 +437,12 @@ def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (dict(epsilon=0), "epsilon is"), (dict(score_share=1), "score_share is"),
+        (dict(epsilon=0), "epsilon must be"), (dict(score_share=1), "score_share must be"),
         (dict(refit="accuracy"), "refit is True or False"),
         (dict(scoring="roc_auc"), "no site sees a pair"),
         (dict(scoring=["accuracy", "f1"]), "takes one score"),
         (dict(param_grid={"depth": [1]}), "depth"),
-        (dict(noise_random_state=-1), "noise_random_state is"),
+        (dict(noise_random_state=-1), "noise_random_state must be"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(params, message):

@@ -21,7 +21,7 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
 )
 from sklearn_dpbo.learners._ridge import _STEPS
-from sklearn_dpbo.learners._rows import IntegerRows, exact_gram, integer_rows, within_ball
+from sklearn_dpbo.learners._rows import IntegerRows, exact_product, integer_rows, within_ball
 
 ANY = st.floats(width=64)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=ANY)
@@ -130,9 +130,9 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
-        budget, _, _, _ = model._tables(1, 1.0, what="x", units=Units(9))
+        mechanisms, _, _ = model._tables(1, 1.0, what="x", units=Units(9))
         for _ in range(2):
-            budget.charge(loss)
+            mechanisms.budget.charge(loss)
 
 
 def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
@@ -230,7 +230,7 @@ def test_the_release_of_a_ridge_moves_as_far_as_promised():
 def test_sums_of_products_are_exact():
     rng = np.random.default_rng(0)
     rows = rng.integers(-(2**14), 2**14, (1000, 3))
-    assert (exact_gram(rows) == rows.T @ rows).all()
+    assert (exact_product(rows, rows) == rows.T @ rows).all()
     X, e = rng.uniform(-0.5, 0.5, (1000, 3)), rng.uniform(-0.5, 0.5, (1000, 2))
     total = IntegerRows(X).total(e)
     assert np.abs(total * IntegerRows(X).step - e.T @ X).max() < 0.1

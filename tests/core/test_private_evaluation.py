@@ -330,10 +330,10 @@ def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, err
 @pytest.mark.parametrize(
     "change, message",
     [
-        (dict(epsilon=0.0), "epsilon is a number from 1e-9 up"),
+        (dict(epsilon=0.0), "epsilon must be a number from 1e-9 up"),
         (dict(thresholds=["high"]), "thresholds must be a list of finite numbers"),
         (dict(pos_label=5), "is not a class of y"),
-        (dict(largest_error=-1), "largest_error is None or above 0"),
+        (dict(largest_error=-1), "largest_error must be None or above 0"),
         (dict(prediction="alone"), "prediction is"),
         (dict(X_val=None), "found None"),
         (dict(y_val=[1]), "give one label each"),

@@ -1,9 +1,6 @@
 """What is asked of estimators that train privately, and of the pipelines that they stand in."""
 
 import pickle
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pandas as pd
@@ -65,8 +62,8 @@ def test_our_models_declare_what_they_guarantee():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"composition": "renyi"}, "composition is one of .*'renyi'"),
-        ({"composition": "zCDP", "neighbours": "bounded"}, "neighbours is one of .*'bounded'"),
+        ({"composition": "renyi"}, "composition must be in .*'renyi'"),
+        ({"composition": "zCDP", "neighbours": "bounded"}, "neighbours must be in .*'bounded'"),
         ({"composition": "GDP", "delta": None}, "'GDP' needs a delta"),
     ],
 )
@@ -371,7 +368,7 @@ def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
     with pytest.raises(ValueError, match=r"columns \['b'\] are not numeric"):
         PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
-    with pytest.raises(ValueError, match="y has to be numbers"):
+    with pytest.raises(ValueError, match="y holds text instead of numbers"):
         PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
     X["b"] = pd.Categorical([1, 2] * 32)
     X["c"] = pd.array([1, None] * 32, dtype="Int64")
@@ -436,26 +433,15 @@ def test_bounds_of_the_target_have_to_be_given():
         PrivateRidge().fit(MADE_UP.X, MADE_UP.y)
 
 
-def test_bounds_in_pairs_are_told_from_lows_and_highs():
-    with pytest.raises(ValueError, match="transpose"):
-        PrivateRidgeClassifier(bounds=[(0, 1)] * 3).fit(np.zeros((4, 3)), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match="two arrays of length 3: the lowest"):
-        PrivateRidgeClassifier(bounds=([0, 0], [1, 1, 1])).fit(np.zeros((4, 3)), [0, 1, 0, 1])
-
-
-def test_bounds_are_checked_without_assertions():
-    """`python -O` leaves assertions out."""
-    script = """
-        from sklearn_dpbo.learners import PrivateLogisticRegression
-        from sklearn_dpbo.learners._interpret import _bounded
-
-        model = PrivateLogisticRegression(bounds=(4, -4), classes=[0, 1])
-        for check in (lambda: _bounded(None, 2), lambda: model.fit([[0.0], [1.0]], [0, 1])):
-            try:
-                check()
-            except ValueError as error:
-                print(error)
-    """
-    command = [sys.executable, "-O", "-W", "ignore", "-c", textwrap.dedent(script)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "a list of 2 pairs" in found and "found (4, -4)" in found
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ([(0, 1)] * 3, "transpose"),
+        (([0, 0], [1, 1, 1]), "two arrays of length 3: the lowest"),
+        ((4, -4), r"found \(4, -4\)"),
+        ((0, None), r"found \(0, None\)"),
+    ],
+)
+def test_bounds_that_are_none_are_refused(bounds, message):
+    with pytest.raises(ValueError, match=message):
+        PrivateRidgeClassifier(bounds=bounds).fit(np.zeros((4, 3)), [0, 1, 0, 1])

@@ -368,7 +368,7 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
     with pytest.raises(ValueError, match="is not for 3 classes, as in y: use 'roc_auc_ovr'"):
         prepared("roc_auc", CLASSES)
     for k in (0, 3, 2.5, "2", True):
-        with pytest.raises(ValueError, match="k is a number of classes below 3"):
+        with pytest.raises(ValueError, match="k must be a number of classes below 3"):
             prepared("top_k_accuracy", k=k)
     with pytest.raises(ValueError, match=r"a weight for each label of y, \['a', 'b', 'c'\]"):
         prepared("weighted_accuracy", class_weight={"a": 1})

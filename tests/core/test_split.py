@@ -228,21 +228,27 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
             dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}), y_val=Y),
             r"in one of them only are \['a', 'c'\]",
         ),
-        (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y holds numbers and y_val text"),
+        (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y_val holds text instead of numbers"),
         (
             dict(y=Y.tolist(), X_val=SAME, y_val=np.where(Y, "1", "0")),
-            "y holds numbers and y_val text",
+            "y_val holds text instead of numbers",
         ),
         (
             dict(X_val=SAME, y_val=pd.Categorical(np.where(Y, "1", "0"))),
-            "y holds numbers and y_val text",
+            "y_val holds text instead of numbers",
         ),
         (
             dict(y=pd.Categorical(np.where(Y, "a", "b")), X_val=SAME, y_val=pd.Categorical(Y)),
-            "y holds text and y_val numbers",
+            "y_val holds numbers instead of text",
         ),
-        (dict(y=pd.Series(list("ab") * 20), X_val=SAME, y_val=Y), "y holds text and y_val numbers"),
-        (dict(X_val=SAME, y_val=np.stack([Y, Y], axis=1)), r"y_val \(40, 2\): outputs must agree"),
+        (
+            dict(y=pd.Series(list("ab") * 20), X_val=SAME, y_val=Y),
+            "y_val holds numbers instead of text",
+        ),
+        (
+            dict(X_val=SAME, y_val=np.stack([Y, Y], axis=1)),
+            r"a label has shape \(2,\) in y_val instead of \(\)",
+        ),
         (dict(X_val=SAME, y_val=Y, cv=ShuffleSplit(1)), "leave cv out"),
         (dict(X_val=SAME.astype(str), y_val=Y), "X holds numbers and X_val text"),
         (

@@ -112,7 +112,7 @@ def test_conditioning_takes_the_memory_of_at_most_two_arrays():
 
 
 def test_noise_variance_of_zero_raises():
-    with pytest.raises(ValueError, match="noise variance is positive; found 0"):
+    with pytest.raises(ValueError, match="noise variance must be positive; found 0"):
         Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
 
 

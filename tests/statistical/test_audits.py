@@ -254,11 +254,11 @@ def test_audits_run_in_parallel():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n": 99}, "n is a whole number from 100 up; found 99"),
-        ({"n": 1e3}, "n is a whole number"),
-        ({"epsilon": -1.0}, "epsilon is None or 0 and up"),
-        ({"delta": 1.0}, r"delta is in \[0, 1\)"),
-        ({"confidence": 1.0}, r"confidence is in \(0.5, 1\)"),
+        ({"n": 99}, "n must be a whole number from 100 up; found 99"),
+        ({"n": 1e3}, "n must be a whole number"),
+        ({"epsilon": -1.0}, "epsilon must be None or 0 and up"),
+        ({"delta": 1.0}, r"delta must be in \[0, 1\)"),
+        ({"confidence": 1.0}, r"confidence must be in \(0.5, 1\)"),
     ],
 )
 def test_invalid_parameters_of_audit_mechanism_are_refused(params, message):
@@ -366,7 +366,7 @@ def test_one_run_audit_takes_a_score():
         (CANARIES, {}, "pass score="),
         (CANARIES, {"score": lambda s: s}, "one number for each canary"),
         ((CANARIES[0], CANARIES[1][1:]), {}, "two tables of one shape"),
-        (CANARIES, {"n_guesses": 1001}, "n_guesses is 1 to 1000"),
+        (CANARIES, {"n_guesses": 1001}, "n_guesses must be 1 to 1000"),
     ],
 )
 def test_invalid_parameters_of_a_one_run_audit_are_refused(canaries, params, message):

@@ -607,11 +607,11 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"epsilon": 0}, "epsilon is a number"),
-        ({"epsilon": math.inf}, "epsilon is a number"),
-        ({"epsilon": True}, "epsilon is a number"),
-        ({"utility_bound": 0}, "utility_bound is a positive"),
-        ({"utility_bound": "1"}, "utility_bound is a positive"),
+        ({"epsilon": 0}, "epsilon must be a number"),
+        ({"epsilon": math.inf}, "epsilon must be a number"),
+        ({"epsilon": True}, "epsilon must be a number"),
+        ({"utility_bound": 0}, "utility_bound must be a positive"),
+        ({"utility_bound": "1"}, "utility_bound must be a positive"),
         ({"interval": (1, 1)}, "low < high"),
         ({"interval": (2, 1)}, "low < high"),
         ({"interval": None}, "interval is missing"),
@@ -624,7 +624,7 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
         ({"family": "knapsack"}, "such as Knapsack()"),
         ({"family": Knapsack(utility_as="value")}, "utility_as must be"),
         ({"family": IndependentSet(degrees="old")}, "degrees is"),
-        ({"family": OutwardRotation(n_directions=0)}, "n_directions is 1 or more"),
+        ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
         ({"noise_random_state": -1}, "noise_random_state"),
     ],
@@ -816,9 +816,9 @@ def test_utility_overridden_by_a_subclass_is_used():
         ({"interval": (1, 1 + 1e-14)}, [0], "floating point has no 64 numbers"),
         ({"interval": "01"}, [0], "pair"),
         ({"interval": (0, 10**400)}, [0], "pair"),
-        ({"epsilon": 10**400}, [0], "epsilon is"),
-        ({"score_share": 1 - 2**-53}, [0], "score_share is"),
-        ({"n_jobs": "two"}, [0], "n_jobs is"),
+        ({"epsilon": 10**400}, [0], "epsilon must be"),
+        ({"score_share": 1 - 2**-53}, [0], "score_share must be"),
+        ({"n_jobs": "two"}, [0], "n_jobs must be"),
     ],
 )
 def test_extreme_parameters_of_the_configurator_raise(params, instances, says):

@@ -133,7 +133,7 @@ def test_invalid_parameters_of_the_utility_bounds_raise(wrong):
 )  # fmt: skip
 def test_invalid_parameters_of_the_published_utility_bound_raise(wrong):
     right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "width": 0.5, "k": 0}
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*found"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*found"):
         published_excess_utility_bound(**{**right, **wrong})
 
 
@@ -243,10 +243,10 @@ def test_rotation_dispersion_bound_equals_its_formula_and_gives_the_printed_rate
 )
 def test_invalid_parameters_of_the_rotation_bounds_raise(wrong):
     right = {"n_instances": 9, "n_variables": 3, "width": 1.0}
-    with pytest.raises(ValueError, match="is .*found"):
+    with pytest.raises(ValueError, match="must be .*found"):
         rotation_dispersion_bound(**{**right, **wrong})
     if "n_" in next(iter(wrong)):
-        with pytest.raises(ValueError, match="is .*found"):
+        with pytest.raises(ValueError, match="must be .*found"):
             published_rotation_rate(
                 **{"n_instances": 9, "n_variables": 3, **wrong}, epsilon=1, utility_bound=1
             )

@@ -182,7 +182,7 @@ def test_errors_on_the_given_training_set_are_raised():
     [
         (NoisyMean(), {"groups": PAIRS}, "protects single records and no groups"),
         (BaseEstimator(), {}, "does not protect the records"),
-        (logistic(), {"n": 99}, "n is a whole number from 100 up"),
+        (logistic(), {"n": 99}, "n must be a whole number from 100 up"),
         (logistic(), {"pairs": {"two": ((X, y), (X, 1 - y))}}, "differ in one record; .* in 8"),
     ],
 )

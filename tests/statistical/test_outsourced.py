@@ -146,12 +146,12 @@ def test_clipping_does_not_increase_distances(d, seed):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (dict(epsilon=0.0), "epsilon is"),
-        (dict(epsilon=math.inf), "epsilon is"),
-        (dict(delta=0.0), r"delta is in \(0, 1\)"),
-        (dict(delta=1.0), r"delta is in \(0, 1\)"),
-        (dict(distance=0), "distance is positive"),
-        (dict(max_norm=-1), "max_norm is None or positive"),
+        (dict(epsilon=0.0), "epsilon must be"),
+        (dict(epsilon=math.inf), "epsilon must be"),
+        (dict(delta=0.0), r"delta must be in \(0, 1\)"),
+        (dict(delta=1.0), r"delta must be in \(0, 1\)"),
+        (dict(distance=0), "distance must be positive"),
+        (dict(max_norm=-1), "max_norm must be None or positive"),
         (dict(epsilon=60.0, delta=1e-12), "too small, or epsilon=60.0 too large"),
     ],
 )
@@ -187,7 +187,7 @@ def test_rows_whose_norm_overflows_or_underflows_are_clipped():
 def test_seeded_noise_gives_no_guarantee_and_invalid_seeds_raise(X):
     assert "NONE" in curated(X).guarantee_
     for wrong in (False, 1.7, -1, np.random.RandomState(0)):
-        with pytest.raises(ValueError, match="noise_random_state is a whole"):
+        with pytest.raises(ValueError, match="noise_random_state must be a whole"):
             GaussianCurator(noise_random_state=wrong).fit(X)
 
 
@@ -279,7 +279,7 @@ def test_published_curator_warns_that_it_has_no_guarantee(X):
 
 @pytest.mark.parametrize("r", [0, -1, 1.5, True, "most"])
 def test_invalid_n_components_of_the_published_curator_raises(X, r):
-    with pytest.raises(ValueError, match="n_components is 'auto' or 1 or more"):
+    with pytest.raises(ValueError, match="n_components must be 'auto' or 1 or more"):
         ProjectionCurator(n_components=r).fit(X)
 
 
@@ -415,16 +415,16 @@ def test_optimize_finds_the_maximum(rng):
         (dict(Z=[[1.0, np.nan]]), "array of finite numbers"),
         (dict(Z=[1.0, 2.0]), "array of finite numbers"),
         (dict(Z=np.empty((0, 2))), "array of finite numbers"),
-        (dict(length_scale=0), "length_scale is None or positive"),
-        (dict(noise=-1), "noise is None or positive"),
-        (dict(prior_scale=0), "prior_scale is None or positive"),
-        (dict(prior_mean="a"), "prior_mean is None or a number"),
-        (dict(delta_ucb=1), r"delta_ucb is in \(0, 1\)"),
-        (dict(input_noise=-0.1), "input_noise is 0 or more"),
-        (dict(n_iter=0), "n_iter is from 1 to 60"),
+        (dict(length_scale=0), "length_scale must be None or positive"),
+        (dict(noise=-1), "noise must be None or positive"),
+        (dict(prior_scale=0), "prior_scale must be None or positive"),
+        (dict(prior_mean="a"), "prior_mean must be None or a number"),
+        (dict(delta_ucb=1), r"delta_ucb must be in \(0, 1\)"),
+        (dict(input_noise=-0.1), "input_noise must be 0 or more"),
+        (dict(n_iter=0), "n_iter must be from 1 to 60"),
         (dict(n_iter=61), "the number of rows"),
         (dict(prior_scale=1.0), "give all of"),
-        (dict(input_noise=None), "input_noise is"),
+        (dict(input_noise=None), "input_noise must be"),
     ],
 )
 def test_invalid_parameters_of_the_modeler_raise(X, params, message):

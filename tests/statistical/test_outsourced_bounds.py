@@ -82,7 +82,7 @@ def test_projection_dimension_keeps_distances_and_a_tenth_of_it_does_not(n, nu, 
 
 @pytest.mark.parametrize("wrong", [(0, 0.1, 0.1), (5, 0, 0.1), (5, 0.6, 0.1), (5, 0.1, 1)])
 def test_invalid_arguments_of_lemma_1_raise(wrong):
-    with pytest.raises(ValueError, match=r"(n_rows|nu|mu) is .*found"):
+    with pytest.raises(ValueError, match=r"(n_rows|nu|mu) must be .*found"):
         projection_dimension(*wrong)
 
 
@@ -117,7 +117,7 @@ def test_stretch_factor_is_attained_in_the_direction_of_the_smallest_singular_va
 
 @pytest.mark.parametrize("wrong", [(-1, 1), (1, 0), (math.nan, 1)])
 def test_invalid_arguments_of_the_stretch_factor_raise(wrong):
-    with pytest.raises(ValueError, match=r"(s_min|omega) is .*found"):
+    with pytest.raises(ValueError, match=r"(s_min|omega) must be .*found"):
         stretch_factor(*wrong)
 
 
@@ -245,7 +245,7 @@ def test_least_bound_of_theorem_3_exceeds_any_function_of_the_papers_experiments
      {"scale": 1.5}, {"epsilon_ucb": 0}, {"delta_ucb": 1}, {"constants": (1.0, -1.0)}],
 )  # fmt: skip
 def test_invalid_parameters_of_the_regret_bound_raise(wrong):
-    with pytest.raises(ValueError, match="is .*found"):
+    with pytest.raises(ValueError, match="must be .*found"):
         bounds(**wrong)
-    with pytest.raises(ValueError, match="gamma is 0 or more"):
+    with pytest.raises(ValueError, match="gamma must be 0 or more"):
         bounds().simple_regret(-1.0)

@@ -1170,7 +1170,7 @@ def test_concentrated_accounting_handles_charges_of_any_size(E, D, epsilons):
 
 def test_curator_names_invalid_numbers():
     for params, says in [
-        (dict(epsilon=Fraction(10**400)), "epsilon is a number"),
+        (dict(epsilon=Fraction(10**400)), "epsilon must be a number"),
         (dict(distance=1e-99, max_norm=0.5), "too small beside"),
     ]:
         with pytest.raises(ValueError, match=says):
@@ -1185,7 +1185,7 @@ def test_curator_clips_row_of_infinite_norm_without_warning():
 
 
 def test_utility_bound_below_float_range_raises_value_error():
-    with pytest.raises(ValueError, match="utility_bound is a positive number"):
+    with pytest.raises(ValueError, match="utility_bound must be a positive number"):
         bound, item = Fraction(1, 10**400), KnapsackItems([1, 2, 3], [1, 2, 2], 3)
         PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=bound).fit([item])
 
@@ -1286,7 +1286,9 @@ def test_many_equal_values_without_order_are_searched(guidance):
 
 
 def test_more_candidates_than_memory_holds_raise_value_error():
-    with pytest.raises(ValueError, match="n_iter is None or a whole number from 1 to 1,000,000"):
+    with pytest.raises(
+        ValueError, match="n_iter must be None or a whole number from 1 to 1,000,000"
+    ):
         fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"a": scipy.stats.uniform()}, n_iter=10**9)
 
 

@@ -201,7 +201,7 @@ def test_the_noise_is_what_it_says():
 
 
 def test_the_regressor_is_refused_as_one_record_moves_a_sum_by_far_more_than_its_noise():
-    with pytest.raises(ValueError, match="less private than its epsilon says"):
+    with pytest.raises(ValueError, match="does not protect the records"):
         search_over(regression(), {"max_leaves": [2, 3]}).fit(X[:, :1], 100.0 + Y)
     params = {"max_rounds": 1, "max_leaves": 1, "learning_rate": 1.0, "max_bins": 3, "n_jobs": 1}
     models = [

@@ -328,12 +328,12 @@ def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"epsilon": 0}, "epsilon is a number"),
-        ({"score_share": 0}, r"score_share is in \(0, 1\)"),
-        ({"score_share": 1}, r"score_share is in \(0, 1\)"),
-        ({"response_method": "predict"}, "response_method is .*decision_function"),
-        ({"thresholds": 3}, "thresholds is a whole number, 4 to"),
-        ({"thresholds": 2.5}, "thresholds is a whole number"),
+        ({"epsilon": 0}, "epsilon must be a number"),
+        ({"score_share": 0}, r"score_share must be in \(0, 1\)"),
+        ({"score_share": 1}, r"score_share must be in \(0, 1\)"),
+        ({"response_method": "predict"}, "response_method must be .*decision_function"),
+        ({"thresholds": 3}, "thresholds must be a whole number, 4 to"),
+        ({"thresholds": 2.5}, "thresholds must be a whole number"),
         ({"thresholds": [0.5]}, "two finite numbers"),
         ({"thresholds": [0.5, math.nan]}, "two finite numbers"),
         ({"cv": "prefit"}, "cv='prefit' cannot be used"),
