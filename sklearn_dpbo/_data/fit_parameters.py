@@ -79,10 +79,10 @@ def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
         marked = value is None or isinstance(value, Public | str | bytes | Number | np.bool_)
         if not (marked or per_row(value, n)):
             raise ValueError(
-                f"the fit parameter {name!r} may hold records (found {type(value).__name__}): to "
-                "train on them, or to stop early by them, is not private. If no validation record "
-                f"is in it, nor a copy of one, pass {name}=public(...), with public from "
-                f"sklearn_dpbo. Settings, and one entry for each of {n} rows of X, need no mark"
+                f"the fit parameter {name!r} may hold records (found {type(value).__name__}, and "
+                f"not one entry for each of {n} rows of X): to train on them, or to stop early by "
+                "them, is not private. If no validation record is in it, nor a copy of one, pass "
+                f"{name}=public(...), with public from sklearn_dpbo"
             )
 
 

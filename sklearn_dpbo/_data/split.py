@@ -112,7 +112,7 @@ def hold_out(
         (X_val,) = indexable(X_val)
         if n_rows(X_val) == 0:
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
-        units, origin = Units.of(n_rows(X_val), groups_val), "X_val as given"
+        units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
         pairwise = get_tags(estimator).input_tags.pairwise
         _warn_if_cut(n_rows(X), n_rows(X_val))
     else:

@@ -25,7 +25,7 @@ class Units:
     labels: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, n: int, groups: Any = None) -> Units:
+    def of(cls, n: int, groups: Any = None, name: str = "groups") -> Units:
         """Make one unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
@@ -33,7 +33,7 @@ class Units:
         if any(isinstance(g, list | dict) for g in groups):
             raise ValueError("groups are one entry per record; found several columns")
         if len(groups) != n:
-            raise ValueError(f"groups has {len(groups)} entries for {n} rows")
+            raise ValueError(f"{name} has {len(groups)} entries for {n} rows")
         if any(map(is_missing, groups)):
             raise ValueError(
                 "groups have missing values: every record must be known to belong to one group"

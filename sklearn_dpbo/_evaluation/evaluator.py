@@ -33,7 +33,6 @@ from .fitting import (
     PublicEvaluator,
     fit,
     fit_all,
-    fit_one,
     without_callbacks,
     without_side_effects,
 )
@@ -108,12 +107,11 @@ class Evaluator:
         To be called from within a `Secret`. It runs in this process, without output, and keeps no
         state; a failure is not reported, but gives None: all of that could tell the candidate.
         """
-        training = self.problem.training
-        make = self.make_model(training)
+        make = self.make_model()
         with suppress_output(), drop_errors():
             estimator = without_side_effects(self.options.candidate(params))
-            model = fit_one(estimator, training, self.options.error_score, make).result
-            return None if model is None else self.table.statistics(model, self.scorer.query)
+            model = make(fit(estimator, self.problem.training))
+            return self.table.statistics(model, self.scorer.query)
         return None
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
@@ -186,19 +184,18 @@ class Evaluator:
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.companions, self.problem)
 
-    def make_model(self, training: Training, check: bool = True) -> Callable[[Any], Model]:
+    def make_model(self, check: bool = True) -> Callable[[Any], Model]:
         """Return what makes models of fitted candidates, without access to the validation set."""
         checked = self._check if check and self.options.prediction != "separate" else None
-        public = self._queries, self.companions, self.options.prediction
-        return partial(_make_model, *public, checked, self.accept, training)
+        public = self._queries, self.companions, self.options.prediction, self.problem.training
+        return partial(_make_model, *public, checked, self.accept)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
         checked, training = to_check(pending), self.problem.training
         jobs = (
-            (params, training, self.make_model(training, i in checked))
-            for i, params in enumerate(pending)
+            (params, training, self.make_model(i in checked)) for i, params in enumerate(pending)
         )
         with closing(fit_all(self.options, jobs)) as fits:
             for params, (error, _, model) in zip(pending, fits, strict=True):
@@ -235,9 +232,9 @@ def _make_model(
     queries: tuple[Query, ...],
     companions: Companions,
     prediction: str,
+    training: Training,
     check: RowByRowCheck | None,
     accept: Callable[[Any, Training], None] | None,
-    training: Training,
     estimator: Any,
 ) -> Model:
     """Return the model of a fitted candidate; raises what `accept` and the check do."""
@@ -269,7 +266,7 @@ def table_and_model(
     """Return the protected table and a fitted estimator's model; it predicts row by row."""
     options = FitOptions(estimator, prediction=prediction)
     oracle = Evaluator(options, problem, (), report=queries)
-    model = oracle.make_model(problem.training)(estimator)
+    model = oracle.make_model()(estimator)
     for query in queries:
         oracle.table.rehearse(model, query)
     return oracle.table, model

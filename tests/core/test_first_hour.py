@@ -138,7 +138,7 @@ def test_columns_that_are_missing_or_too_many_are_named(two_classes):
 
 def test_groups_of_another_length_are_named(two_classes):
     X, y, X_val, y_val = two_classes
-    with pytest.raises(ValueError, match="groups has 2 entries for 150 rows"):
+    with pytest.raises(ValueError, match="groups_val has 2 entries for 150 rows"):
         search_over().fit(X, y, X_val=X_val, y_val=y_val, groups_val=[1, 2])
 
 

@@ -255,7 +255,7 @@ FRAME = pd.DataFrame(X, columns=["a", "b"])
             dict(X=FRAME, X_val=FRAME.assign(b=FRAME["b"].astype("string")), y_val=Y),
             "in column 'b' X holds numbers and X_val text",
         ),
-        (dict(X_val=SAME, y_val=Y, groups_val=[1, 2]), "groups has 2 entries for"),
+        (dict(X_val=SAME, y_val=Y, groups_val=[1, 2]), "groups_val has 2 entries for"),
         (dict(y=Y[:3]), "inconsistent numbers"),
     ],
 )
