@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from .._card import card
+from ..report._card import card
 from ._composition import format_budget, format_loss
 from ._decimal import round_down_decimal
 from ._entries import Entry, Opening, Totals

@@ -19,10 +19,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from .._card import card
 from .._params import check_number
 from .._privacy.accounting import Receipt
 from ..exceptions import LedgerError
+from ..report._card import card
 from . import _display as display
 from . import _file as file
 from . import _server as server

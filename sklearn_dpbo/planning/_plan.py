@@ -10,8 +10,8 @@ from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from .._card import card
 from .._params import check_number
+from ..report._card import card
 from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
 from ._pilot import N_DRAWS, PilotErrors
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .._card import Row, card
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
+from ._card import Row, card
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
-from .._gp.surrogate import single_threaded
 from .._privacy.mechanisms import Mechanisms, Price
 from .._privacy.rounding import round_down
 from .._space.space import Points, SearchSpace
@@ -21,6 +20,7 @@ from ._history import History
 from ._private import PrivateGuide, affordable_draws
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import public_model, rehearse
+from ._surrogate import single_threaded
 
 __all__ = ["Guidance"]
 

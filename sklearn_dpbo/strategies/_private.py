@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
-from .._gp.likelihood import uninformed
-from .._gp.surrogate import single_threaded
 from .._privacy.mechanisms import Price
 from .._privacy.sensitive import Sensitive
 from .._space.space import Points, SearchSpace
 from ._history import History
+from ._likelihood import uninformed
 from ._proposals import UCB, Domain
+from ._surrogate import single_threaded
 
 __all__ = ["PrivateGuide", "affordable_draws", "linear_scores"]
 

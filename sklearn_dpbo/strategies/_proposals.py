@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .._gp.likelihood import fit_kernel
-from .._gp.surrogate import Kernel, Surrogate, single_threaded
 from .._space.space import Points, SearchSpace
 from ..acquisition import UpperConfidenceBound
+from ._likelihood import fit_kernel
+from ._surrogate import Kernel, Surrogate, single_threaded
 
 __all__ = ["KERNEL", "UCB", "Domain", "PublicModel", "choose_batch", "validation_batch"]
 

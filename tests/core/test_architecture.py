@@ -19,8 +19,8 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_params", "_card", "_privacy", "_space", "_gp", "acquisition", "_data",
-    "scoring", "ledger", "report", "learners", "_evaluation", "evaluation", "strategies",
+    "exceptions", "_params", "_privacy", "_space", "acquisition", "_data",
+    "scoring", "report", "ledger", "learners", "_evaluation", "evaluation", "strategies",
     "_sklearn", "search", "threshold", "objective", "papers", "federated", "audit", "planning",
     "plotting", "__main__",
 )  # fmt: skip

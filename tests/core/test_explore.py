@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo._gp.surrogate import Kernel, Surrogate
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.strategies import WorstCase
@@ -22,6 +21,7 @@ from sklearn_dpbo.strategies._proposals import (
     choose_batch,
     validation_batch,
 )
+from sklearn_dpbo.strategies._surrogate import Kernel, Surrogate
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 

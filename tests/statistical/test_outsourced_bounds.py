@@ -10,7 +10,6 @@ from scipy.spatial.distance import pdist
 from scipy.stats import binomtest, wishart
 from sklearn.gaussian_process.kernels import RBF
 
-from sklearn_dpbo._gp.surrogate import Kernel
 from sklearn_dpbo.papers.kharkovskii2020 import Modeler, optimize
 from sklearn_dpbo.papers.kharkovskii2020.bounds import (
     RegretBounds,
@@ -22,6 +21,7 @@ from sklearn_dpbo.papers.kharkovskii2020.bounds import (
 )
 from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
 from sklearn_dpbo.papers.kusner2015.bounds import information_gain_bound
+from sklearn_dpbo.strategies._surrogate import Kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
 

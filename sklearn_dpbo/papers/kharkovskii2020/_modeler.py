@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._gp.likelihood import default_kernel, fit_kernel
-from ..._gp.surrogate import Kernel, Surrogate, single_threaded
 from ..._params import check_number
+from ...strategies._likelihood import default_kernel, fit_kernel
+from ...strategies._surrogate import Kernel, Surrogate, single_threaded
 from .bounds import ucb_beta
 
 __all__ = ["Modeler"]

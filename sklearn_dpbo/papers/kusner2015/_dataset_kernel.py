@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._gp.likelihood import fit_kernel
-from ..._gp.surrogate import Kernel
+from ...strategies._likelihood import fit_kernel
+from ...strategies._surrogate import Kernel
 
 __all__ = [
     "LOG_GRID",

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
-from ..._gp.likelihood import fit_kernel
-from ..._gp.surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ..._params import is_finite
 from ..._privacy.accounting import CHOICE, Budget
 from ..._privacy.mechanisms import Mechanisms
@@ -27,6 +25,8 @@ from ..._privacy.sensitive import Secret
 from ..._space.space import Points, SearchSpace
 from ...scoring._scorers import score_and_interval
 from ...strategies._base import Candidate, Release, Strategy
+from ...strategies._likelihood import fit_kernel
+from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import check_acquisition, first_of_path
 from ._trace import Explored, Model, Trace

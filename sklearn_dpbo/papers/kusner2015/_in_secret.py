@@ -8,11 +8,11 @@ import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import report_failures
-from ..._gp.surrogate import Surrogate
 from ..._params import check_number
 from ..._privacy.sensitive import Secret
 from ...acquisition import ExpectedImprovement, UpperConfidenceBound
 from ...scoring._scorers import PrivateScorer
+from ...strategies._surrogate import Surrogate
 
 __all__ = ["check_acquisition", "first_of_path", "next_candidate", "require_mean"]
 

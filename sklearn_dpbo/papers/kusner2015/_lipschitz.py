@@ -12,8 +12,6 @@ import numpy as np
 from ..._data.tables import n_rows
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import report_failures
-from ..._gp.likelihood import uninformed
-from ..._gp.surrogate import Surrogate
 from ..._privacy.accounting import CHOICE, Budget
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.rounding import round_down
@@ -22,6 +20,8 @@ from ..._space.space import SearchSpace
 from ...acquisition import ExpectedImprovement
 from ...scoring._scorers import score_and_interval
 from ...strategies._base import Candidate, Release, Strategy
+from ...strategies._likelihood import uninformed
+from ...strategies._surrogate import Surrogate
 from ._in_secret import (
     check_acquisition,
     first_of_path,

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import Fit
-from ..._gp.surrogate import Kernel, Surrogate
 from ...acquisition import ExpectedImprovement, UpperConfidenceBound
+from ...strategies._surrogate import Kernel, Surrogate
 from ._in_secret import next_candidate
 
 __all__ = ["Explored", "Model", "Trace"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from .surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from ._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 
 __all__ = ["default_kernel", "fit_kernel", "uninformed"]
 

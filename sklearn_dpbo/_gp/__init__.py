@@ -1,1 +1,0 @@
-"""The surrogate: a Gaussian process over the search space (zone: public)."""
