@@ -185,7 +185,11 @@ def test_every_number_lies_in_its_interval(binary, three, regression):
             assert (
                 not np.isnan(estimate).any() and np.isfinite((estimate.value, estimate.high)).all()
             )
-        assert json.loads(evaluation.to_json())["m"] == 2000
+        shown = json.loads(evaluation.to_json())
+        assert shown["m"] == 2000
+        if "confusion_matrix" in shown:
+            value, low, high = map(np.array, shown["confusion_matrix"].values())
+            assert (low >= 0).all() and (low <= value).all() and (value <= high).all()
 
 
 def test_without_probabilities_there_is_no_calibration(binary):
@@ -233,7 +237,7 @@ def test_groups_weigh_the_same_however_many_records(binary):
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 def test_records_by_themselves_give_the_same(kind, request):
     model, public, (X_val, y_val) = request.getfixturevalue(kind)
-    problem = (model, public, (X_val[:60], y_val[:60]))
+    problem = (model, public, (X_val[:30], y_val[:30]))
     together, separate = (evaluated(problem, prediction=p) for p in ("together", "separate"))
     for name, estimate in together.scores().items():
         np.testing.assert_allclose(separate.scores()[name], estimate, rtol=1e-5, atol=1e-5)
@@ -417,13 +421,6 @@ def test_figures_are_sklearns_own(binary, three, regression):
         assert [type(d).__name__ for d in shown] == [f"{name}Display" for name in names]
         assert [d.ax_ for d in shown] == [axes[0, 0], axes[0, 1], axes[1, 0], axes[1, 1]]
     plt.close("all")
-
-
-def test_intervals_of_a_matrix_contain_it(binary):
-    evaluation = evaluated(binary, epsilon=0.5)
-    low, high = evaluation.confusion_matrix_interval()
-    matrix = evaluation.confusion_matrix()
-    assert (low <= matrix + 25).all() and (matrix - 25 <= high).all() and (low >= 0).all()
 
 
 # ------------------------------------------------------------ searches

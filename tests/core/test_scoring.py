@@ -99,29 +99,6 @@ def test_log_loss_equals_scikit_learn_within_the_bounds_and_is_clipped_to_them(l
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "params", "metric"),
-    [
-        ("neg_mean_absolute_error", {}, metrics.mean_absolute_error),
-        ("neg_mean_squared_error", {}, metrics.mean_squared_error),
-        (
-            "neg_mean_pinball_loss",
-            {"alpha": 0.9},
-            lambda y, p: metrics.mean_pinball_loss(y, p, alpha=0.9),
-        ),
-    ],
-)
-@pytest.mark.parametrize("shape", [(100,), (100, 3)])
-def test_regression_losses_equal_scikit_learn_within_the_bounds(rng, name, params, metric, shape):
-    y, predicted = rng.normal(size=shape), rng.normal(size=shape)
-    scorer = prepared(name, bounds=(-100, 0), **params)
-    assert score(scorer, y, predicted, classes=None) == pytest.approx(
-        -metric(y, predicted), abs=1e-3
-    )
-    narrow = prepared(name, bounds=(-0.1, 0), **params)
-    assert -0.1 <= score(narrow, y, predicted, classes=None) <= 0
-
-
 def test_losses_beyond_floats_are_clipped_without_a_warning():
     scorer = prepared("neg_mean_squared_error", bounds=(-1, 0))
     y, predicted = np.array([1e308, 0.0]), np.zeros(2)
@@ -228,7 +205,7 @@ def check_sensitivity(which, grouped, data):
 
 @pytest.mark.parametrize("which", SCORERS)
 @pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):

@@ -15,6 +15,12 @@ from sklearn_dpbo.scoring._response import Predictions
 R = 200
 
 
+@pytest.fixture(autouse=True)
+def _fewer_draws(monkeypatch):
+    """Simulate a quarter of the noise, to save time."""
+    monkeypatch.setattr(_intervals, "_N_DRAWS", 1000)
+
+
 def released(scorer, y, response, classes, epsilon, *, claimed=1.0, runs=R):
     """Release the counts many times; yield (score, interval), as if the noise had another scale."""
     units = Units.of(len(y))
