@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from .._privacy.accounting import Budget, Receipt
+from .._privacy.accounting import Budget
 from .._privacy.rounding import round_down
 from ._decimal import parse_decimal
 from ._ledger import PrivacyLedger
 
-__all__ = ["budget_on", "require_ledger"]
-
-
-def require_ledger(ledger: object) -> None:
-    """Raise ValueError unless this is a `PrivacyLedger`."""
-    if not isinstance(ledger, PrivacyLedger):
-        raise ValueError(
-            f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
-            "PrivacyLedger(path, name_of_the_data_set)"
-        )
+__all__ = ["budget_on"]
 
 
 def budget_on(
@@ -36,28 +28,22 @@ def budget_on(
     """Return the budget of one fit, which is charged to the ledger before the first draw."""
     if ledger is None:
         return Budget(epsilon, delta)
-    require_ledger(ledger)
-    ledger.check((epsilon, delta), what=what, assumption=assumption, unit=unit)
-    # The first draw comes after predictions, whose duration depends on protected records.
-    now = datetime.now(UTC)
-
-    def charge() -> list[Receipt]:
-        receipt = ledger.charge(
-            epsilon,
-            delta,
-            what=what,
-            mechanism=mechanism,
-            assumption=assumption,
-            estimator=_class_name(estimator),
-            unit=unit,
-            time=now,
+    if not isinstance(ledger, PrivacyLedger):
+        raise ValueError(
+            f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
+            "PrivacyLedger(path, name_of_the_data_set)"
         )
-        return [receipt]
-
+    ledger.check(epsilon, delta, what=what, assumption=assumption, unit=unit)
+    charge = partial(
+        ledger.charge, epsilon, delta, what=what, assumption=assumption, unit=unit,
+        mechanism=mechanism, estimator=_class_name(estimator),
+        # The first draw comes after predictions, whose duration depends on protected records.
+        time=datetime.now(UTC),
+    )  # fmt: skip
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
     granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
     granted_delta = round_down(parse_decimal("delta", delta))
-    return Budget(granted_epsilon, granted_delta, before_first=charge)
+    return Budget(granted_epsilon, granted_delta, before_first=lambda: [charge()])
 
 
 def _class_name(estimator: Any) -> str:

@@ -88,25 +88,18 @@ def _opened(place: str, dataset: str | None) -> PrivacyLedger:
     return PrivacyLedger(place, dataset)
 
 
-def _print_json(content: Any) -> None:
-    print(json.dumps(content, indent=1))
+def _json(content: Any) -> str:
+    return json.dumps(content, indent=1)
 
 
 def _show(options: argparse.Namespace) -> None:
-    ends = _opened(options.place, options.dataset)._ends()
-    if options.json:
-        _print_json(display.overview(*ends))
-    else:
-        print(display.overview_text(*ends))
+    content = _opened(options.place, options.dataset)._overview()
+    print(_json(content) if options.json else display.as_text(content))
 
 
 def _history(options: argparse.Namespace) -> None:
-    _, entries = _opened(options.place, options.dataset)._verified()
-    entries = entries[-options.last :] if options.last else entries
-    if options.json:
-        _print_json([entry.row() for entry in entries])
-    else:
-        print(display.history_table(entries))
+    history = _opened(options.place, options.dataset).history[-(options.last or 0) :]
+    print(_json(history) if options.json else display.as_table(history))
 
 
 def _verify(options: argparse.Namespace) -> None:
@@ -114,7 +107,7 @@ def _verify(options: argparse.Namespace) -> None:
     reports = {file: _report(file) for file in options.reports}
     found = ledger._verify(reports)
     if options.json:
-        _print_json({"dataset": ledger.dataset, **found._asdict(), "reports": len(reports)})
+        print(_json({"dataset": ledger.dataset, **found._asdict(), "reports": len(reports)}))
         return
     print(f"The ledger of {ledger.dataset!r} is intact, up to charge {found.charge}.")
     if reports:

@@ -6,9 +6,7 @@ The theorem and its proof: the page "How a ledger keeps its promise" of the docu
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from fractions import Fraction
-from functools import reduce
 from types import FrameType
 
 from .._privacy.rounding import round_down, round_up
@@ -27,36 +25,34 @@ _CROSS_VALIDATION = (
 )
 
 
-def refuse_excess(opening: Opening, spent: Totals, losses: Sequence[Loss], what: str) -> None:
-    """Raise BudgetExceededError if these losses do not fit the budget beside what is spent."""
-    ledger = f"the ledger of {opening.dataset!r}"
-    after = reduce(Totals.plus, losses, spent)
-    asked = format_loss(sum(loss.epsilon for loss in losses), sum(loss.delta for loss in losses))
-    for _, _, assumption, who in losses:
-        if opening.worst_case_only and assumption is not None:
-            raise _refusal(
-                f"{what} depends on an assumption ({assumption}), but {ledger} accepts worst-case "
-                "losses only"
-            )
-        if opening.share and who not in opening.share:
-            raise _refusal(
-                f"{ledger} is shared by {', '.join(map(repr, opening.share))}; {who!r} has no "
-                "share of it. Open it with who= and one of these names"
-            )
-        if opening.share and after.shares[who] > opening.share[who]:
-            raise _refusal(
-                f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} "
-                f"of a share of epsilon={float(opening.share[who]):g} in {ledger}"
-            )
+def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:
+    """Raise BudgetExceededError if a loss does not fit the budget beside what is spent."""
+    ledger, who = f"the ledger of {opening.dataset!r}", loss.who
+    after, asked = spent.plus(loss), format_loss(loss.epsilon, loss.delta)
+    if opening.worst_case_only and loss.assumption is not None:
+        raise _refusal(
+            f"{what} depends on an assumption ({loss.assumption}), but {ledger} accepts worst-case "
+            "losses only"
+        )
+    if opening.share and who not in opening.share:
+        raise _refusal(
+            f"{ledger} is shared by {', '.join(map(repr, opening.share))}; {who!r} has no share of "
+            "it. Open it with who= and one of these names"
+        )
+    if opening.share and after.shares[who] > opening.share[who]:
+        raise _refusal(
+            f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} of a "
+            f"share of epsilon={float(opening.share[who]):g} in {ledger}"
+        )
     fits = after.epsilon <= opening.epsilon or concentrated(
         opening.epsilon, opening.delta, after.squares
     )
     if after.delta > opening.delta / 2 or not fits:
-        rest = (opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta)
-        left = [max(x, Fraction(0)) for x in rest]
+        left = (opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta)
+        budget = format_budget(opening.epsilon, opening.delta, opening.worst_case_only)
         raise _refusal(
-            f"{what} asks for {asked}; {ledger} has spent {format_loss(*spent[:2])} of "
-            f"{format_budget(opening)}, and has left {format_loss(*left)}"
+            f"{what} asks for {asked}; {ledger} has spent {format_loss(*spent[:2])} of {budget}, "
+            f"and has left {format_loss(*(max(float(x), 0.0) for x in left))}"
         )
 
 
@@ -109,15 +105,14 @@ def _refusal(reason: str) -> BaseException:
     return error
 
 
-def format_loss(epsilon: Fraction | int, delta: Fraction | int) -> str:
+def format_loss(epsilon: Fraction | float, delta: Fraction | float) -> str:
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
-def format_budget(opening: Opening) -> str:
-    text = format_loss(opening.epsilon, opening.delta)
-    if opening.delta > 0:
-        text += (
-            " (one half for charges, one for composition: a ledger takes twice the sum of the "
-            "deltas)"
-        )
-    return text + ", worst case only" * opening.worst_case_only
+def format_budget(epsilon: Fraction | float, delta: Fraction | float, worst_case_only: bool) -> str:
+    halves = (
+        " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
+    )
+    return (
+        format_loss(epsilon, delta) + halves * (delta > 0) + ", worst case only" * worst_case_only
+    )

@@ -1,4 +1,4 @@
-"""What a ledger shows: as text, HTML, tables, and dicts for JSON and CSV (zone: public).
+"""What a ledger shows: as text, HTML and CSV, from dicts (zone: public).
 
 Whoever may charge a ledger chooses the texts in it. What is not printable is shown escaped, so
 that a text cannot change what a terminal shows.
@@ -15,43 +15,21 @@ from typing import Any
 from ..report._card import card
 from ._composition import format_budget, format_loss
 from ._decimal import round_down_decimal
-from ._entries import Entry, Opening, Totals
+from ._entries import Entry, Opening
 
-__all__ = [
-    "as_csv",
-    "as_html",
-    "as_text",
-    "history_table",
-    "overview",
-    "overview_text",
-    "sums",
-    "what_is_left",
-]
+__all__ = ["as_csv", "as_html", "as_table", "as_text", "overview"]
 
 # Longest text in a table, and the number of charges that `print` and HTML show.
 _MAX_WIDTH = 60
-_NOT_SHOWN = ("squares", "shares")
 _N_PRINTED = 20
 _N_ON_CARD = 5
 
 
-def sums(totals: Totals) -> dict[str, float]:
-    """Return the sums of epsilon and delta, over all charges and over those on assumptions."""
-    return {name: float(x) for name, x in totals._asdict().items() if name not in _NOT_SHOWN}
-
-
-def what_is_left(opening: Opening, totals: Totals) -> dict[str, float]:
-    """Return epsilon, and half of delta, minus the sums over all charges; rounded down."""
-    left = {"epsilon": opening.epsilon - totals.epsilon, "delta": opening.delta / 2 - totals.delta}
-    return {name: _rest(x) for name, x in left.items()}
-
-
-def _rest(x: Fraction) -> float:
-    return round_down_decimal(max(Fraction(0), x))
-
-
 def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
     """Return all but the history, from the first and the last line."""
+    spent = last.totals._asdict()
+    del spent["squares"]
+    shares = spent.pop("shares")
     return {
         "dataset": opening.dataset,
         "ledger": opening.ledger,
@@ -61,101 +39,88 @@ def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
             "delta": float(opening.delta),
             "worst_case_only": opening.worst_case_only,
         },
-        "spent": sums(last.totals),
-        "left": what_is_left(opening, last.totals),
+        "spent": {name: float(x) for name, x in spent.items()},
+        "left": {
+            "epsilon": _left(opening.epsilon, spent["epsilon"]),
+            "delta": _left(opening.delta / 2, spent["delta"]),
+        },
         "shares": {
-            who: {"epsilon": float(share), "left": _rest(share - last.totals.shares[who])}
+            who: {"epsilon": float(share), "left": _left(share, shares[who])}
             for who, share in opening.share.items()
         },
         "charges": last.number,
     }
 
 
-def overview_text(opening: Opening, last: Opening | Entry) -> str:
-    lines = [f"  {label:9}{text}" for label, text in _facts(opening, last)]
-    return "\n".join([_title(opening), *lines])
+def _left(budget: Fraction, spent: Fraction) -> float:
+    return round_down_decimal(max(Fraction(0), budget - spent))
 
 
-def history_table(entries: Sequence[Entry]) -> str:
-    """Return charges as a table, with the columns in which there is something."""
-    rows = [{name: _cell(name, value) for name, value in e.row().items()} for e in entries]
-    if not rows:
-        return "no charges"
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    titles = {name: "time (UTC)" if name == "time" else name for name in names}
-    widths = {name: max(len(row[name]) for row in [titles, *rows]) for name in names}
-    lines = (
-        "  ".join(f"{row[name]:{widths[name]}}" for name in names).rstrip()
-        for row in [titles, *rows]
-    )
-    return "\n".join(lines)
-
-
-def as_text(opening: Opening, entries: Sequence[Entry]) -> str:
-    lines = [overview_text(opening, entries[-1] if entries else opening)]
-    if (n_earlier := len(entries) - _N_PRINTED) > 0:
+def as_text(content: dict[str, Any]) -> str:
+    """Return an overview as lines, and the last charges of its "history" as a table."""
+    lines = [_title(content), *(f"  {label:9}{text}" for label, text in _facts(content))]
+    history = content.get("history", [])
+    if (n_earlier := len(history) - _N_PRINTED) > 0:
         lines.append(f"... and {n_earlier} earlier")
-    if entries:
-        lines.append(history_table(entries[-_N_PRINTED:]))
+    if history:
+        lines.append(as_table(history[-_N_PRINTED:]))
     return "\n".join(lines)
 
 
-def as_html(opening: Opening, entries: Sequence[Entry]) -> str:
-    """Return the overview, with a bar of what is left, and the last charges, as HTML."""
-    last = entries[-1] if entries else opening
-    rows = [
-        (label, [text, _bar(opening, last)] if label == "left" else [text])
-        for label, text in _facts(opening, last)
-    ]
+def as_table(history: Sequence[dict[str, Any]]) -> str:
+    """Return charges as a table, with the columns in which there is something."""
+    if not history:
+        return "no charges"
+    rows = [{name: _cell(name, value) for name, value in row.items()} for row in history]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    rows.insert(0, {name: "time (UTC)" if name == "time" else name for name in names})
+    widths = {name: max(len(row[name]) for row in rows) for name in names}
+    return "\n".join(
+        "  ".join(f"{row[name]:{widths[name]}}" for name in names).rstrip() for row in rows
+    )
+
+
+def as_html(content: dict[str, Any]) -> str:
+    """Return an overview and its last charges as a card."""
+    rows = [(label, [text]) for label, text in _facts(content)]
     charges = []
-    for entry in reversed(entries[-_N_ON_CARD:]):
-        who_and_what = ", ".join(filter(None, (entry.who, entry.what, entry.estimator)))
-        text = f"{entry.number}: {format_loss(entry.epsilon, entry.delta)}: {who_and_what}"
-        charges.append(f"{_cell('time', entry.time)}, {_printable(text)}")
-    if charges:
-        rows.append(("last charges", charges))
-    return card(_title(opening), rows)
+    for row in reversed(content["history"][-_N_ON_CARD:]):
+        texts = [_cell(name, row[name]) for name in ("time", "who", "what", "estimator")]
+        loss = format_loss(row["epsilon"], row["delta"])
+        charges.append(", ".join(filter(None, [f"{row['number']}: {loss}", *texts])))
+    return card(_title(content), [*rows, ("last charges", charges)] if charges else rows)
 
 
-def as_csv(entries: Sequence[Entry]) -> str:
+def as_csv(history: Sequence[dict[str, Any]]) -> str:
     table = io.StringIO()
-    writer = csv.writer(table)
-    writer.writerow(Entry._fields[: Entry._fields.index("totals")])
-    writer.writerows(entry.row().values() for entry in entries)
+    csv.writer(table).writerows([Entry.row_names(), *(row.values() for row in history)])
     return table.getvalue()
 
 
-def _title(opening: Opening) -> str:
-    return f"Privacy ledger of {opening.dataset!r}"
+def _title(content: dict[str, Any]) -> str:
+    return f"Privacy ledger of {content['dataset']!r}"
 
 
-def _facts(opening: Opening, last: Opening | Entry) -> list[tuple[str, str]]:
-    totals = last.totals
-    spent, left = format_loss(*totals[:2]), what_is_left(opening, totals)
-    if totals.epsilon_on_assumptions:
-        assumed = format_loss(totals.epsilon_on_assumptions, totals.delta_on_assumptions)
-        spent += f"; of this on assumptions: {assumed}"
+def _facts(content: dict[str, Any]) -> list[tuple[str, str]]:
+    spent, budget, left = content["spent"], content["budget"], content["left"]
+    spent_text = format_loss(spent["epsilon"], spent["delta"])
+    if spent["epsilon_on_assumptions"]:
+        assumed = format_loss(spent["epsilon_on_assumptions"], spent["delta_on_assumptions"])
+        spent_text += f"; of this on assumptions: {assumed}"
     # With delta, zero-concentrated differential privacy may admit more than the sums leave.
-    at_least = "at least " * (opening.delta > 0)
-    facts = [
-        ("unit", _printable(opening.unit)),
-        ("budget", format_budget(opening)),
-        ("spent", spent),
-        ("left", at_least + ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
-    ]
+    at_least = "at least " * (budget["delta"] > 0)
     shares = [
-        f"{_printable(who)} {_exact(_rest(share - totals.shares[who]))} of {float(share):g}"
-        for who, share in opening.share.items()
+        f"{_printable(who)} {_exact(share['left'])} of {share['epsilon']:g}"
+        for who, share in content["shares"].items()
     ]
-    if shares:
-        facts.append(("shares", "epsilon left: " + ", ".join(shares)))
-    return [*facts, ("charges", str(last.number))]
-
-
-def _bar(opening: Opening, last: Opening | Entry) -> str:
-    share = max(Fraction(0), 1 - last.totals.epsilon / opening.epsilon)
-    n_full = int(20 * share)
-    return f"{'█' * n_full}{'░' * (20 - n_full)} {int(100 * share)} % of epsilon"
+    return [
+        ("unit", _printable(content["unit"])),
+        ("budget", format_budget(**budget)),
+        ("spent", spent_text),
+        ("left", at_least + ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
+        *[("shares", "epsilon left: " + ", ".join(shares))] * bool(shares),
+        ("charges", str(content["charges"])),
+    ]
 
 
 def _exact(x: float) -> str:

@@ -91,7 +91,7 @@ class Opening(NamedTuple):
     hash: str = ""
 
     @property
-    def budget(self) -> tuple[object, ...]:
+    def budget(self) -> tuple[Fraction, Fraction, bool, Mapping[str, Fraction]]:
         return self.epsilon, self.delta, self.worst_case_only, self.share
 
     @property
@@ -185,7 +185,11 @@ class Entry(NamedTuple):
     def row(self) -> dict[str, Any]:
         """Return the entry as a row of a table, with epsilon and delta as floats."""
         fields = self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
-        return {name: fields[name] for name in self._fields[: self._fields.index("totals")]}
+        return {name: fields[name] for name in self.row_names()}
+
+    @classmethod
+    def row_names(cls) -> tuple[str, ...]:
+        return cls._fields[: cls._fields.index("totals")]
 
 
 def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:

@@ -36,8 +36,6 @@ _TORN = b" <torn>"
 # Bytes to read first in search of a line, and at most in search of the end of the first one.
 _BLOCK = 4096
 _MAX_LINE = 2**20
-# Bytes that are read at once if all lines are read.
-_CHUNK = 2**20
 
 # Files that this process has open. A forked child has copies of their descriptors, which would
 # keep the locks after the parent's death.
@@ -176,15 +174,11 @@ class FileBook(io.FileIO):
         return _text(whole[-1], place - len(whole[-1]) - 1)
 
     def lines(self) -> Iterator[str]:
-        start, rest, place = 0, b"", 0
-        while start < self._end:
-            stop = min(self._end, start + _CHUNK)
-            *whole, rest = (rest + self._read(start, stop)).split(b"\n")
-            for line in whole:
-                if not _is_torn(line):
-                    yield _text(line, place)
-                place += len(line) + 1
-            start = stop
+        place = 0
+        for line in self._read(0, self._end).split(b"\n")[:-1]:
+            if not _is_torn(line):
+                yield _text(line, place)
+            place += len(line) + 1
 
     def append(self, line: str) -> None:
         """Add a line, durably, and release the lock."""

@@ -213,31 +213,30 @@ class PrivacyLedger:
         with _ledger_errors(self.path), self._transaction(write=True) as book:
             opening, last = self._read_ends(book)
             refuse_other_unit(opening, unit, what)
-            refuse_excess(opening, last.totals, [loss], what)
+            refuse_excess(opening, last.totals, loss, what)
             entry = Entry.after(last, loss, time=when, **texts)
             book.append(entry.line())
         return Receipt(opening.ledger, entry.number, entry.hash)
 
     def check(
         self,
-        *charges: tuple[DecimalLike, DecimalLike],
+        epsilon: DecimalLike,
+        delta: DecimalLike = 0.0,
+        *,
         what: str,
         assumption: str | None = None,
         unit: str | None = None,
     ) -> None:
-        """Raise the error that `charge` would raise for all these charges together; record nothing.
+        """Raise the error that `charge` would raise; record nothing.
 
         Parameters
         ----------
-        *charges : tuple (epsilon, delta)
-            As `charge` takes them.
-        what, assumption, unit : str
+        epsilon, delta, what, assumption, unit
             As in `charge`.
         """
-        losses = [self._loss(*charge, assumption) for charge in charges]
         opening, last = self._ends()
         refuse_other_unit(opening, unit, what)
-        refuse_excess(opening, last.totals, losses, what)
+        refuse_excess(opening, last.totals, self._loss(epsilon, delta, assumption), what)
 
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
         """Check that no line was changed or removed, and that these releases are in the ledger.
@@ -264,7 +263,7 @@ class PrivacyLedger:
     @property
     def unit(self) -> str:
         """The privacy unit: "record", or the name of a group of records."""
-        return self._ends()[0].unit
+        return str(self._overview()["unit"])
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -278,7 +277,8 @@ class PrivacyLedger:
     @property
     def spent(self) -> dict[str, float]:
         """Sums of epsilon and delta, of all charges and of those that depend on assumptions."""
-        return display.sums(self._ends()[1].totals)
+        spent: dict[str, float] = self._overview()["spent"]
+        return spent
 
     @property
     def left(self) -> dict[str, float]:
@@ -287,13 +287,12 @@ class PrivacyLedger:
         With a positive delta, larger charges may fit by zCDP: use `check`. If the ledger has
         shares, ``to_dict()["shares"]`` says what is left of each.
         """
-        opening, last = self._ends()
-        return display.what_is_left(opening, last.totals)
+        left: dict[str, float] = self._overview()["left"]
+        return left
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the history as a CSV file, which is overwritten."""
-        entries = self._verified()[1]
-        self._write(path, display.as_csv(entries))
+        self._write(path, display.as_csv(self.history))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the ledger, read in one transaction.
@@ -316,11 +315,11 @@ class PrivacyLedger:
 
     def __str__(self) -> str:
         """Return the budget, what is spent and left, and the last charges."""
-        return display.as_text(*self._verified())
+        return display.as_text(self.to_dict())
 
     def _repr_html_(self) -> str:
         try:
-            return display.as_html(*self._verified())
+            return display.as_html(self.to_dict())
         except (LedgerError, ImportError):
             state = ("state", ["cannot be read; print the ledger to see the error"])
             return card(repr(self), [state])
@@ -332,10 +331,13 @@ class PrivacyLedger:
     def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
         if wanted is not None and wanted.budget != opening.budget:
+            budgets = [
+                f"{format_budget(*of.budget[:3])}, share={_shown(of.share)}"
+                for of in (opening, wanted)
+            ]
             raise LedgerError(
-                f"the ledger of {self.dataset!r} was opened with {format_budget(opening)}; found "
-                f"{format_budget(wanted)}. A budget cannot be changed; omit epsilon= and create= "
-                "to open the ledger as it is"
+                f"the ledger of {self.dataset!r} was opened with {budgets[0]}; found {budgets[1]}. "
+                "A budget cannot be changed; omit epsilon= and create= to open the ledger as it is"
             )
         if unit not in (None, opening.unit):
             raise LedgerError(
@@ -373,6 +375,9 @@ class PrivacyLedger:
             )
         last = book.last()
         return opening, opening if last == first else Entry.parse(last)
+
+    def _overview(self) -> dict[str, Any]:
+        return display.overview(*self._ends())
 
     def _ends(self) -> tuple[Opening, Opening | Entry]:
         with _ledger_errors(self.path), self._transaction() as book:
@@ -447,6 +452,10 @@ def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:
     check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
     check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
     return loss
+
+
+def _shown(share: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{who} {float(x):g}" for who, x in share.items()) or "None"
 
 
 def _checked_shares(share: Mapping[str, DecimalLike] | None) -> dict[str, Fraction]:

@@ -37,7 +37,7 @@ from system_calls import (
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-from sklearn_dpbo.ledger import _file, _ledger
+from sklearn_dpbo.ledger import _ledger
 
 NAME = "budget.ledger"
 # Three charges fit.
@@ -264,7 +264,12 @@ OPERATIONS = {
 TEARS = [operation for operation in OPERATIONS if operation.startswith("torn")]
 # Where less depends on what was there before.
 SOME = ["create", "first", "torn in the middle"]
-SOME_AND_SLOWLY_MORE = [pytest.param("create", marks=pytest.mark.slow), *SOME[1:]]
+
+
+def one_by_default(*operations):
+    """Parametrise a test: the first charge by default, the others with ``-m slow``."""
+    rest = [pytest.param(name, marks=pytest.mark.slow) for name in operations if name != "first"]
+    return pytest.mark.parametrize("operation", ["first", *rest])
 
 
 def prepare(path, operation):
@@ -307,14 +312,14 @@ def kill_everywhere(folder, operation, *aftermaths):
     return {"problems": problems, "n": len(kills(calls)), "calls": [call.name for call in calls]}
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@one_by_default(*OPERATIONS)
 def test_killed_at_any_system_call(helper, tmp_path, operation):
     answer = helper(kill_everywhere, tmp_path, operation, "stay", "move", "link", "copy")
     assert not answer["problems"]
     assert {"open", "flock", "write", "fsync", "close"} <= {*answer["calls"]}
 
 
-@pytest.mark.parametrize("operation", SOME)
+@one_by_default(*SOME)
 def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, operation):
     assert not helper(kill_everywhere, tmp_path, operation, "mount")["problems"]
 
@@ -362,42 +367,15 @@ def locks_kept(path):
     return []
 
 
-@pytest.mark.parametrize("operation", SOME)
+@one_by_default(*SOME)
 def test_an_error_at_any_system_call_is_a_ledger_error(helper, tmp_path, operation):
     assert not helper(survive_everywhere, tmp_path, operation, "failures")["problems"]
 
 
-@pytest.mark.parametrize("operation", SOME)
+@one_by_default(*SOME)
 def test_interrupted_at_any_system_call(helper, tmp_path, operation):
     """A charge that was written and not confirmed counts as spent."""
     assert not helper(survive_everywhere, tmp_path, operation, "interrupts")["problems"]
-
-
-@pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-def test_interrupted_at_any_line_no_lock_is_kept(tmp_path):
-    """Also in what cleans up, where Python cannot prevent interrupts."""
-    path, n_lines, k = tmp_path / NAME, 1, 0
-    PrivacyLedger(path, "patients", 1000, create=True)
-
-    def trace(frame, event, arg):
-        nonlocal n_lines
-        if frame.f_code.co_filename == _file.__file__ and event == "line":
-            n_lines += 1
-            if n_lines == k:
-                raise KeyboardInterrupt
-        return trace
-
-    while k <= n_lines:
-        k, n_lines = k + 1, 0
-        sys.settrace(trace)
-        try:
-            charge(path, str(k))
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.settrace(None)
-        assert not locks_kept(path), f"interrupted at line {k} of {n_lines}"
-    assert k > 50
 
 
 # ---------------------------------------------------------------- power failures
@@ -447,7 +425,7 @@ def begin_and_charge(path, what, confirmed):
     confirm(path, what, confirmed)
 
 
-@pytest.mark.parametrize("operation", SOME)
+@one_by_default(*SOME)
 def test_power_failure_after_any_system_call(helper, tmp_path, operation):
     assert not helper(lose_power_everywhere, tmp_path, operation)["problems"]
 
