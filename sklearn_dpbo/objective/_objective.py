@@ -217,7 +217,7 @@ class PrivateObjective(Holder):
         self._check_ledger: Callable[[], object] = dict
         if ledger is not None:
             charge = {"what": what, "unit": self._units.name}
-            self._check_ledger = partial(ledger.check, (budget.epsilon, budget.delta), **charge)
+            self._check_ledger = partial(ledger.check, budget.epsilon, budget.delta, **charge)
         self._price = price(budget)
         self._answer = self._mechanisms.answers(
             self._price, purpose="scores of the candidates asked for"

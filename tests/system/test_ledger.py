@@ -116,19 +116,30 @@ amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
 SHARES = {"ana": Fraction("0.7"), "ben": Fraction("0.5")}
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(
-        st.tuples(
-            amounts,
-            st.fractions(0, "0.2", max_denominator=50),
-            st.sampled_from(["ana", "ben", "carl"]),
-        ),
-        max_size=8,
+sequences = st.lists(
+    st.tuples(
+        amounts,
+        st.fractions(0, "0.2", max_denominator=50),
+        st.sampled_from(["ana", "ben", "carl"]),
     ),
-    st.sampled_from([None, SHARES]),
+    max_size=8,
 )
-def test_charges_are_accepted_exactly_when_they_fit_budget_and_share(place, charges, share):
+
+
+@pytest.mark.parametrize("share", [None, SHARES])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(charges=sequences)
+def test_charges_are_accepted_exactly_when_they_fit_budget_and_share(path, charges, share):
+    accepted_exactly_if_they_fit(path, charges, share)
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(charges=sequences)
+def test_so_they_are_on_a_server(database, charges):
+    accepted_exactly_if_they_fit(database, charges, SHARES)
+
+
+def accepted_exactly_if_they_fit(place, charges, share):
     dataset, charged = uuid.uuid4().hex, []
     place = beside(place, dataset)
     PrivacyLedger(place, dataset, 1.0, "0.4", share=share, create=True)

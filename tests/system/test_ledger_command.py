@@ -95,16 +95,16 @@ def test_the_commands_run_as_a_module(folder, monkeypatch, capsys):
     assert exit.value.code == 1 and "no such file" in capsys.readouterr().err
 
 
-def print_to_nobody():
+def print_to_nobody(path):
     read, write = os.pipe()
     os.close(read)
     os.dup2(write, 1)
-    sys.exit(main(["ledger", "history", "patients.ledger"]))
+    sys.exit(main(["ledger", "history", path]))
 
 
 def test_a_command_stops_quietly_when_nobody_reads(folder):
-    opened("patients.ledger", 30, epsilon=20.0)
-    process = processes.Process(target=print_to_nobody)
+    ledger = opened("patients.ledger", 30, epsilon=20.0)
+    process = processes.Process(target=print_to_nobody, args=(ledger.path,))
     process.start()
     process.join()
     assert process.exitcode == 0
