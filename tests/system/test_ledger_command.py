@@ -98,7 +98,7 @@ def test_the_commands_run_as_a_module(folder, monkeypatch, capsys):
 def print_to_nobody(path):
     read, write = os.pipe()
     os.close(read)
-    os.dup2(write, 1)
+    sys.stdout = open(write, "w")
     sys.exit(main(["ledger", "history", path]))
 
 
