@@ -433,7 +433,7 @@ def _ledger_errors(place: str) -> Iterator[None]:
 def _account() -> str:
     """Return the name of the account that runs the process."""
     try:
-        return getpass.getuser()
+        return getpass.getuser().encode("utf-8", "replace").decode()
     except (OSError, KeyError, ImportError):  # an account without a name
         return "unknown"
 
@@ -444,7 +444,7 @@ def _checked_name(name: str, text: object) -> str:
         raise ValueError(
             f"{name} must be a str of 1 to 200 characters that is not blank; found {text!r}"
         )
-    return unicodedata.normalize("NFC", text.strip())
+    return unicodedata.normalize("NFC", text.strip()).encode("utf-8", "replace").decode()
 
 
 def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:

@@ -16,7 +16,6 @@ from test_ledger_server import transaction_of
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _connection as ledger_connection
-from sklearn_dpbo.ledger import _server as ledger_server
 
 UNKNOWN = "whether the change was made is not known.*if it was, it counts as spent"
 SILENT = "has not answered for"
@@ -102,21 +101,6 @@ def test_a_server_process_that_is_stopped_is_an_error(own_database, impatient, a
     finally:
         os.kill(backend, signal.SIGCONT)
     ledger.charge(0.1, what="a test")
-
-
-def test_silence_after_the_commit_counts_as_spent(proxy, impatient, monkeypatch):
-    ledger, commit = opened(proxy.url), ledger_server._commit
-
-    def commit_without_an_answer(connection):
-        proxy.is_mute = True
-        commit(connection)
-
-    monkeypatch.setattr(ledger_server, "_commit", commit_without_an_answer)
-    started = time.monotonic()
-    with pytest.raises(LedgerError, match=UNKNOWN):
-        ledger.charge(0.75, what="a test")
-    proxy.is_mute = False
-    assert time.monotonic() - started < 5 and ledger.left["epsilon"] == 0.25
 
 
 def test_after_an_exception_a_silent_server_does_not_delay_it_for_long(proxy, impatient):

@@ -438,21 +438,6 @@ def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
     ledger.charge(0.1, what="a test")
 
 
-def test_a_connection_that_ends_at_the_commit_is_an_error_with_unknown_outcome(
-    database, monkeypatch
-):
-    ledger, commit = opened(database), ledger_server._commit
-
-    def terminate_and_commit(connection):
-        run_sql(database, TERMINATE)
-        commit(connection)
-
-    monkeypatch.setattr(ledger_server, "_commit", terminate_and_commit)
-    with pytest.raises(LedgerError, match="whether the change was made is not known"):
-        ledger.charge(0.1, what="a test")
-    assert charged(database) == 0
-
-
 def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
     import psycopg
 
