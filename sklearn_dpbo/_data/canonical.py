@@ -198,12 +198,11 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
-def refuse_complex(*several: Any) -> None:
+def refuse_complex(y: Any) -> None:
     """Raise ValueError if labels declare that they are complex numbers; the message quotes none."""
-    for y in several:
-        dtype = getattr(y, "dtype", None)
-        if getattr(dtype, "kind", "") == "c":
-            raise ValueError(f"Complex data not supported: y is an array of {dtype}")
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
 @np.errstate(all="ignore")  # as above

@@ -100,7 +100,7 @@ def hold_out(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
             "pass groups_val: one entry for each row of X_val"
         )
-    refuse_complex(y, y_val)
+    refuse_complex(y)
     X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")

@@ -98,13 +98,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             low, high = (np.broadcast_to(each, d) for each in numbers)
             if (low < high).all():  # None becomes NaN
                 return low, high
-        given = as_floats(self.bounds)
-        in_pairs = given is not None and d != 2 and given.shape == (d, 2)
         raise ValueError(
             f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
             f"highest value of each column; found {self.bounds!r}"
-            + " (one pair per column: transpose them)"
-            * in_pairs
         )
 
     def _tables(

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import as_array, check_labels, kind_of, refuse_complex
-from .._data.tables import dense, is_frame, is_missing, is_number
+from .._data.tables import dense, is_frame, is_missing, is_number, objects
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 
@@ -62,8 +62,7 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     refuse_complex(y)
     if classes is None:
         # A list is read label by label: numpy would choose one type for all.
-        listed = isinstance(y, list | tuple)
-        labels = np.array([*y, None], dtype=object)[:-1] if listed else column_or_1d(dense(y))
+        labels = objects(y) if isinstance(y, list | tuple) else column_or_1d(dense(y))
         if labels.dtype.kind in "fO":
             known = [label for label in labels.tolist() if not is_missing(label)]
             numeric = all(map(is_number, known))  # they may be objects because one is missing

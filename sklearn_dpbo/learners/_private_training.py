@@ -22,10 +22,10 @@ def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects its training records."""
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if (part := _learning(step)) is not None:
+            if not learns_nothing(step):
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to ({part!r}), without protecting them. Transform "
+                    f"on, or is not known not to ({step!r}), without protecting them. Transform "
                     "by public parameters instead: the `bounds` of a private learner, "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
@@ -63,22 +63,16 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
 
 def learns_nothing(transformer: Any) -> bool:
     """Whether the parameters of a transformer alone decide what it does."""
-    return _learning(transformer) is None
-
-
-def _learning(transformer: Any) -> Any:
-    """Return a part of a transformer that may learn from records, or None."""
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
-        return None
+        return True
     if isinstance(transformer, Pipeline):
-        parts = [step for _, step in transformer.steps]
-    elif isinstance(transformer, ColumnTransformer):
+        return all(learns_nothing(step) for _, step in transformer.steps)
+    if isinstance(transformer, ColumnTransformer):
         parts = [*(part for _, part, _ in transformer.transformers), transformer.remainder]
-    elif isinstance(transformer, FeatureUnion):
-        parts = [part for _, part in transformer.transformer_list]
-    else:
-        return None if _has_no_state(transformer) else transformer
-    return next((found for part in parts if (found := _learning(part)) is not None), None)
+        return all(map(learns_nothing, parts))
+    if isinstance(transformer, FeatureUnion):
+        return all(learns_nothing(part) for _, part in transformer.transformer_list)
+    return _has_no_state(transformer)
 
 
 def _has_no_state(transformer: Any) -> bool:

@@ -30,6 +30,7 @@ from sklearn_dpbo import (
     make_private_scorer,
     public,
 )
+from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.federated import FederatedCoordinator
@@ -75,13 +76,15 @@ def search_over(estimator=None, grid=None, **params):
     estimator = Stopped() if estimator is None else estimator
     grid = {"C": [0.01, 1.0]} if grid is None else grid
     shared = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0, "error_score": "raise"}
+    shared["prediction"] = "together"
     return PrivateBayesSearchCV(estimator, grid, **shared | params)
 
 
 def tuner(estimator=None, **params):
     estimator = Stopped() if estimator is None else estimator
     return PrivateThresholdClassifier(
-        estimator, **{"epsilon": 1000.0, "noise_random_state": 0} | params
+        estimator,
+        **{"epsilon": 1000.0, "noise_random_state": 0, "prediction": "together"} | params,
     )
 
 
@@ -123,12 +126,6 @@ def test_eval_set_reaches_a_step_of_a_pipeline(make):
     tuned = make(pipe, {"model__C": [0.01, 1.0]}) if make is search_over else make(pipe)
     tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, model__eval_set=public([(X_STOP, Y_STOP)]))
     assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
-
-
-@BOTH
-def test_fit_may_return_none(make):
-    tuned = make().fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert tuned.predict(X_VAL).shape == (140,)
 
 
 @pytest.mark.parametrize("held_out", [False, True])
@@ -186,29 +183,35 @@ MAY_HOLD_RECORDS = {
 }
 
 
-@BOTH
+SETTINGS = [3, 0.5, True, np.float32(1), np.True_, "logloss", b"raw", None]
+SAYS = r"'eval_set' may hold records.*stop early.*pass eval_set=public\(...\)"
+
+
 @pytest.mark.parametrize("kind", MAY_HOLD_RECORDS)
-@pytest.mark.parametrize("held_out", [False, True])
-def test_arguments_that_may_hold_records_are_refused_unless_marked(make, kind, held_out, ledger):
+def test_what_may_hold_records_has_to_be_marked(kind):
     value = MAY_HOLD_RECORDS[kind]
-    validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
-    says = r"'eval_set' may hold records.*stop early.*pass eval_set=public\(...\)"
-    with pytest.raises(ValueError, match=says):
-        make(ledger=ledger).fit(X, Y, **validation, eval_set=value)
-    assert not FITS and not ledger.history
-    make().fit(X, Y, **validation, eval_set=public(value))
-    assert FITS and all(each["eval_set"] is value for each in FITS)
+    with pytest.raises(ValueError, match=SAYS):
+        check_fit_params({"eval_set": value}, len(X))
+    marked = {"eval_set": public(value)}
+    check_fit_params(marked, len(X))
+    assert unmarked(marked)["eval_set"] is value
+
+
+def test_plain_settings_need_no_mark():
+    given = {f"setting_{i}": value for i, value in enumerate(SETTINGS)}
+    check_fit_params(given, len(X))
+    assert unmarked(given) == given
 
 
 @BOTH
-@pytest.mark.parametrize(
-    "value",
-    [3, 0.5, True, np.float32(1), np.True_, "logloss", b"raw", None],
-    ids=repr,
-)
-def test_plain_settings_need_no_mark(make, value):
-    make().fit(X, Y, X_val=X_VAL, y_val=Y_VAL, eval_set=value)
-    assert FITS and all(each["eval_set"] is value for each in FITS)
+@pytest.mark.parametrize("held_out", [False, True])
+def test_unmarked_records_are_refused_before_anything_is_fitted_or_charged(make, held_out, ledger):
+    validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
+    with pytest.raises(ValueError, match=SAYS):
+        make(ledger=ledger).fit(X, Y, **validation, eval_set=[(X_STOP, Y_STOP)])
+    assert not FITS and not ledger.history
+    make().fit(X, Y, **validation, eval_set="logloss")
+    assert FITS and all(each["eval_set"] == "logloss" for each in FITS)
 
 
 def test_arguments_for_a_step_of_a_pipeline_and_routed_ones_are_refused(ledger):
@@ -233,10 +236,10 @@ def test_the_mark_is_routed_by_cross_validation():
     assert FITS and all(np.array_equal(each["eval_set"], X[:, :2]) for each in FITS)
 
 
-def test_marked_arguments_are_passed_on_whole_by_workers():
+def test_marked_arguments_are_passed_on_whole():
     weight = np.ones(150)
     cv = [(np.arange(150), np.arange(150, 200))]
-    search = search_over(LogisticRegression(), cv=cv, n_jobs=2)
+    search = search_over(LogisticRegression(), cv=cv)
     assert search.fit(X, Y, sample_weight=public(weight)).best_score_ > 0.6
     with pytest.raises(ValueError, match="200"):
         search.fit(X, Y, sample_weight=public(np.ones(200)))
@@ -271,13 +274,6 @@ def test_objectives_and_federated_searches_refuse_unmarked_arguments():
 # ----------------------------------------------------------------------- weights of the score
 def weights(n):
     return np.linspace(0.1, 2, n)
-
-
-def test_score_takes_weights():
-    search = search_over().fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    found = search.score(X_STOP, Y_STOP, sample_weight=weights(60))
-    expected = search.best_estimator_.score(X_STOP, Y_STOP, sample_weight=weights(60))
-    assert found == pytest.approx(expected) and found != search.score(X_STOP, Y_STOP)
 
 
 @pytest.mark.parametrize("routed", [False, True])
@@ -494,25 +490,25 @@ AS_FRAME = functools.partial(pd.DataFrame, columns=list("abcde"))
 
 
 @BOTH
-@pytest.mark.parametrize("table", [np.asarray, AS_FRAME], ids=["array", "frame"])
-def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(make, table, ledger):
-    pipe = Pipeline([("scale", StandardScaler()), ("tune", make(ledger=ledger))])
+@pytest.mark.parametrize(
+    ("table", "steps"),
+    [(np.asarray, 0), (AS_FRAME, 0), (np.asarray, 1)],
+    ids=["array", "frame", "nested"],
+)
+def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(
+    make, table, steps, ledger
+):
+    last, prefix = make(ledger=ledger), "tune__"
+    for _ in range(steps):
+        last, prefix = Pipeline([("nothing", "passthrough"), ("tune", last)]), "tune__" + prefix
+    pipe = Pipeline([("scale", StandardScaler()), ("tune", last)])
     says = (
         r"steps \['scale'\] of the pipeline have transformed X, and X_val came as it was: "
         r".*\(make_pipeline\(...\), ...\)"
     )
     with pytest.raises(ValueError, match=says):
-        pipe.fit(table(X), Y, tune__X_val=table(X_VAL), tune__y_val=Y_VAL)
+        pipe.fit(table(X), Y, **{f"{prefix}X_val": table(X_VAL), f"{prefix}y_val": Y_VAL})
     assert not FITS and not ledger.history
-
-
-@BOTH
-def test_a_last_step_within_nested_pipelines_refuses_raw_validation_records(make):
-    inner = Pipeline([("nothing", "passthrough"), ("tune", make())])
-    pipe = Pipeline([("scale", StandardScaler()), ("inner", inner)])
-    with pytest.raises(ValueError, match=r"\['scale'\] of the pipeline have transformed X"):
-        pipe.fit(X, Y, inner__tune__X_val=X_VAL, inner__tune__y_val=Y_VAL)
-    assert not FITS
 
 
 @BOTH
@@ -582,7 +578,7 @@ class Slow(LogisticRegression):
     [
         lambda **kw: search_over(Slow(), **kw),
         lambda **kw: search_over(
-            Slow(), {"C": loguniform(0.01, 1)}, n_iter=8,
+            Slow(), {"C": loguniform(0.01, 1)}, n_iter=4,
             strategy=WorstCase(guidance="private"), **kw,
         ),
         lambda **kw: tuner(Slow(), **kw),

@@ -27,7 +27,7 @@ ANY = st.floats(width=64)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=ANY)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(TABLES, st.integers(1, 2**20), st.data())
 def test_no_unit_has_rows_longer_than_promised(rows, steps, data):
     for unit in (None, data.draw(arrays(np.intp, len(rows), elements=st.integers(0, 2)))):
@@ -37,7 +37,7 @@ def test_no_unit_has_rows_longer_than_promised(rows, steps, data):
         assert all(squares[of == u].sum() <= (steps + 1) ** 2 for u in of)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(TABLES, st.floats(1e-3, 1e3))
 def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, radius):
     found = within_ball(rows, radius)
@@ -167,7 +167,7 @@ def test_odd_records_raise_and_say_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 3), st.data())
 def test_no_unit_moves_a_sum_of_products_further_than_promised(n, d, k, data):
     """Whatever the rows and what they are multiplied with: a unit's part has norm S at most."""
@@ -202,7 +202,7 @@ RIDGES = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", RIDGES)
-@settings(max_examples=100)
+@settings(max_examples=25)
 @given(st.integers(1, 3), st.booleans(), st.data())
 def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, grouped, data):
     """Whatever records a unit has, and however many: one is replaced."""

@@ -436,7 +436,7 @@ def test_bounds_of_the_target_have_to_be_given():
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ([(0, 1)] * 3, "transpose"),
+        ([(0, 1)] * 3, "two arrays of length 3: the lowest"),
         (([0, 0], [1, 1, 1]), "two arrays of length 3: the lowest"),
         ((4, -4), r"found \(4, -4\)"),
         ((0, None), r"found \(0, None\)"),
