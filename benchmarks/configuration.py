@@ -122,10 +122,7 @@ class Case:
 
 CASES = {
     "Knapsack, 50 items": Case(Knapsack(), knapsack, 1.0, (50, 200, 1000)),
-    "IndependentSet, fixed, 50 nodes": Case(
-        IndependentSet(degrees="fixed"), graph, 1.0, (50, 200, 1000)
-    ),
-    "IndependentSet, updated, 50 nodes": Case(IndependentSet(), graph, 1.0, (50, 200, 1000)),
+    "IndependentSet, 50 nodes": Case(IndependentSet(), graph, 1.0, (50, 200, 1000)),
     "OutwardRotation, 12 variables": Case(OutwardRotation(), cut, 0.0, (50, 200)),
     # As many values per instance as the grid has points: a smaller one.
     "SLinear, 12 variables": Case(SLinear(), cut, 0.0, (50, 200), 2**12),
@@ -274,8 +271,7 @@ def rotations(quick, _data):
 # What is timed: (name, family, instances as the generator draws them, how many).
 TIMED = [
     ("Knapsack, 100 items", Knapsack(), partial(knapsack, n=100), 1000),
-    ("IndependentSet, fixed, 50 nodes", IndependentSet(degrees="fixed"), graph, 1000),
-    ("IndependentSet, updated, 50 nodes", IndependentSet(), graph, 1000),
+    ("IndependentSet, 50 nodes", IndependentSet(), graph, 1000),
     ("OutwardRotation, 40 variables", OutwardRotation(), partial(cut, n=40), 100),
     ("SLinear, 40 variables", SLinear(), partial(cut, n=40), 100),
 ]

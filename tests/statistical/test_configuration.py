@@ -34,7 +34,7 @@ from sklearn_dpbo.papers.balcan2018 import (
 )
 
 ALPHA = 1e-6
-N_PARAMETERS = 2000
+N_PARAMETERS = 300
 SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
 # ---------------------------------------------------------------- step functions
@@ -68,16 +68,12 @@ def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     assert (total.on(grid)(grid) == total(grid)).all()
 
 
-def test_sums_of_many_large_integers_are_exact():
+def test_sums_of_integers_of_any_size_are_exact():
+    small = PiecewiseConstant((0, 1), [0.5], np.array([127, -128], dtype=np.int8))
+    assert PiecewiseConstant.total([small]).values.tolist() == [127, -128]
     big = 2**40 + 1
     ones = [PiecewiseConstant((0, 1), [0.5], [big, 0]) for _ in range(1000)]
     assert PiecewiseConstant.total(ones).values.tolist() == [1000 * big, 0]
-
-
-def test_value_at_a_breakpoint_is_that_to_its_right():
-    u = PiecewiseConstant((0, 4), [0.5, 2.5], [1, 2, 3])
-    assert u([0.5, 2.5, 4]).tolist() == [2, 3, 3]
-    assert u.runs(np.array([0.5, 1.5, 2.5, 3.5]))[0].tolist() == [0, 2]
 
 
 def test_quantized_rounds_utilities_to_integers():
@@ -129,18 +125,16 @@ def plain_knapsack(x, rho):
     return taken
 
 
-def plain_independent_set(x, rho, updated):
+def plain_independent_set(x, rho):
     neighbours = {i: set() for i in range(len(x.weights))}
     for i, j in x.edges.tolist():
         neighbours[i].add(j)
         neighbours[j].add(i)
-    whole_graph = {i: len(n) for i, n in neighbours.items()}
     left, taken = set(neighbours), 0.0
     while left:
 
         def score(i):
-            degree = len(neighbours[i] & left) if updated else whole_graph[i]
-            return x.weights[i] / (1 + degree) ** rho
+            return x.weights[i] / (1 + len(neighbours[i] & left)) ** rho
 
         best = max(sorted(left), key=score)
         taken += x.weights[best]
@@ -168,31 +162,23 @@ def plain_s_linear(x, s, family):
 
 
 def knapsacks():
+    """Those that the draws of small integers do not cover."""
     rng = np.random.default_rng(0)
     for n in (5, 12):
         sizes = rng.uniform(1, 10, n)
         yield KnapsackItems(sizes * rng.lognormal(0, 1, n), sizes, sizes.sum() / 3)
-    yield KnapsackItems(rng.integers(1, 5, 12), rng.integers(1, 5, 12), 12)  # ties, duplicates
-    yield KnapsackItems([1, 2, 4, 8], [3, 3, 3, 3], 6)  # equal sizes
-    yield KnapsackItems([2, 2, 2], [1, 2, 3], 3)  # equal values
-    yield KnapsackItems([0, 0, 1], [1, 2, 2], 2)  # worthless items
-    yield KnapsackItems([0, 0], [1, 2], 2)
-    yield KnapsackItems([5, 6], [10, 20], 5)  # nothing fits
-    yield KnapsackItems([3], [1], 0)
     yield KnapsackItems([], [], 1)
     yield KnapsackItems([1e-300, 1e300, 1], [1e-9, 1e9, 1], 2e9)  # scores overflow
 
 
 def graphs():
     rng = np.random.default_rng(1)
-    for n, p in ((6, 0.4), (14, 0.3), (14, 0.7)):
-        edges = np.argwhere(np.triu(rng.random((n, n)) < p, 1))
-        yield Graph(rng.lognormal(0, 1, n) * (1 + rng.integers(0, 3, n)), edges)
-        yield Graph(rng.integers(1, 4, n), edges)  # duplicated weights
-    yield Graph([1.0, 2.0, 3.0], [])  # no edges
+    for p in (0.3, 0.7):
+        edges = np.argwhere(np.triu(rng.random((14, 14)) < p, 1))
+        yield Graph(rng.lognormal(0, 1, 14) * (1 + rng.integers(0, 3, 14)), edges)
+        yield Graph(rng.integers(1, 4, 14), edges)  # duplicated weights
     yield Graph([], [])
     yield Graph([0, 0, 1], [[0, 1], [1, 2], [1, 2]])  # weights 0, an edge given twice
-    yield Graph([2, 2, 2, 2], [[0, 1], [0, 2], [0, 3]])  # a star
 
 
 def programmes():
@@ -215,8 +201,7 @@ def with_vectors(x, rng, same=False):
 ROTATION, S_LINEAR = OutwardRotation(n_directions=3), SLinear(n_directions=2, random_state=5)
 CASES = [
     *((Knapsack(), x, plain_knapsack, (-1, 4)) for x in knapsacks()),
-    *((IndependentSet(degrees=d), x, lambda x, rho, u=d == "updated":
-       plain_independent_set(x, rho, u), (-1, 4)) for d in ("updated", "fixed") for x in graphs()),
+    *((IndependentSet(), x, plain_independent_set, (-1, 4)) for x in graphs()),
     *((ROTATION, x, lambda x, g: plain_rotation(x, g, ROTATION), (0, math.pi / 2))
       for x in programmes()),
 ]  # fmt: skip
@@ -238,7 +223,8 @@ def test_piecewise_utility_equals_running_the_algorithm(family, x, plain, interv
 @pytest.mark.parametrize("x", list(programmes()))
 def test_s_linear_rounding_equals_its_formula(x, rng):
     family = clone(S_LINEAR).set_params(utility_as="objective")
-    s = np.concatenate([rng.uniform(1e-3, 5, N_PARAMETERS), family.borders(x)])
+    borders = np.abs(family._projections(x)).ravel()
+    s = np.concatenate([rng.uniform(1e-3, 5, N_PARAMETERS), borders])
     expected = [plain_s_linear(x, r, family) for r in s]
     assert family.utilities(x, s) == pytest.approx(expected, rel=1e-9, abs=1e-9)
     u, grid = piecewise_utility(family, x, (0, 5), 64), uniform_grid((0, 5), 64)
@@ -272,18 +258,15 @@ def test_knapsack_utility_equals_running_the_algorithm_on_small_integers(items, 
 
 
 @settings(max_examples=60)
-@given(st.data(), st.integers(1, 7), st.floats(0, 3), st.sampled_from(["fixed", "updated"]))
-def test_independent_set_utility_equals_running_the_algorithm_on_small_integers(
-    data, n, rho, degrees
-):
+@given(st.data(), st.integers(1, 7), st.floats(0, 3))
+def test_independent_set_utility_equals_running_the_algorithm_on_small_integers(data, n, rho):
     pairs = list(itertools.combinations(range(n), 2))
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     x = Graph(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), edges)
-    family = IndependentSet(degrees=degrees, utility_as="objective")
+    family = IndependentSet(utility_as="objective")
     b = family.breakpoints(x)
     if not len(b) or np.abs(b - rho).min() > 1e-9:
-        expected = plain_independent_set(x, rho, degrees == "updated")
-        assert piecewise_utility(family, x, (0, 3))(rho) == expected
+        assert piecewise_utility(family, x, (0, 3))(rho) == plain_independent_set(x, rho)
 
 
 def test_breakpoints_equal_those_computed_by_hand():
@@ -296,15 +279,6 @@ def test_breakpoints_equal_those_computed_by_hand():
     star = Graph([3, 2, 2], [[0, 1], [0, 2]])
     u = piecewise_utility(IndependentSet(utility_as="objective"), star, (0, 5))
     assert u.breakpoints == pytest.approx([1.0]) and u.values.tolist() == [3, 4]
-
-
-def test_updated_degrees_have_breakpoints_that_fixed_degrees_have_not():
-    rng = np.random.default_rng(3)
-    edges = np.argwhere(np.triu(rng.random((20, 20)) < 0.3, 1))
-    x = Graph(rng.lognormal(0, 1, 20), edges)
-    found = IndependentSet().breakpoints(x)
-    first = IndependentSet(degrees="fixed").breakpoints(x)
-    assert any(np.abs(first - b).min() > 1e-9 for b in found)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +323,7 @@ def best_signs(A):
     return max(np.array(x) @ A @ np.array(x) for x in itertools.product((-1, 1), repeat=len(A)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_relaxation_is_an_upper_bound_and_rounding_is_close_to_it(seed):
     pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
@@ -523,16 +497,11 @@ def test_configurator_with_a_users_family_releases_parameter_score_and_report():
 
 
 def test_without_a_score_the_choice_spends_all_of_epsilon():
-    c = configurator(score_share=0).fit([0.5] * 9)
-    assert not hasattr(c, "best_score_")
-    assert [loss.epsilon for loss in c.privacy_.spends] == [1.0]
-    assert "best_score_" not in c.privacy_.released
-
-
-def test_second_fit_removes_attributes_of_the_first():
     c = configurator().fit([0.5] * 9)
     c.set_params(score_share=0).fit([0.5] * 9)
-    assert not hasattr(c, "best_score_")
+    assert not hasattr(c, "best_score_")  # nor that of the first fit
+    assert [loss.epsilon for loss in c.privacy_.spends] == [1.0]
+    assert "best_score_" not in c.privacy_.released
 
 
 @pytest.mark.slow
@@ -553,12 +522,12 @@ def test_best_parameter_has_the_documented_distribution(family):
 def test_best_score_has_laplace_noise_of_the_documented_scale():
     found = [
         configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
-        for i in range(800)
+        for i in range(500)
     ]  # fmt: skip
     below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
     for t in (0.5, 1.0, 2.0):
-        assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.05)
+        assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.065)
 
 
 def audited():
@@ -623,10 +592,16 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
         ({"family": Knapsack}, "such as Knapsack()"),
         ({"family": "knapsack"}, "such as Knapsack()"),
         ({"family": Knapsack(utility_as="value")}, "utility_as must be"),
-        ({"family": IndependentSet(degrees="old")}, "degrees is"),
         ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
         ({"noise_random_state": -1}, "noise_random_state"),
+        ({"family": OutwardRotation(), "interval": (0, 3.1)}, "gamma lies in"),
+        ({"interval": (1, 1 + 1e-14)}, "floating point has no 64 numbers"),
+        ({"interval": "01"}, "pair"),
+        ({"interval": (0, 10**400)}, "pair"),
+        ({"epsilon": 10**400}, "epsilon must be"),
+        ({"score_share": 1 - 2**-53}, "score_share must be"),
+        ({"n_jobs": "two"}, "n_jobs must be"),
     ],
 )
 def test_invalid_parameters_of_the_configurator_raise(params, says):
@@ -634,11 +609,6 @@ def test_invalid_parameters_of_the_configurator_raise(params, says):
     with pytest.raises(ValueError, match=says):
         c.fit([0.5])
     assert not hasattr(c, "privacy_")
-
-
-def test_empty_sample_raises():
-    with pytest.raises(ValueError, match="empty"):
-        configurator().fit([])
 
 
 class Talkative(Steps):
@@ -767,8 +737,11 @@ class OddFamily:
         return float(np.exp(-1e5) + 1)  # underflows, which NumPy ignores by default
 
 
-@pytest.mark.parametrize("does", ["refuse", "print", "fail", "leave", "errstate"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("does", "n_jobs"),
+    [("refuse", 1), ("print", 1), ("fail", 1), ("leave", 1), ("errstate", 1), ("print", 2),
+     ("leave", 2)],
+)  # fmt: skip
 def test_instance_that_fails_or_prints_does_not_affect_the_others(does, n_jobs, capfd):
     before = np.geterr()
     c = configurator(OddFamily(), n_jobs=n_jobs, invalid="zero", epsilon=1e5)
@@ -809,40 +782,19 @@ def test_utility_overridden_by_a_subclass_is_used():
     assert piecewise_utility(Knapsack(), x, (0, 3)).values.tolist() != [0.25]
 
 
-@pytest.mark.parametrize(
-    ("params", "instances", "says"),
-    [
-        ({"family": OutwardRotation(), "interval": (0, 3.1)}, [0], "gamma lies in"),
-        ({"interval": (1, 1 + 1e-14)}, [0], "floating point has no 64 numbers"),
-        ({"interval": "01"}, [0], "pair"),
-        ({"interval": (0, 10**400)}, [0], "pair"),
-        ({"epsilon": 10**400}, [0], "epsilon must be"),
-        ({"score_share": 1 - 2**-53}, [0], "score_share must be"),
-        ({"n_jobs": "two"}, [0], "n_jobs must be"),
-    ],
-)
-def test_extreme_parameters_of_the_configurator_raise(params, instances, says):
-    with pytest.raises(ValueError, match=says):
-        configurator().set_params(**params).fit(instances)
-
-
-def test_sums_of_small_integer_types_do_not_overflow():
-    for kind, values in ((np.uint8, [5, 3]), (np.int8, [127, -128])):
-        u = PiecewiseConstant((0, 1), [0.5], np.array(values, dtype=kind))
-        assert PiecewiseConstant.total([u]).values.tolist() == values
-
-
 def test_invalid_parameters_of_piecewise_utility_raise():
     x = KnapsackItems([2], [1], 2)
     with pytest.raises(ValueError, match="such as Knapsack()"):
         piecewise_utility(Knapsack, x, (0, 1))
     with pytest.raises(ValueError, match="one point or more"):
         piecewise_utility(SLinear(), x, (0, 1), grid_size=0)
+    with pytest.raises(ValueError, match="empty"):
+        configurator().fit([])
     with pytest.raises(ValueError, match="s is positive"):
         SLinear().utility(list(programmes())[1], 0.0)
 
 
-@pytest.mark.parametrize("epsilon", [np.float32(2), np.int64(2), np.float16(2)])
+@pytest.mark.parametrize("epsilon", [np.float32(2), np.int64(2)])
 def test_configurator_accepts_numpy_numbers(epsilon):
     c = configurator(epsilon=epsilon, score_share=np.float32(0.5)).fit([0.5] * 9)
     assert c.privacy_.epsilon == 2.0

@@ -65,14 +65,14 @@ def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(rng):
         ]  # fmt: skip
         return (best.values.max() - best(np.array(drawn))) / 150
 
-    lost, starved = short(epsilon, 200), short(epsilon / 200, 60)
+    lost, starved = short(epsilon, 100), short(epsilon / 200, 40)
     for beta in (0.05, 0.5):
         bound = excess_utility_bound(
             150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
             grid_size=256,
         )  # fmt: skip
         assert bound < 0.25, "the bound is trivial"
-        assert (lost > bound).mean() <= beta + 4 * math.sqrt(beta * (1 - beta) / 200)
+        assert (lost > bound).mean() <= beta + 4 * math.sqrt(beta * (1 - beta) / 100)
     # With a two-hundredth of the budget the bound of the whole budget fails.
     assert (starved > bound).mean() > 2 * beta / 3
 
@@ -124,17 +124,6 @@ def test_invalid_parameters_of_the_utility_bounds_raise(wrong):
     for bound in (excess_utility_bound, expected_utility_bound):
         with pytest.raises(ValueError, match="found"):
             bound(**{**right, **wrong})
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"width": 0}, {"width": 1.5}, {"n_instances": 0}, {"epsilon": 0}, {"utility_bound": -1},
-     {"k": -1}],
-)  # fmt: skip
-def test_invalid_parameters_of_the_published_utility_bound_raise(wrong):
-    right = {"n_instances": 9, "epsilon": 1, "utility_bound": 1, "width": 0.5, "k": 0}
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*found"):
-        published_excess_utility_bound(**{**right, **wrong})
 
 
 # ---------------------------------------------------------------- expected utility
@@ -245,11 +234,6 @@ def test_invalid_parameters_of_the_rotation_bounds_raise(wrong):
     right = {"n_instances": 9, "n_variables": 3, "width": 1.0}
     with pytest.raises(ValueError, match="must be .*found"):
         rotation_dispersion_bound(**{**right, **wrong})
-    if "n_" in next(iter(wrong)):
-        with pytest.raises(ValueError, match="must be .*found"):
-            published_rotation_rate(
-                **{"n_instances": 9, "n_variables": 3, **wrong}, epsilon=1, utility_bound=1
-            )
 
 
 # ---------------------------------------------------------------- the abstract's draw

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -115,13 +116,10 @@ def excess_utility_bound(
 def expected_utility_bound(
     n_instances: int,
     *,
-    epsilon: float,
     utility_bound: float,
-    interval: tuple[float, float],
-    width: float,
-    k: int,
     beta: float = 0.05,
     grid_size: int = 2**16,
+    **window: Any,
 ) -> float:
     """Return an upper bound on the *expected* utility lost by drawing the parameter privately.
 
@@ -138,32 +136,27 @@ def expected_utility_bound(
 
     Parameters
     ----------
-    n_instances, epsilon, utility_bound, interval, width, k : int, float or tuple
-        As in `excess_utility_bound`. If k holds only with some probability, add the rest to beta.
+    n_instances, utility_bound : int, float
+        As in `excess_utility_bound`.
     beta : float, default=0.05
         Probability, over the sample and the draw, that the bound fails; in (0, 1).
     grid_size : int, default=2**16
         G, the number of grid points.
+    **window
+        epsilon, interval, width and k, as in `excess_utility_bound`. If k holds only with some
+        probability, add the rest to beta.
 
     Returns
     -------
     bound : float
         In units of the utility.
     """
-    check_number("beta", beta, "in (0, 1)", lambda v: 0 < v < 1)
+    n, H, G = n_instances, utility_bound, grid_size
     excess = excess_utility_bound(
-        n_instances,
-        epsilon=epsilon,
-        utility_bound=utility_bound,
-        interval=interval,
-        width=width,
-        k=k,
-        beta=beta / 3,
-        grid_size=grid_size,
+        n, utility_bound=H, beta=beta / 3 if beta < 1 else beta, grid_size=G, **window
     )
-    at_best = math.sqrt(math.log(3 / beta) / (2 * n_instances))
-    on_grid = math.sqrt(math.log(3 * grid_size / beta) / (2 * n_instances))
-    return excess + utility_bound * (at_best + on_grid)
+    at_best, on_grid = (math.sqrt(math.log(3 * p / beta) / (2 * n)) for p in (1, G))
+    return excess + H * (at_best + on_grid)
 
 
 def rotation_dispersion_bound(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -36,6 +38,8 @@ _TOLERANCE = 1e-9
 # Instances whose utilities are added up at a time; bounds memory.
 _CHUNK = 32
 _CONFIDENCE = 0.95
+
+T = TypeVar("T")
 
 
 class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
@@ -207,7 +211,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         task = (family, interval, grid, H, zero)
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with suppress_output(descriptors=False):
-            pickled = [_packed(instance) for instance in instances]
+            pickled = [_or_none(partial(packed, by_value=True), x) for x in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(pickled[i : i + chunk], *task)
                 for i in range(0, len(pickled), chunk)
@@ -279,44 +283,45 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         return interval
 
 
-def _packed(instance: Any) -> bytes | None:
-    """Pickle an instance; None if it cannot be. Each is worked on as a copy, by itself."""
+def _or_none(compute: Callable[..., T], *args: Any) -> T | None:
+    """Return ``compute(*args)``; None if it fails: what went wrong depends on the instance."""
     try:
-        return packed(instance, by_value=True)
+        return compute(*args)
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
     except BaseException:
         return None
 
 
-def _total_of(instances: list[bytes | None], *task: Any) -> PiecewiseConstant | None:
-    """Return the sum of instances' utilities in steps; None if one has none that is valid."""
-    with suppress_output():
-        utilities = [_steps_of(x, *task) for x in instances]
-        valid = [u for u in utilities if u is not None]
-        return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
-
-
-def _steps_of(
-    instance: Any,
+def _total_of(
+    instances: list[bytes | None],
     family: bytes,
     interval: tuple[float, float],
     grid: NDArray[np.float64],
     H: float,
     zero: bool,
 ) -> PiecewiseConstant | None:
-    """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it is not valid."""
-    try:
-        with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
-            u = utility_on(fresh(family), fresh(instance), interval, grid)
-        outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
-        if outside.any() and not zero:
-            return None
-        clipped = PiecewiseConstant(u.interval, u.breakpoints, np.clip(u.values, 0, H))
-        return clipped.quantized(H, _STEPS).on(grid)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None
-    except BaseException:
-        # What went wrong depends on the instance, and is not reported.
-        nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
-        return nothing if zero else None
+    """Return the sum of instances' utilities in steps; None if one has none that is valid."""
+    nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
+    with suppress_output():
+        utilities = [_or_none(_steps_of, x, family, interval, grid, H, zero) for x in instances]
+        valid = [u or nothing for u in utilities if u or zero]
+        return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
+
+
+def _steps_of(
+    instance: bytes,
+    family: bytes,
+    interval: tuple[float, float],
+    grid: NDArray[np.float64],
+    H: float,
+    zero: bool,
+) -> PiecewiseConstant | None:
+    """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it leaves [0, H]."""
+    with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
+        u = utility_on(fresh(family), fresh(instance), interval, grid)
+    outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
+    if outside.any() and not zero:
+        return None
+    clipped = PiecewiseConstant(u.interval, u.breakpoints, np.clip(u.values, 0, H))
+    return clipped.quantized(H, _STEPS).on(grid)

@@ -128,39 +128,25 @@ class Graph:
 class IndependentSet(BaseFamily):
     """Take nodes in the order of ``weight / (1 + degree)^rho``, never two neighbours.
 
-    A node that is taken is removed together with its neighbours. ``rho = 0`` takes the heaviest
+    A node that is taken is removed together with its neighbours, and degrees are those in what is
+    left. ``rho = 0`` takes the heaviest
     first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki (Discrete Applied Mathematics
     126, 2003).
 
     Parameters
     ----------
-    degrees : {"updated", "fixed"}, default="updated"
-        Whether degrees are counted in the rest of the graph, or in the full graph.
     utility_as : {"share", "objective"}, default="share"
         "share" is the weight taken as a share of the weight of all nodes.
     """
 
     interval = (0.0, 3.0)
 
-    def __init__(self, *, degrees: str = "updated", utility_as: str = "share") -> None:
-        super().__init__(utility_as=utility_as)
-        self.degrees = degrees
-
-    def check(self, interval: tuple[float, float]) -> None:
-        super().check(interval)
-        if self.degrees not in ("updated", "fixed"):
-            raise ValueError(f"degrees is 'updated' or 'fixed'; found {self.degrees!r}")
-
     def breakpoints(self, instance: Graph) -> NDArray[np.float64]:
         """Return the parameters at which the order of the nodes taken can change.
 
-        With fixed degrees, ``ln(w_i / w_j) / ln((1 + d_i) / (1 + d_j))`` for all pairs. With
-        updated degrees, the ends of the intervals on which each step takes the same node: its score
-        is at least that of any other node left, a linear inequality in rho.
+        These are the ends of the intervals on which each step takes the same node: its score is at
+        least that of any other node left, a linear inequality in rho.
         """
-        if self.degrees == "fixed":
-            degree = instance.adjacency.sum(axis=1)
-            return _crossings(_log(instance.weights), np.log1p(degree))
         return _ends_of_runs(lambda rho: self._run(instance, rho)[1:])
 
     def _objectives(self, instance: Graph, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,7 +159,7 @@ class IndependentSet(BaseFamily):
         self, instance: Graph, rho: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return the weight taken, and the ends of the interval of the same order, by parameter."""
-        A, w, fixed = instance.adjacency, instance.weights, self.degrees == "fixed"
+        A, w = instance.adjacency, instance.weights
         log_w, runs = _log(w), np.arange(len(rho))
         left = np.ones((len(rho), len(w)), dtype=bool)
         degree = np.broadcast_to(A.sum(axis=1), left.shape).copy()
@@ -190,8 +176,7 @@ class IndependentSet(BaseFamily):
             _narrow(low, high, a, log_d[runs, node][:, None] - log_d, left)
             gone = left & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
             left &= ~gone
-            if not fixed:
-                degree -= gone.astype(int) @ A.astype(int)
+            degree -= gone.astype(int) @ A.astype(int)
         return taken, low, high
 
 

@@ -165,10 +165,6 @@ class SLinear(_Rounding):
         """Return None: there are no pieces on which the utility is constant."""
         return
 
-    def borders(self, instance: QuadraticProgram) -> NDArray[np.float64]:
-        """Return ``|<u_i, Z>|``, between which the utility is quadratic in 1 / s."""
-        return np.sort(np.abs(self._projections(instance)).ravel())
-
     def _objectives(
         self, instance: QuadraticProgram, parameters: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ Nothing here gives a guarantee, and nothing in this package draws from it.
 from __future__ import annotations
 
 import math
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,11 +71,7 @@ def published_excess_utility_bound(
     bound : float
         In units of the utility.
     """
-    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
-    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
-    check_number("utility_bound", utility_bound, "positive", lambda v: v > 0)
     check_number("width", width, "in (0, 1]", lambda v: 0 < v <= 1)
-    check_number("k", k, "0 or more", lambda v: v >= 0, Integral)
     return utility_bound / n_instances * (2 * math.log(math.ceil(1 / width)) / epsilon + k)
 
 
@@ -100,8 +95,4 @@ def published_rotation_rate(
     rate : float
         In units of the utility.
     """
-    check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
-    check_number("n_variables", n_variables, "1 or more", lambda v: v >= 1, Integral)
-    check_number("epsilon", epsilon, "positive", lambda v: v > 0)
-    check_number("utility_bound", utility_bound, "positive", lambda v: v > 0)
     return utility_bound / n_instances * (1 / epsilon + n_variables * math.sqrt(n_instances))
