@@ -223,7 +223,7 @@ def test_piecewise_utility_equals_running_the_algorithm(family, x, plain, interv
 @pytest.mark.parametrize("x", list(programmes()))
 def test_s_linear_rounding_equals_its_formula(x, rng):
     family = clone(S_LINEAR).set_params(utility_as="objective")
-    borders = np.abs(family._projections(x)).ravel()
+    borders = np.abs(family._coordinates(x)[0]).ravel()
     s = np.concatenate([rng.uniform(1e-3, 5, N_PARAMETERS), borders])
     expected = [plain_s_linear(x, r, family) for r in s]
     assert family.utilities(x, s) == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -390,7 +390,7 @@ RUNS = [([3, 5, 4], [2, 1, 6], 1), ([0, 3 * 2**20, 2**20], [1, 5, 3], 2**20)]
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(("scores", "multiplicity", "D"), RUNS)
 def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
-    observed = draw_points(scores, multiplicity, 1.5, D, source(), 6_000)
+    observed = draw_points(scores, multiplicity, 1.5, D, source(), 3_000)
     assert p_value(observed, exact_pmf(scores, multiplicity, 1.5, D)) > ALPHA
     assert p_value(observed, exact_pmf(scores, multiplicity, 3.0, D)) < ALPHA
     reversed_ = np.repeat(scores, multiplicity)[::-1]
@@ -400,7 +400,7 @@ def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, mult
 def test_distribution_test_rejects_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 6_000)
+    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 3_000)
     assert p_value(observed, exact_pmf(*RUNS[0][:2], 1.5, 1)) < ALPHA
 
 
@@ -522,12 +522,11 @@ def test_best_parameter_has_the_documented_distribution(family):
 def test_best_score_has_laplace_noise_of_the_documented_scale():
     found = [
         configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
-        for i in range(500)
+        for i in range(200)
     ]  # fmt: skip
     below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
-    # P(noise < -t) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
-    for t in (0.5, 1.0, 2.0):
-        assert np.mean(below > t / 10) == pytest.approx(math.exp(-t) / 2, abs=0.065)
+    # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
+    assert np.mean(below > 0.05) == pytest.approx(math.exp(-0.5) / 2, abs=0.08)
 
 
 def audited():

@@ -206,14 +206,21 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         self, instances: list[Any], interval: tuple[float, float], grid: NDArray[np.float64]
     ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
-        H, zero = float(self.utility_bound), self.invalid == "zero"
-        family = packed(self.family, by_value=True)
-        task = (family, interval, grid, H, zero)
+        zero = self.invalid == "zero"
+        steps_of = partial(
+            _steps_of,
+            family=packed(self.family, by_value=True),
+            interval=interval,
+            grid=grid,
+            H=float(self.utility_bound),
+            clips=zero,
+        )
+        nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with suppress_output(descriptors=False):
             pickled = [_or_none(partial(packed, by_value=True), x) for x in instances]
             totals = Parallel(n_jobs=self.n_jobs)(
-                delayed(_total_of)(pickled[i : i + chunk], *task)
+                delayed(_total_of)(pickled[i : i + chunk], steps_of, nothing if zero else None)
                 for i in range(0, len(pickled), chunk)
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
@@ -295,33 +302,30 @@ def _or_none(compute: Callable[..., T], *args: Any) -> T | None:
 
 def _total_of(
     instances: list[bytes | None],
-    family: bytes,
-    interval: tuple[float, float],
-    grid: NDArray[np.float64],
-    H: float,
-    zero: bool,
+    steps_of: Callable[..., PiecewiseConstant | None],
+    instead: PiecewiseConstant | None,
 ) -> PiecewiseConstant | None:
-    """Return the sum of instances' utilities in steps; None if one has none that is valid."""
-    nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
+    """Return the sum of instances' utilities in steps; None if one has none that counts."""
     with suppress_output():
-        utilities = [_or_none(_steps_of, x, family, interval, grid, H, zero) for x in instances]
-        valid = [u or nothing for u in utilities if u or zero]
+        utilities = [_or_none(steps_of, x) or instead for x in instances]
+        valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
 def _steps_of(
     instance: bytes,
+    *,
     family: bytes,
     interval: tuple[float, float],
     grid: NDArray[np.float64],
     H: float,
-    zero: bool,
+    clips: bool,
 ) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it leaves [0, H]."""
     with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
         u = utility_on(fresh(family), fresh(instance), interval, grid)
     outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
-    if outside.any() and not zero:
+    if outside.any() and not clips:
         return None
     clipped = PiecewiseConstant(u.interval, u.breakpoints, np.clip(u.values, 0, H))
     return clipped.quantized(H, _STEPS).on(grid)

@@ -78,7 +78,8 @@ class Knapsack(BaseFamily):
     ) -> NDArray[np.float64]:
         v, s = instance.values, instance.sizes
         left, taken = np.full(len(parameters), instance.capacity), np.zeros(len(parameters))
-        for item in _order(_log(v), np.log(s), parameters).T:
+        order = np.argsort(parameters[:, None] * np.log(s) - _log(v), axis=1, kind="stable")
+        for item in order.T:
             fits = s[item] <= left
             left -= np.where(fits, s[item], 0)
             taken += np.where(fits, v[item], 0)
@@ -171,9 +172,13 @@ class IndependentSet(BaseFamily):
             node = np.where(left & (score == score.max(axis=1, keepdims=True)), 1, 0).argmax(axis=1)
             active = left[runs, node]
             taken += np.where(active, w[node], 0)
-            with np.errstate(invalid="ignore"):
-                a = log_w[node][:, None] - log_w
-            _narrow(low, high, a, log_d[runs, node][:, None] - log_d, left)
+            # The node stays ahead of the others where a - rho c >= 0.
+            with np.errstate(invalid="ignore", divide="ignore"):
+                c = log_d[runs, node][:, None] - log_d
+                meets = (log_w[node][:, None] - log_w) / c
+            others = left & ~np.isnan(meets)  # the order of two weights of 0 never changes
+            high = np.minimum(high, np.where(others & (c > 0), meets, np.inf).min(axis=1))
+            low = np.maximum(low, np.where(others & (c < 0), meets, -np.inf).max(axis=1))
             gone = left & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
             left &= ~gone
             degree -= gone.astype(int) @ A.astype(int)
@@ -198,28 +203,6 @@ def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArra
     with np.errstate(invalid="ignore", divide="ignore"):
         rho = (log_w[i] - log_w[j]) / (log_d[i] - log_d[j])
     return rho[np.isfinite(rho)]
-
-
-def _order(
-    log_w: NDArray[np.float64], log_d: NDArray[np.float64], rho: NDArray[np.float64]
-) -> NDArray[np.int_]:
-    """Return the items from the highest to the lowest score, one row per parameter."""
-    return np.argsort(rho[:, None] * log_d - log_w, axis=1, kind="stable")
-
-
-def _narrow(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    a: NDArray[np.float64],
-    c: NDArray[np.float64],
-    others: NDArray[np.bool_],
-) -> None:
-    """Narrow [low, high] in place, row by row, to where ``a - rho c >= 0`` for all the others."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rho = a / c
-    others = others & ~np.isnan(rho)  # the order of two weights of 0 never changes
-    np.minimum(high, np.where(others & (c > 0), rho, np.inf).min(axis=1), out=high)
-    np.maximum(low, np.where(others & (c < 0), rho, -np.inf).max(axis=1), out=low)
 
 
 def _ends_of_runs(

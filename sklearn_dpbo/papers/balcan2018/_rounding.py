@@ -76,12 +76,12 @@ class _Rounding(BaseFamily):
         shape = (self.n_directions, 2 * len(instance.A))
         return np.random.default_rng(seed).standard_normal(shape)
 
-    def _projections(self, instance: QuadraticProgram) -> NDArray[np.float64]:
-        """Return <u_i, Z> for each direction Z, shape (n_directions, n)."""
-        projections: NDArray[np.float64] = (
-            self._directions(instance)[:, : len(instance.A)] @ instance.vectors.T
-        )
-        return projections
+    def _coordinates(
+        self, instance: QuadraticProgram
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return <u_i, Z> and z_(n + i) for each direction Z, each of shape (n_directions, n)."""
+        Z, n = self._directions(instance), len(instance.A)
+        return Z[:, :n] @ instance.vectors.T, Z[:, n:]
 
     def _range(self, instance: QuadraticProgram) -> tuple[float, float]:
         most = float(np.abs(instance.A).sum())
@@ -116,13 +116,6 @@ class OutwardRotation(_Rounding):
         with np.errstate(divide="ignore", invalid="ignore"):
             gamma: NDArray[np.float64] = np.arctan(-y / z).ravel()
         return gamma[np.isfinite(gamma)]
-
-    def _coordinates(
-        self, instance: QuadraticProgram
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return <u_i, Z> and z_(n + i), each of shape (n_directions, n)."""
-        n = len(instance.A)
-        return self._projections(instance), self._directions(instance)[:, n:]
 
     def _objectives(
         self, instance: QuadraticProgram, parameters: NDArray[np.float64]
@@ -171,7 +164,7 @@ class SLinear(_Rounding):
         if not (parameters > 0).all():
             raise ValueError("s is positive; found other parameters")
         total = np.zeros(len(parameters))
-        for y in self._projections(instance):
+        for y in self._coordinates(instance)[0]:
             a, b, c = _quadratics(instance.A, y)
             # The number of borders below s, which is the number of variables drawn at random.
             k = np.searchsorted(np.sort(np.abs(y)), parameters, side="left")
