@@ -85,7 +85,8 @@ def test_the_candidate_that_is_best_on_all_records_wins_with_its_score():
     ("votes", "finalists"),
     [
         ([(0, 5), (1, 3), (2, 3)], [0, 1]),
-        ([(0, 5), (1, 3), (1, 3)], [1, 0]),  # votes count by units
+        ([(0, 5), (1, 3), (1, 3)], [1, 0]),
+        ([(0, 9), (1, 3), (1, 3)], [0, 1]),  # votes count by units
         ([(2, 4), (1, 4), (0, 4)], [0, 1]),  # three sites, three votes: the first candidates
         ([(2, 4), (2, 9)], [2]),
     ],

@@ -7,6 +7,7 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
+from distributions import chi_square_p
 from dp_accounting.pld import common
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given
@@ -109,8 +110,6 @@ def test_curator_noise_is_normal_and_half_of_it_is_detected(seed, monkeypatch):
 @pytest.mark.parametrize("source", [Noise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
 @pytest.mark.parametrize("scale", [0.7, 3.0])
 def test_discrete_gaussian_noise_has_its_distribution(source, scale):
-    from test_mechanisms import chi_square_p
-
     drawn = np.array(source().discrete_gaussian(scale)([5] * 20_000)) - 5
     z = np.arange(-30, 31)
     pmf = np.exp(-(z**2) / (2 * scale**2))
