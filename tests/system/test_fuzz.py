@@ -43,7 +43,6 @@ from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._space.axes import axis_of
-from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.ledger._composition import concentrated
@@ -292,9 +291,9 @@ odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sam
 ]))  # fmt: skip
 odd_strategies = odd_fields.map(lambda field: WorstCase(**dict([field]))) | choice(
     "gp_noisy", "gp_noise_free", "lipschitz", GPNoisy(n_candidates=4), GPNoisy(k1=2),
-    GPNoisy(n_candidates=4, score_share=0), GPNoisy(score_share=NAN), GPNoisy(acquisition=3),
-    GPNoisy(n_candidates=4, acquisition=ExpectedImprovement(), score_share=0),
-    GPNoiseFree(score_share=0, max_level=2, acquisition=UpperConfidenceBound()),
+    GPNoisy(n_candidates=4, score_share=0), GPNoisy(score_share=NAN),
+    LipschitzConvex(acquisition=3),
+    GPNoiseFree(score_share=0, max_level=2),
     GPNoisy(k1="x"),
     GPNoisy(n_candidates=4, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.5, prior_scale=0.1),
     GPNoisy(n_candidates=4, length_scale=[0.1, 0.2]), GPNoiseFree(A=1.0, tau=1.0, max_level=2),

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.acquisition import ExpectedImprovement
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.papers.kusner2015.published import (
     ArxivGPNoiseFree,
@@ -47,7 +46,7 @@ STRATEGIES = {
     "noisy, given": GPNoisy(noise=0.1, **GIVEN),
     "noisy, published": PublishedGPNoisy(),
     "noisy, arxiv": ArxivGPNoisy(),
-    "noisy, alone": GPNoisy(acquisition=ExpectedImprovement(), score_share=0),
+    "noisy, alone": GPNoisy(score_share=0),
     "noise free": GPNoiseFree(A=0.1, tau=0.5),
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
     "noise free, arxiv, given": ArxivGPNoiseFree(A=0.1, tau=0.5, **GIVEN),

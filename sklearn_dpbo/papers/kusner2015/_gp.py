@@ -28,7 +28,7 @@ from ...strategies._base import Candidate, Release, Strategy
 from ...strategies._likelihood import fit_kernel
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
-from ._in_secret import check_acquisition, first_of_path
+from ._in_secret import first_of_path
 from ._trace import Explored, Model, Trace
 
 __all__ = ["ASSUMPTION_1", "GPStrategy", "assemble"]
@@ -64,11 +64,9 @@ class GPStrategy(Strategy):
     prior_scale: Any
     public_share: Any
     public_cv: Any
-    acquisition: Any
     score_share: Any
-    # Which score is released, and by which theorems.
+    # Which score is released.
     score_released: str = "best score seen"
-    _theorems_of_score = "Theorems 3 and 4"
 
     @property
     def assumption(self) -> str | None:  # type: ignore[override]
@@ -83,29 +81,14 @@ class GPStrategy(Strategy):
                 "best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
                 f"{self.score_released}, not that of best_params_. "
             )
-        path = (
-            ""
-            if self.acquisition is None
-            else (
-                f"The search followed {self.acquisition!r}, for which Theorems 1 and 2 hold, and "
-                f"{self._theorems_of_score} (the regret of the search) do not. "
-            )
-        )
         return (
-            f"{score}{path}Which candidates were evaluated is not released: cv_results_ lists all "
+            f"{score}Which candidates were evaluated is not released: cv_results_ lists all "
             "from which best_params_ was selected. Everything else that the search keeps, such as "
             "best_estimator_, follows from these and from the training set."
         )
 
     def check(self, budget: Budget) -> None:
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
-        check_acquisition(self.acquisition)
-        if self.acquisition is not None and self.score_share > 0:
-            raise ValueError(
-                f"the noise on the score is proven for the paper's acquisition function only "
-                f"({self._theorems_of_score}); found acquisition={self.acquisition!r}. Set "
-                "score_share=0, which releases a candidate alone, or acquisition=None"
-            )
         (_, delta), (_, score_delta) = self._parts(budget)
         if not min(delta, score_delta if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(

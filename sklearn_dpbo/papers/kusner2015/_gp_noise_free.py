@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -61,8 +62,6 @@ class GPNoiseFree(GPStrategy):
         largest level with at most 2,048 points in total.
     public_share, public_cv : float, splitter
         As in `GPNoisy`.
-    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        Over the lattice. None means branch and bound, on which the noise of the score depends.
     score_share : float, default=0.5
         Share of epsilon and of delta for the score, in [0, 1).
 
@@ -75,7 +74,6 @@ class GPNoiseFree(GPStrategy):
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = "score seen last"
-    _theorems_of_score = "Theorems 5 and 6"
     _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
 
     @staticmethod
@@ -95,7 +93,6 @@ class GPNoiseFree(GPStrategy):
         max_level: Any = None,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
-        acquisition: Any = None,
         score_share: Any = 0.5,
     ) -> None:
         self.A = A
@@ -108,7 +105,6 @@ class GPNoiseFree(GPStrategy):
         self.max_level = max_level
         self.public_share = public_share
         self.public_cv = public_cv
-        self.acquisition = acquisition
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
@@ -149,14 +145,9 @@ class GPNoiseFree(GPStrategy):
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta(T)
 
-        def observe_all(trace: Trace) -> Trace:
-            if self.acquisition is None:
-                return _branch_and_bound(trace, d, level, T, beta)
-            for _ in range(min(T, Lambda) - 1):
-                trace = trace.evaluate_by(self.acquisition)
-            return trace
-
-        trace = self._begin(model, oracle, 0).then(observe_all)  # 2
+        trace = self._begin(model, oracle, 0).then(
+            partial(_branch_and_bound, d=d, level=level, T=T, beta=beta)
+        )  # 2
         sensitivity = candidate_bounds.sensitivity_of_mean
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:

@@ -58,10 +58,6 @@ class GPNoisy(GPStrategy):
         Share of the evaluations to learn from, in (0, 1); not used if nothing is to be learnt.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for learning, as in `WorstCase`.
-    acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.acquisition`. None means the paper's, ``mean + sqrt(beta_t) std``, on
-        which the noise of the score depends; another one needs ``score_share=0``, and evaluates no
-        candidate twice. Other classes are refused, because they would see secret scores.
     score_share : float, default=0.5
         Share of epsilon and of delta for the score, in [0, 1). With 0 no score is released, and the
         selection of the candidate gets all of (epsilon, delta).
@@ -85,7 +81,6 @@ class GPNoisy(GPStrategy):
         n_candidates: Any = 256,
         public_share: Any = 1 / 3,
         public_cv: Any = None,
-        acquisition: Any = None,
         score_share: Any = 0.5,
     ) -> None:
         self.k1 = k1
@@ -97,7 +92,6 @@ class GPNoisy(GPStrategy):
         self.n_candidates = n_candidates
         self.public_share = public_share
         self.public_cv = public_cv
-        self.acquisition = acquisition
         self.score_share = score_share
 
     def check(self, budget: Budget) -> None:
@@ -118,15 +112,13 @@ class GPNoisy(GPStrategy):
         require_mean(oracle.scorer, type(self).__name__)
         model = self._model(space.fill(self.n_candidates, rng), space, oracle, n_iter, rng)
         T, Lambda = n_iter - model.n_explored, len(model)
-        if self.acquisition is not None:
-            T = min(T, Lambda)
         (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0)
         for t in range(2, T + 1):  # 3-8
-            trace = trace.then(partial(_observe_next, acquisition=self.acquisition, beta_t=beta(t)))
+            trace = trace.then(partial(_observe_next, beta_t=beta(t)))
         chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, mechanisms)  # 9, 12
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
@@ -137,8 +129,6 @@ class GPNoisy(GPStrategy):
         return assemble(model, oracle, chosen, noisy)  # 16
 
 
-def _observe_next(trace: Trace, acquisition: Any, beta_t: float) -> Trace:
-    if acquisition is not None:
-        return trace.evaluate_by(acquisition)
+def _observe_next(trace: Trace, beta_t: float) -> Trace:
     mu, sigma = trace.posterior.mean, trace.posterior.std
     return trace.evaluate(int(np.argmax(mu + math.sqrt(beta_t) * sigma)))

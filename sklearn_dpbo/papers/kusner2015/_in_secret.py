@@ -40,16 +40,11 @@ def check_acquisition(acquisition: Any) -> None:
 
 
 def next_candidate(
-    posterior: Surrogate,
-    acquisition: ExpectedImprovement | UpperConfidenceBound,
-    scale: float = 1.0,
+    posterior: Surrogate, acquisition: ExpectedImprovement | UpperConfidenceBound
 ) -> int:
-    """Return the position with the largest acquisition among those not evaluated.
-
-    `scale` is a unit of the posterior in units of the score, which the acquisition is computed in.
-    """
-    mean, picked = scale * posterior.mean, list(posterior.picked)
-    value = np.array(acquisition(mean, scale * posterior.std, mean[picked].max()))
+    """Return the position with the largest acquisition among those not evaluated."""
+    picked = list(posterior.picked)
+    value = np.array(acquisition(posterior.mean, posterior.std, posterior.mean[picked].max()))
     value[picked] = -np.inf
     return int(np.argmax(value))
 

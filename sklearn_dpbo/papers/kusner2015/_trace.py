@@ -13,9 +13,7 @@ import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import Fit
-from ...acquisition import ExpectedImprovement, UpperConfidenceBound
 from ...strategies._surrogate import Kernel, Surrogate
-from ._in_secret import next_candidate
 
 __all__ = ["Explored", "Model", "Trace"]
 
@@ -92,10 +90,6 @@ class Trace:
     def observe(self, index: int, statistic: int) -> Trace:
         posterior = self.posterior.condition(index, self.model.standardised(statistic))
         return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
-
-    def evaluate_by(self, acquisition: ExpectedImprovement | UpperConfidenceBound) -> Trace:
-        """Return the trace after evaluating the best candidate by the acquisition function."""
-        return self.evaluate(next_candidate(self.posterior, acquisition, self.model.prior_scale))
 
     def mean_in(self, unit: float) -> np.ndarray:
         """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""
