@@ -19,7 +19,6 @@ from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_inter
 
 __all__ = ["Estimate", "Evaluation"]
 
-_N_DRAWS = 1000
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +143,7 @@ class Evaluation:
 
     def _band(self, compute: Callable[[Floats, float], Floats], part: int = -1) -> Any:
         """Return where each of several numbers lies without noise, each by itself."""
-        counts = draws(self._parts[part], self._noisy[part], self._units, _N_DRAWS)
+        counts = draws(self._parts[part], self._noisy[part], self._units)
         outside = (1 - CONFIDENCE) / 2
         low = np.quantile(compute(counts, 0.0), outside, axis=0)
         return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)

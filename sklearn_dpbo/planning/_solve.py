@@ -292,7 +292,7 @@ def plan_of(search: Any, confidence: float) -> SearchPlan:
         report.m,
         int(np.sum(results["validated"] & fitted)),
         report.epsilon,
-        MeanErrors(b - a, cast(MeanOf, scorer.query).counts and report.unit != "group"),
+        MeanErrors(b - a, cast(MeanOf, scorer.query).steps == 1 and report.unit != "group"),
         score / report.epsilon if choice else used / 2,  # without a choice, any share will do
         max(0.0, 1 - used),
         confidence,

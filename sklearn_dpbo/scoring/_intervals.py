@@ -51,9 +51,9 @@ def simulated_interval(
     return min(a, b), max(a, b)
 
 
-def draws(query: Query, noisy: NoisyCounts, units: Units, n: int | None = None) -> Floats:
+def draws(query: Query, noisy: NoisyCounts, units: Units) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible."""
-    noise = noisy.noise(n or _N_DRAWS, np.random.default_rng(0)).astype(float)
+    noise = noisy.noise(_N_DRAWS, np.random.default_rng(0)).astype(float)
     return query.adjusted(np.array(noisy.counts, dtype=float) - noise, units, _with_total)
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from .._params import as_floats, check_number
 from ._gains import GAINS, Custom
-from ._metrics import AVERAGES, CONFUSION
+from ._metrics import AVERAGES, CONFUSION, OF_CLASS
 from ._of_counts import RANKING, VARIANCE, ConfusionScore, RankingScore, VarianceExplained
 from ._queries import same
 from ._scorers import MeanScore, PrivateScorer
@@ -43,12 +43,12 @@ _ROOTS = {
     "neg_root_mean_squared_error": "neg_mean_squared_error",
     "neg_root_mean_squared_log_error": "neg_mean_squared_log_error",
 }
-_POSITIVE = ("average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "roc_auc")
 _OF_CLUSTERERS = (
     "numbers of clusters are not comparable with y: score each record by itself, as in "
     "make_private_scorer(gain, bounds=(-10, 0), response_method='transform') with "
     "def gain(y, distances): return -distances.min(axis=1)"
 )
+_POSITIVE = (*OF_CLASS, "average_precision", "roc_auc")
 
 
 def _parameters(name: str) -> tuple[str, ...]:
@@ -117,15 +117,7 @@ def make_private_scorer(
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         pair = _check_bounds(name, bounds)
-        scorer = MeanScore(
-            name,
-            pair,
-            {"bounds": pair},
-            task=None,
-            custom=True,
-            is_mean=True,
-            response_method=methods,
-        )
+        scorer = MeanScore(name, pair, {"bounds": pair}, task=None, response_method=methods)
         return scorer.with_gain(Custom(gain), pair)
     if not isinstance(gain, str) or gain not in NAMES:
         raise ValueError(_unknown(gain))
@@ -236,16 +228,13 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
 @cache
 def references() -> dict[str, Any]:
     """Return scikit-learn's scorers by the name that they have here."""
+    fbeta, make = metrics.fbeta_score, metrics.make_scorer
     extra = {
-        "cohen_kappa": metrics.make_scorer(metrics.cohen_kappa_score),
-        "neg_mean_pinball_loss": metrics.make_scorer(
-            metrics.mean_pinball_loss, greater_is_better=False
-        ),
-        "fbeta": metrics.make_scorer(metrics.fbeta_score, beta=1),
+        "cohen_kappa": make(metrics.cohen_kappa_score),
+        "neg_mean_pinball_loss": make(metrics.mean_pinball_loss, greater_is_better=False),
+        "fbeta": make(fbeta, beta=1),
+        **{f"fbeta_{average}": make(fbeta, beta=1, average=average) for average in AVERAGES},
     }
-    for average in AVERAGES:
-        made = metrics.make_scorer(metrics.fbeta_score, beta=1, average=average)
-        extra[f"fbeta_{average}"] = made
     known = set(metrics.get_scorer_names()) & set(NAMES)
     return {name: metrics.get_scorer(name) for name in known} | extra
 

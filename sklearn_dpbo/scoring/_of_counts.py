@@ -39,7 +39,15 @@ from ._gains import Named, OfCell
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely
 from ._labels import encode, position_of
-from ._metrics import average_precision, confusion_metric, gradient, monotone, ratio, roc_auc
+from ._metrics import (
+    OF_CLASS,
+    average_precision,
+    confusion_metric,
+    gradient,
+    monotone,
+    ratio,
+    roc_auc,
+)
 from ._pairs import PairCounts, Pairs
 from ._queries import GRID, MOST_CLASSES, Confusion, MeanOf, Moments, Query
 from ._response import Predictions, class_scores
@@ -111,8 +119,8 @@ class ConfusionScore(_ClassScore):
         return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
 
     def prepare(self, y_train: Any) -> ConfusionScore:
-        of_one_class = self.name in ("f1", "fbeta", "jaccard", "precision", "recall")
-        most, other = (2, f"'{self.name}_macro'") if of_one_class else (MOST_CLASSES, "'accuracy'")
+        of_one = self.name in OF_CLASS
+        most, other = (2, f"'{self.name}_macro'") if of_one else (MOST_CLASSES, "'accuracy'")
         prepared = self._with_classes(y_train, 2, most, other)
         sizes = np.unique(dense(y_train), return_counts=True)[1]
         # As if each class were recognised equally well, and errors were as frequent as classes.
@@ -274,9 +282,7 @@ class VarianceExplained(PrivateScorer):
     ) -> VarianceExplained:
         moments = _first(given, Moments)
         found = self if moments is None else replace(self, counts=moments)
-        if public is None:  # what bounds cut off stays cut off
-            return replace(found, release_uses_public=False)
-        return found._with_clipping(public(self.response_method), m)
+        return super(VarianceExplained, found).release(public, m, epsilon)
 
     @property
     def _centred(self) -> bool:

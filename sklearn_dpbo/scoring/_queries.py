@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._data.tables import as_number
 from .._data.units import Units
+from ._gains import Custom
 from ._labels import encode
 
 __all__ = [
@@ -111,33 +112,32 @@ class Query:
 class MeanOf(Query):
     """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
 
-    Values of records are integers in {0, ..., GRID}, or in {0, 1} if every gain is a or b
-    (`counts`). ``gain(y, response, classes)`` returns a number per record; NaN counts as a. One of
-    a user (`custom`) gets each record alone. `name` is that of the score, for errors.
+    Values of records are integers in {0, ..., steps}; one step is enough if every gain is a or b.
+    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. `name` is that of
+    the score, for errors.
     """
 
     gain: Callable[..., Any]
     bounds: tuple[float, float]
     response_method: tuple[str, ...] = ("predict",)
-    counts: bool = False
-    custom: bool = False
+    steps: int = GRID
     name: str = ""
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """round(G (clip(gain, a, b) - a) / (b - a))."""
+        """round(steps (clip(gain, a, b) - a) / (b - a))."""
         a, b = self.bounds
         with np.errstate(all="ignore"):  # numbers that overflow are clipped
             gain = self.unclipped(y, response, classes)
             share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
         share = np.where(share > 0, share, 0.0)  # no number at all would become a huge integer
-        return np.rint(share * self._record_steps).astype(np.int64)
+        return np.rint(share * self.steps).astype(np.int64)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
         return np.zeros(n, dtype=np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Return the gain of each record, outside of the bounds, too."""
-        if not self.custom:
+        if not isinstance(self.gain, Custom):
             return self._gains(y, response, classes)
         # A user's gain gets each record alone, and so cannot depend on the others.
         rows = np.arange(len(response))[:, None]
@@ -161,24 +161,16 @@ class MeanOf(Query):
     def clipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Return the gain of each public record, as it is counted."""
         (a, b), steps = self.bounds, self.record_values(y, response, classes)
-        found: Floats = a + (b - a) * (steps / self._record_steps)
+        found: Floats = a + (b - a) * (steps / self.steps)
         return found
 
-    @property
-    def _record_steps(self) -> int:
-        """Largest value of a record."""
-        return 1 if self.counts else GRID
-
-    def on_fine_grid(self, values: NDArray[np.int64], units: Units) -> NDArray[np.int64]:
-        """Return values of records in the steps of means over units."""
-        return values * (self.sensitivity(units) // self._record_steps)
-
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return (int(units.mean(self.on_fine_grid(values, units)).sum()),)
+        means = units.mean(values * (self.sensitivity(units) // self.steps))
+        return (int(means.sum()),)
 
     def sensitivity(self, units: Units) -> int:
-        """G: means over groups need the fine grid even if records only count."""
-        return GRID if units.grouped else self._record_steps
+        """G for groups even if records have one step: means over groups need the fine grid."""
+        return GRID if units.grouped else self.steps
 
     def largest(self, units: Units) -> int:
         return self.sensitivity(units) * units.m

@@ -30,7 +30,7 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Named
 from ._intervals import likely, simulated_interval
-from ._queries import MeanOf, Query
+from ._queries import GRID, MeanOf, Query
 from ._response import Predictions, respond
 
 __all__ = [
@@ -90,11 +90,6 @@ class PrivateScorer:
         By how much the score exceeds that of the counts, and how uncertain that is.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
-    custom : bool
-        Whether the gain is a user's function, which might depend on other records.
-    is_mean : bool
-        Whether it is the mean of gains of single records (`record_gains`), and so a linear function
-        of its only integer.
     choice_uses_public, release_uses_public : bool
         Whether public predictions determine how records count in the choice; and what is released,
         or how much the score exceeds that of the counts.
@@ -111,11 +106,19 @@ class PrivateScorer:
     shift: float = 0.0
     allowance: float = 0.0
     task: str | None = "classification"
-    custom: bool = False
-    is_mean: bool = False
     choice_uses_public: bool = False
     release_uses_public: bool = False
     response_method: tuple[str, ...] = ("predict",)
+
+    @property
+    def custom(self) -> bool:
+        """Whether the gain is a user's function, which might depend on other records."""
+        return self.task is None
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether this is a mean of `record_gains`, and so a linear function of one integer."""
+        return False
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -145,7 +148,7 @@ class PrivateScorer:
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
-    ) -> PrivateScorer:
+    ) -> Self:
         """Return this scorer, prepared to release the score of the candidate that was chosen.
 
         Parameters
@@ -165,7 +168,13 @@ class PrivateScorer:
         ValueError
             If public predictions are needed, and there are none.
         """
-        return self
+        if public is None or not self.release_uses_public:  # what bounds cut off stays cut off
+            return replace(self, release_uses_public=False)
+        found = public(self.response_method)
+        shift, allowance = self._public_error(found, m)
+        # A few public records hold all that is cut off: another set of them has others.
+        deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(found.response))
+        return replace(self, shift=shift, allowance=abs(shift) + deviation)
 
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b) such that the score is about a + b times the integer of the query.
@@ -296,13 +305,6 @@ class PrivateScorer:
         times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
         return shift, abs(shift) + times * float(np.std(errors))
 
-    def _with_clipping(self, public: Predictions, m: int) -> Self:
-        """Return this scorer, with an estimate of what bounds cut off."""
-        shift, allowance = self._public_error(public, m)
-        # A few public records hold all that is cut off: another set of them has others.
-        deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(public.response))
-        return replace(self, shift=shift, allowance=abs(shift) + deviation)
-
     def __repr__(self) -> str:
         arguments = [repr(self.name), *(f"{k}={v!r}" for k, v in self.params.items())]
         return f"make_private_scorer({', '.join(arguments)})"
@@ -316,10 +318,14 @@ class MeanScore(PrivateScorer):
     counts: MeanOf = UNSET
     gain: str = ""
 
+    @property
+    def is_mean(self) -> bool:
+        return self.custom or self.gain == self.name
+
     @classmethod
     def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
         """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
-        known, root = GAINS[gain], gain != name
+        known = GAINS[gain]
         bounds = params.get("bounds", known.bounds)
         learns = known.takes_bounds and callable(bounds)
         return cls(
@@ -327,8 +333,7 @@ class MeanScore(PrivateScorer):
             (-math.inf, 0.0) if callable(bounds) else bounds,
             params,
             task=known.task,
-            is_mean=not root,
-            choice_uses_public=root and learns,
+            choice_uses_public=gain != name and learns,
             release_uses_public=learns,
             gain=gain,
             response_method=known.methods,
@@ -351,19 +356,13 @@ class MeanScore(PrivateScorer):
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        return self.with_gain(gain, bounds, counts=known.counts)
+        return self.with_gain(gain, bounds, 1 if known.counts else GRID)
 
-    def with_gain(self, gain: Any, bounds: tuple[float, float], counts: bool = False) -> MeanScore:
+    def with_gain(self, gain: Any, bounds: tuple[float, float], steps: int = GRID) -> MeanScore:
         """Return the score with this gain between these bounds."""
         a, b = bounds
-        query = MeanOf(
-            gain,
-            bounds if self.is_mean else (-(a**2), -(b**2)),
-            self.response_method,
-            counts=counts,
-            custom=self.custom,
-            name=repr(self),
-        )
+        of_gain = bounds if self.is_mean else (-(a**2), -(b**2))
+        query = MeanOf(gain, of_gain, self.response_method, steps, repr(self))
         return replace(self, bounds=bounds, query=query, counts=query, ends=bounds)
 
     def choice(self, public: Predictions) -> MeanScore:
@@ -373,15 +372,6 @@ class MeanScore(PrivateScorer):
         large = large_error(self.counts, public)
         query = replace(self.counts, bounds=(-(large**2), self.counts.bounds[1]))
         return replace(self, query=query, ends=(-large, self.bounds[1]))
-
-    def release(
-        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
-    ) -> MeanScore:
-        if not self.release_uses_public:
-            return self
-        if public is None:  # what bounds cut off stays cut off
-            return replace(self, release_uses_public=False)
-        return self._with_clipping(public(self.response_method), m)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds
