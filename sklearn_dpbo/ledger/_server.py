@@ -234,7 +234,11 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Connection]:
             if write:
                 _commit(connection)
     except psycopg.Error as error:
-        raise ServerError((str(error).splitlines() or [type(error).__name__])[0]) from None
+        raise ServerError(_first_line(error)) from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _commit(connection: Connection) -> None:
@@ -245,7 +249,7 @@ def _commit(connection: Connection) -> None:
         if (status := connection.execute("COMMIT").statusmessage) != "COMMIT":
             found.append(status)
     except Exception as error:
-        found.append(str(error))
+        found.append(_first_line(error))
     if found:
         raise ServerError(
             f"whether the change was made is not known ({'; '.join(map(str, found))}); if it was, "
