@@ -33,6 +33,8 @@ class _FromGram(PrivateLearner):
     """
 
     gram_: Floats
+    # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
+    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def __init__(self, alpha: Any, columns: Any, n_components: Any, *shared: Any) -> None:
@@ -64,7 +66,7 @@ class _FromGram(PrivateLearner):
         gram *= scale[: d + 1, None] * scale
         gram[d, d] = units.m
         gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
-        self.gram_, self.noise_ = gram, std / _STEPS**2
+        self.gram_, self.noise_, self._kept = gram, std / _STEPS**2, None
         self.privacy_ = self._report(mechanisms, units)
 
     def refitted(self, **params: Any) -> Self:
@@ -97,8 +99,21 @@ class _FromGram(PrivateLearner):
 
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
+        of = repr(self.columns), self.n_components
+        if self._kept is None or self._kept[0] != of:
+            self._kept = of, self._directions()
+        basis, squares, products = self._kept[1]
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
+        # of that may be far from any that records have.
+        least = math.sqrt(len(squares)) * self.noise_
+        ridge = float(self.alpha) + max(0.0, least - squares.min())
+        w: Floats = basis @ (products / (squares + ridge)[:, None])
+        d = len(w)
+        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
+
+    def _directions(self) -> tuple[Floats, Floats, Floats]:
+        """Return uncorrelated directions of centred columns, squares, products with targets."""
         d = len(self.gram_) - 1
-        # Of centred columns, in uncorrelated directions.
         sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
         used = self._used(d)
         squares, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
@@ -107,12 +122,7 @@ class _FromGram(PrivateLearner):
         if self.n_components is not None:
             k = int(self.n_components)
             squares, basis = squares[-k:], basis[:, -k:]
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
-        # of that may be far from any that records have.
-        least = math.sqrt(len(squares)) * self.noise_
-        ridge = float(self.alpha) + max(0.0, least - squares.min())
-        w: Floats = basis @ ((basis.T @ sums[:, d + 1 :]) / (squares + ridge)[:, None])
-        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
+        return basis, squares, basis.T @ sums[:, d + 1 :]
 
 
 class PrivateRidge(RegressorMixin, _FromGram):
