@@ -1,0 +1,384 @@
+"""Planted bugs of the package, each of which a test of the default suite must detect.
+
+They are what the tests are measured by: a test may go if its bugs are still detected. A mutant
+replaces a text, which occurs once in a file of the package. `system/test_mutants.py` plants them.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A bug: in `file`, `new` instead of `old`; `test` must fail then."""
+
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+DISTRIBUTIONS = "statistical/test_mechanisms_distributions.py::"
+MECHANISMS = "core/test_mechanisms.py::"
+SCORING = "core/test_scoring.py::"
+LEARNERS = "core/test_learners.py::"
+LEDGER = "system/test_ledger.py::"
+PROTECTED = "core/test_protected_values.py::"
+ROWS = "core/test_row_by_row.py::"
+LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
+
+MUTANTS = {
+    # ------------------------------------------------------------------ too little noise
+    "choice: noise halved": Mutant(
+        "_privacy/mechanisms.py",
+        "sampler(price.scale_of_choice(scores.sensitivity))",
+        "sampler(price.scale_of_choice(scores.sensitivity) / 2)",
+        DISTRIBUTIONS + "test_selection_has_permute_and_flip_distribution[scores0-1-seed]",
+    ),
+    "counts: noise halved": Mutant(
+        "_privacy/mechanisms.py",
+        "tuple(noise(scale)(",
+        "tuple(noise(scale / 2)(",
+        DISTRIBUTIONS + "test_counts_have_discrete_laplace_noise[seed]",
+    ),
+    "counts: noise of one candidate for all": Mutant(
+        "_privacy/mechanisms.py",
+        "price.scale(counts.shape[0] * counts.sensitivity)",
+        "price.scale(counts.sensitivity)",
+        MECHANISMS + "test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates",
+    ),
+    "choices by zCDP: noise halved": Mutant(
+        "_privacy/mechanisms.py",
+        "math.sqrt(n / (2 * zcdp_within(epsilon, delta)))",
+        "math.sqrt(n / (8 * zcdp_within(epsilon, delta)))",
+        "statistical/test_release_noise.py::"
+        "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
+    ),
+    "grid point: noise halved": Mutant(
+        "_privacy/mechanisms.py",
+        "self.noise.exponential_mechanism(b)",
+        "self.noise.exponential_mechanism(b / 2)",
+        "statistical/test_configuration.py::"
+        "test_grid_points_are_drawn_by_the_exponential_mechanism",
+    ),
+    "tables: noise halved": Mutant(
+        "_privacy/mechanisms.py",
+        "self.noise.discrete_gaussian(price.scale(sensitivity))",
+        "self.noise.discrete_gaussian(price.scale(sensitivity) / 2)",
+        LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
+    ),
+    "learners: noise halved": Mutant(
+        "learners/_base.py",
+        ".tables(price, sensitivity, purpose=what)",
+        ".tables(price, sensitivity / 2, purpose=what)",
+        LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
+    ),
+    "curator: noise halved": Mutant(
+        "papers/kharkovskii2020/_curators.py",
+        "sigma = gaussian_sigma(epsilon, near, distance + ",
+        "sigma = gaussian_sigma(2 * epsilon, near, distance + ",
+        "statistical/test_outsourced.py::test_curator_noise_is_normal_and_half_of_it_is_detected",
+    ),
+    "scale rounded to the nearest float": Mutant(
+        "_privacy/mechanisms.py",
+        "round_up(Fraction(numerator) / Fraction(epsilon))",
+        "numerator / epsilon",
+        MECHANISMS + "test_scale_never_costs_more_than_epsilon",
+    ),
+    # ------------------------------------------------------------------ sensitivity
+    "means: sensitivity halved": Mutant(
+        "scoring/_queries.py",
+        "return GRID if units.grouped else self._record_steps",
+        "return -(-(GRID if units.grouped else self._record_steps) // 2)",
+        SCORING + "test_one_record_can_change_a_mean_gain_by_the_sensitivity",
+    ),
+    "cells: sensitivity halved": Mutant(
+        "scoring/_queries.py",
+        "return 2 * unit_weight(units) * len(self.sizes)",
+        "return unit_weight(units) * len(self.sizes)",
+        SCORING + "test_one_record_can_change_counts_by_the_sensitivity",
+    ),
+    "moments: sensitivity of sums that are never negative": Mutant(
+        "scoring/_queries.py",
+        "sum(self.steps) + sum(self.steps[2:4])",
+        "sum(self.steps)",
+        "core/test_private_evaluation.py::"
+        "test_one_unit_moves_counts_by_no_more_than_the_sensitivity[False-regression]",
+    ),
+    "pairs: sensitivity halved": Mutant(
+        "scoring/_pairs.py",
+        "(2 if len(self.positives) == 1 else 4)",
+        "(1 if len(self.positives) == 1 else 2)",
+        SCORING + "test_one_record_can_change_pairs_by_the_sensitivity",
+    ),
+    "labels: sensitivity halved": Mutant(
+        "_evaluation/secret_fits.py",
+        "return Sensitive([counts], 2 * W)",
+        "return Sensitive([counts], W)",
+        "system/test_one_table_leaks.py::"
+        "test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word",
+    ),
+    "groups counted as records": Mutant(
+        "_data/units.py",
+        "if groups is None:\n            return cls(n)",
+        "if groups is None or True:\n            return cls(n)",
+        SCORING + "test_each_unit_has_the_rows_mean_and_weight_of_one_group",
+    ),
+    "a group's records summed": Mutant(
+        "_data/units.py",
+        "return (2 * totals + sizes) // (2 * sizes)",
+        "return totals",
+        SCORING + "test_each_unit_has_the_rows_mean_and_weight_of_one_group",
+    ),
+    "groups numbered as they come": Mutant(
+        "_data/units.py",
+        "enumerate(sorted(set(groups), key=place))",
+        "enumerate(dict.fromkeys(groups))",
+        "core/test_private_training.py::"
+        "test_the_size_of_a_group_does_not_change_the_numbers_of_others",
+    ),
+    # ------------------------------------------------------------------ not clipped
+    "gains not clipped": Mutant(
+        "scoring/_queries.py",
+        "share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)",
+        "share = (np.where(np.isnan(gain), a, gain) - a) / (b - a)",
+        SCORING
+        + "test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity[False-absolute]",
+    ),
+    "errors not clipped": Mutant(
+        "scoring/_queries.py",
+        "e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)",
+        "e = np.where(np.isnan(e), 1.0, e)",
+        "core/test_scores.py::"
+        "test_no_record_moves_the_counts_further_than_the_sensitivity[sums of r2]",
+    ),
+    "rows not cut to the unit ball": Mutant(
+        "learners/_rows.py",
+        "scaled: Floats = rows / np.maximum(norms, radius)[:, None]",
+        "scaled: Floats = rows / radius",
+        LEARNERS + "test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction",
+    ),
+    "rows that are too long kept": Mutant(
+        "learners/_rows.py",
+        "found[squares > (steps + 1) ** 2] = 0",
+        "pass",
+        LEARNERS + "test_no_unit_has_rows_longer_than_promised",
+    ),
+    "products that are too long kept": Mutant(
+        "learners/_rows.py",
+        "steps[~fits] = 0.0",
+        "pass",
+        LEARNERS + "test_no_unit_moves_a_sum_of_products_further_than_promised",
+    ),
+    "curator: rows not clipped": Mutant(
+        "papers/kharkovskii2020/_curators.py",
+        "Y = self._bounded(X)",
+        "Y = X",
+        "statistical/test_outsourced.py::test_rows_longer_than_max_norm_are_clipped",
+    ),
+    # ------------------------------------------------------------------ charges
+    "charged after the draw": Mutant(
+        "_privacy/mechanisms.py",
+        """        if self.n_left == self.n:
+            self.budget.charge(self.loss)
+        self.n_left -= 1
+        return _draw(partial(self.draw, sealed), sealed)
+""",
+        """        drawn = _draw(partial(self.draw, sealed), sealed)
+        if self.n_left == self.n:
+            self.budget.charge(self.loss)
+        self.n_left -= 1
+        return drawn
+""",
+        MECHANISMS + "test_budget_is_charged_before_the_draw",
+    ),
+    "a series without an end": Mutant(
+        "_privacy/mechanisms.py",
+        "self.n_left -= 1",
+        "self.n_left = max(1, self.n_left - 1)",
+        DISTRIBUTIONS + "test_concentrated_draws_have_exponential_mechanism_distribution[seed]",
+    ),
+    "budget: sums of floats": Mutant(
+        "_privacy/accounting.py",
+        "Fraction(self.epsilon) - sum(Fraction(loss.epsilon) for loss in self._losses)",
+        "Fraction(self.epsilon - sum(loss.epsilon for loss in self._losses))",
+        "core/test_sensitive.py::test_budget_refuses_charge_that_exceeds_it_exactly",
+    ),
+    "budget: delta not compared": Mutant(
+        "_privacy/accounting.py",
+        "or Fraction(loss.delta) > delta:",
+        "or False:",
+        "core/test_sensitive.py::test_budget_refuses_charge_that_exceeds_delta",
+    ),
+    "budget: spent by a forked process, too": Mutant(
+        "_privacy/accounting.py",
+        "if os.getpid() != self._process:",
+        "if False:",
+        "core/test_objective.py::test_a_forked_process_has_no_budget",
+    ),
+    "ledger: charged after the first draw": Mutant(
+        "_privacy/accounting.py",
+        "        self.reserve()\n        self._losses.append(loss)",
+        "        if self._losses:\n            self.reserve()\n        self._losses.append(loss)",
+        LEDGER + "test_the_ledger_is_charged_before_the_first_draw",
+    ),
+    "ledger: delta not charged": Mutant(
+        "ledger/_budget.py",
+        "            epsilon,\n            delta,\n            what=what,",
+        "            epsilon,\n            0.0,\n            what=what,",
+        "core/test_objective.py::test_all_is_charged_before_the_first_draw",
+    ),
+    "ledger: more granted than charged": Mutant(
+        "ledger/_budget.py",
+        'round_down(parse_decimal("epsilon", epsilon))',
+        "float(epsilon)",
+        LEDGER + "test_a_fit_spends_no_more_than_the_decimal_epsilon",
+    ),
+    "ledger: all of delta for charges": Mutant(
+        "ledger/_composition.py",
+        "opening.delta / 2 - spent.delta",
+        "opening.delta - spent.delta",
+        LEDGER + "test_charges_are_accepted_exactly_when_they_fit_the_budget",
+    ),
+    "ledger: only this charge compared": Mutant(
+        "ledger/_composition.py",
+        "opening.epsilon - spent.epsilon",
+        "opening.epsilon",
+        LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
+    ),
+    "ledger: not durable": Mutant(
+        "ledger/_file.py",
+        "            _write(self.descriptor, content)\n            _sync(self.descriptor)",
+        "            _write(self.descriptor, content)",
+        "system/test_ledger_crashes.py::test_power_failure_after_any_system_call",
+    ),
+    "ledger: not locked": Mutant(
+        "ledger/_file.py",
+        "kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH",
+        "kind = fcntl.LOCK_SH",
+        LEDGER + "test_a_locked_ledger_is_refused_after_the_timeout",
+    ),
+    "ledger: losses per record added to those per patient": Mutant(
+        "ledger/_composition.py",
+        'if unit in (None, "group", counted) or',
+        "if True or",
+        LEDGER + "test_a_loss_per_record_is_refused_by_a_ledger_of_patients",
+    ),
+    # ------------------------------------------------------------------ several fits
+    "repeated fits cost as much as one": Mutant(
+        "_privacy/runs.py",
+        "return (2 + self.eta) * epsilon",
+        "return epsilon",
+        "core/test_repetition.py::test_pure_bound_holds_for_the_best_of_many_runs",
+    ),
+    "repeated fits cost as much as one, by Renyi divergences": Mutant(
+        "_privacy/runs.py",
+        "return base(order) + more + (1 + self.eta) * others.min()",
+        "return base(order)",
+        "core/test_repetition.py::test_renyi_bound_holds_for_the_best_of_many_runs",
+    ),
+    "n fits cost as much as one": Mutant(
+        "_privacy/runs.py",
+        "zcdp_within(epsilon, delta) / (n * k**2)",
+        "zcdp_within(epsilon, delta) / k**2",
+        "core/test_repetition.py::test_epsilon_and_delta_of_each_of_n_fits",
+    ),
+    "a record added or removed taken for a replacement": Mutant(
+        "learners/_declaration.py",
+        '"add-or-remove-one": 2',
+        '"add-or-remove-one": 1',
+        "core/test_private_training.py::test_a_replacement_is_two_steps_of_adding_or_removing",
+    ),
+    "a second budget for the second part": Mutant(
+        "_sklearn/one_table.py",
+        "budget=Budget(budget.epsilon))",
+        "budget=Budget(2 * budget.epsilon))",
+        "system/test_one_table.py::test_both_parts_spend_the_whole_budget_which_is_charged_once",
+    ),
+    # ------------------------------------------------------------------ company, state, order
+    "companions not compared": Mutant(
+        "_evaluation/protected_values.py",
+        "            if one_unit or (\n",
+        "            if True or (\n",
+        PROTECTED + "test_record_that_changes_what_its_companions_get_is_predicted_apart",
+    ),
+    "one that fails takes all others": Mutant(
+        "_evaluation/protected_values.py",
+        "failing = range(self.units.m) if separate",
+        "return lowest\n        failing = range(self.units.m) if separate",
+        "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+    "one model for all predictions": Mutant(
+        "_evaluation/protected_values.py",
+        "estimator, method = fresh(model.pickled), ",
+        'kept = model.__dict__.setdefault("kept", fresh(model.pickled))\n'
+        "            estimator, method = kept, ",
+        PROTECTED + "test_estimator_that_stays_broken_loses_one_record_only",
+    ),
+    "not checked row by row": Mutant(
+        "_evaluation/row_by_row.py",
+        "if changed or self._beside_odd(predict, known):",
+        "if False:",
+        "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
+    ),
+    "own code not predicted separately": Mutant(
+        "_evaluation/protected_values.py",
+        "separate = predicts_separately(self.prediction, model.own_code)",
+        "separate = False",
+        PROTECTED
+        + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
+    ),
+    "models change the global generators": Mutant(
+        "_evaluation/suppress_output.py",
+        "    stack.callback(np.random.set_state, np.random.get_state())\n",
+        "",
+        ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
+    "fit parameters not checked": Mutant(
+        "_data/fit_parameters.py",
+        "if not (marked or per_row(value, n)):",
+        "if False:",
+        "core/test_fit_parameters.py::test_arguments_that_may_hold_records_are_refused_unless_marked",
+    ),
+    # ------------------------------------------------------------------ raw scores
+    "a sensitive value printed": Mutant(
+        "_privacy/sensitive.py",
+        'return f"<{type(self).__name__}: value withheld>"',
+        'return f"<{type(self).__name__}: {self.__value}>"',
+        "core/test_sensitive.py::test_sensitive_is_not_printed_or_logged",
+    ),
+    "a sensitive value pickled": Mutant(
+        "_privacy/sensitive.py",
+        "__copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse",
+        "pass",
+        "core/test_sensitive.py::test_ordinary_operations_do_not_read_sensitive",
+    ),
+    "raw scores in cv_results_": Mutant(
+        "strategies/_history.py",
+        """            Candidate(each, fit_error=error)
+            for each, error in zip(params, found.fit_errors, strict=True)
+""",
+        """            Candidate(each, public_score=float(raw[0]), fit_error=error)
+            for each, error, raw in zip(params, found.fit_errors, found.statistics._open())
+""",
+        LEAKS,
+    ),
+    "a warning with raw counts": Mutant(
+        "_evaluation/evaluator.py",
+        "            return Evaluation(reduce(Sensitive.followed_by, rows), tuple(errors))",
+        "            found = reduce(Sensitive.followed_by, rows)\n"
+        "            warnings.warn(str(found._open()))\n"
+        "            return Evaluation(found, tuple(errors))",
+        LEAKS,
+    ),
+    "warnings of predictions shown": Mutant(
+        "_evaluation/suppress_output.py",
+        'setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010',
+        "pass",
+        ROWS + "test_validation_warnings_are_suppressed_in_threads",
+    ),
+    "errors of predictions raised": Mutant(
+        "_evaluation/suppress_output.py",
+        "    except BaseException:  # also SystemExit",
+        "    except MemoryError:  # also SystemExit",
+        "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+}
