@@ -214,10 +214,10 @@ MUTANTS = {
         "if False:",
         "core/test_objective.py::test_a_forked_process_has_no_budget",
     ),
-    "ledger: charged after the first draw": Mutant(
+    "ledger: not charged": Mutant(
         "_privacy/accounting.py",
-        "        self.reserve()\n        self._losses.append(loss)",
-        "        if self._losses:\n            self.reserve()\n        self._losses.append(loss)",
+        "if not self.reserved and self._before_first is not None:",
+        "if self._losses and not self.reserved and self._before_first is not None:",
         LEDGER + "test_the_ledger_is_charged_before_the_first_draw",
     ),
     "ledger: delta not charged": Mutant(
@@ -234,26 +234,32 @@ MUTANTS = {
     ),
     "ledger: all of delta for charges": Mutant(
         "ledger/_composition.py",
-        "opening.delta / 2 - spent.delta",
-        "opening.delta - spent.delta",
-        LEDGER + "test_charges_are_accepted_exactly_when_they_fit_the_budget",
+        "if after.delta > opening.delta / 2 or not fits:",
+        "if after.delta > opening.delta or not fits:",
+        LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "opening.epsilon - spent.epsilon",
-        "opening.epsilon",
+        "fits = after.epsilon <= opening.epsilon or",
+        "fits = after.epsilon - spent.epsilon <= opening.epsilon or",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
+    ),
+    "ledger: shares ignored": Mutant(
+        "ledger/_composition.py",
+        "after.shares[who] > opening.share[who]:",
+        "False:",
+        LEDGER + "test_a_share_is_refused_with_words_that_say_what_to_do",
     ),
     "ledger: not durable": Mutant(
         "ledger/_file.py",
-        "            _write(self.descriptor, content)\n            _sync(self.descriptor)",
-        "            _write(self.descriptor, content)",
+        "            _sync(self.descriptor)\n",
+        "            pass\n",
         "system/test_ledger_crashes.py::test_power_failure_after_any_system_call",
     ),
     "ledger: not locked": Mutant(
         "ledger/_file.py",
-        "kind = fcntl.LOCK_EX if write else fcntl.LOCK_SH",
-        "kind = fcntl.LOCK_SH",
+        "fcntl.LOCK_EX if self._adds else fcntl.LOCK_SH",
+        "fcntl.LOCK_SH",
         LEDGER + "test_a_locked_ledger_is_refused_after_the_timeout",
     ),
     "ledger: losses per record added to those per patient": Mutant(
