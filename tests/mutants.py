@@ -86,8 +86,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ sensitivity
     "means: sensitivity halved": Mutant(
         "scoring/_queries.py",
-        "return GRID if units.grouped else self._record_steps",
-        "return -(-(GRID if units.grouped else self._record_steps) // 2)",
+        "return GRID if units.grouped else self.steps",
+        "return -(-(GRID if units.grouped else self.steps) // 2)",
         SCORING + "test_one_record_can_change_a_mean_gain_by_the_sensitivity",
     ),
     "cells: sensitivity halved": Mutant(
@@ -222,8 +222,8 @@ MUTANTS = {
     ),
     "ledger: delta not charged": Mutant(
         "ledger/_budget.py",
-        "            epsilon,\n            delta,\n            what=what,",
-        "            epsilon,\n            0.0,\n            what=what,",
+        "ledger.charge, epsilon, delta, what=what",
+        "ledger.charge, epsilon, 0.0, what=what",
         "core/test_objective.py::test_all_is_charged_before_the_first_draw",
     ),
     "ledger: more granted than charged": Mutant(
