@@ -218,7 +218,7 @@ MUTANTS = {
         "_privacy/accounting.py",
         "if not self.reserved and self._before_first is not None:",
         "if self._losses and not self.reserved and self._before_first is not None:",
-        LEDGER + "test_the_ledger_is_charged_before_the_first_draw",
+        LEDGER + "test_a_crash_between_charge_and_release_counts_as_spent",
     ),
     "ledger: delta not charged": Mutant(
         "ledger/_budget.py",
@@ -342,7 +342,7 @@ MUTANTS = {
         "_data/fit_parameters.py",
         "if not (marked or per_row(value, n)):",
         "if False:",
-        "core/test_fit_parameters.py::test_arguments_that_may_hold_records_are_refused_unless_marked",
+        "core/test_fit_parameters.py::test_unmarked_records_are_refused_before_anything_is_fitted_or_charged",
     ),
     # ------------------------------------------------------------------ raw scores
     "a sensitive value printed": Mutant(
