@@ -513,7 +513,7 @@ def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separate
     search = PrivateBayesSearchCV(model, {}, prediction="separate", epsilon=1e6)
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
     assert search.best_score_ > 0.9 and "predicted alone" in search.privacy_.condition
-    with pytest.raises(ValueError, match="prediction is"):
+    with pytest.raises(ValueError, match="prediction must be"):
         PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X.copy(), y_val=y)
 
 

@@ -25,8 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo import threshold as threshold_module
-from sklearn_dpbo._evaluation import evaluator, suppress_output
-from sklearn_dpbo._evaluation import public as public_scores
+from sklearn_dpbo._evaluation import evaluator, fitting, suppress_output
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
@@ -363,7 +362,7 @@ def depends_on_validation_set(tracked, estimator):
 def without_suspension():
     """Let autologging go on during searches."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (evaluator, public_scores, suppress_output, threshold_module):
+        for module in (evaluator, fitting, suppress_output, threshold_module):
             patch.setattr(module, "without_autologging", contextlib.nullcontext)
         yield
 
