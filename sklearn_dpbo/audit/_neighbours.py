@@ -63,9 +63,14 @@ def differing(a: Any, b: Any) -> NDArray[np.bool_]:
 
 
 class ConstantClassifier(ClassifierMixin, BaseEstimator):
-    """Predicts the same label for every record: 1 if `label` is at least 1/2, else 0.
+    """Predicts the same label for every record.
 
-    `x` has no effect: it is a second dimension for the space of a search.
+    Parameters
+    ----------
+    label : float, default=0
+        The label is 1 if this is at least 1/2, else 0.
+    x : any, default=0.0
+        Has no effect: a second dimension for the space of a search.
     """
 
     def __init__(self, label: Any = 0, x: Any = 0.0) -> None:
