@@ -99,7 +99,7 @@ class _FromGram(PrivateLearner):
 
     def _solved(self) -> tuple[Floats, Floats]:
         """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
-        of = repr(self.columns), self.n_components
+        of = self._used(len(self.gram_) - 1).tobytes(), self.n_components
         if self._kept is None or self._kept[0] != of:
             self._kept = of, self._directions()
         basis, squares, products = self._kept[1]

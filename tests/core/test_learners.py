@@ -236,3 +236,15 @@ def test_sums_of_products_are_exact():
     assert np.abs(total * IntegerRows(X).step - e.T @ X).max() < 0.1
     found = np.trunc(e * 2**18).astype(int).T @ np.trunc(X * 2**13).astype(int)
     assert (total == found).all()
+
+
+def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
+    """What was kept of another solution had a key that numpy abbreviates."""
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 12))
+    model = PrivateRidge(bounds=(-1, 1), y_bounds=(-1, 1), epsilon=10.0, delta=1e-6)
+    model.set_params(noise_random_state=0).fit(X, X[:, 0])
+    with np.printoptions(threshold=4, edgeitems=1):
+        for start in (1, 5):
+            used = (np.arange(12) >= start) & (np.arange(12) < start + 4)
+            coefficients = model.refitted(columns=used).coef_
+            assert coefficients[used].all() and not coefficients[~used].any()

@@ -932,6 +932,33 @@ def test_records_of_any_type_of_numbers_count_as_if_all_had_the_same(scoring, pr
         assert np.allclose(found, expected, atol=3 * sensitivity), data
 
 
+class Tensor:
+    """Labels of a library of its own: a foreign dtype, `tolist`, and items that are no numbers."""
+
+    dtype = "int64 of a library"
+
+    def __init__(self, values):
+        self.values = values
+        self.shape, self.ndim = values.shape, values.ndim
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, rows):
+        return Tensor(self.values[rows])
+
+    def tolist(self):
+        return self.values.tolist()
+
+
+def test_labels_of_tensors_count_as_numbers():
+    """Each was read as an object that is no number, and so as missing."""
+    X, y = whole_numbers()
+    plain, tensor = (((X, y), (X[:M], labels)) for labels in (y[:M], Tensor(y[:M])))
+    expected, _ = statistics(LogisticRegression(), *plain)
+    assert statistics(LogisticRegression(), *tensor)[0] == expected > 0
+
+
 @pytest.mark.parametrize("kind_val", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_targets_of_any_type_of_numbers_count(kind, kind_val):
