@@ -190,8 +190,10 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         declared: NDArray[Any] = dense(y)
         return declared
-    tables = y.itertuples(index=False, name=None) if is_frame(y) else y
-    labels = y.tolist() if hasattr(y, "tolist") else list(tables)  # of tensors, numbers
+    if hasattr(y, "tolist"):  # which makes numbers of what a tensor holds
+        labels = y.tolist()
+    else:
+        labels = list(y.itertuples(index=False, name=None) if is_frame(y) else y)
     if like.ndim == 1:
         labels = single_cells(labels)
     whole = like.dtype.kind in "iu" and like.size > 0
