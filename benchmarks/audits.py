@@ -55,7 +55,7 @@ from sklearn_dpbo.audit import (
     audit_search,
     opposed_models,
 )
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall

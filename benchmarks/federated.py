@@ -36,7 +36,7 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import Noise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import LowUtilityWarning
-from sklearn_dpbo.federated import FederatedCoordinator
+from sklearn_dpbo.objective import FederatedCoordinator
 from sklearn_dpbo.papers.kharkovskii2020 import gaussian_sigma
 
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[1] / "shared" / "data"))

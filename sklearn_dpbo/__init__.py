@@ -5,13 +5,13 @@ Start with `PrivateBayesSearchCV`, which is used like `GridSearchCV` (zone: rele
 
 from ._data.fit_parameters import public
 from .evaluation._private_evaluation import private_evaluation
-from .federated._search import PrivateFederatedSearch
 from .ledger._ledger import PrivacyLedger
 from .objective._objective import PrivateObjective
+from .objective._search import PrivateFederatedSearch
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
-from .search import PrivateBayesSearchCV
-from .threshold import PrivateThresholdClassifier
+from .search._search import PrivateBayesSearchCV
+from .search._threshold import PrivateThresholdClassifier
 
 __all__ = [
     "PrivacyLedger",

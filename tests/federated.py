@@ -6,9 +6,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.federated._plan import Plan
-from sklearn_dpbo.federated._site import evaluate
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective._plan import Plan
+from sklearn_dpbo.objective._site import evaluate
 
 TRAIN = np.zeros((4, 3)), np.array([0, 1, 0, 1])
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateFederatedSearch
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 
 # What all have agreed on: the search, and a public training set.
 X, y = load_breast_cancer(return_X_y=True)

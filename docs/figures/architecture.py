@@ -20,11 +20,10 @@ ZONES = {
 }
 # Where the parts stand from left to right, so that few arrows cross.
 COLUMNS = {
-    "_params": 0.5, "_space": 2.8, "acquisition": 4.4, "exceptions": 10.2,
-    "_data": 6.6, "_privacy": 10.2, "scoring": 5.0, "ledger": 12.6, "report": 9.9,
-    "_evaluation": 6.6, "strategies": 4.0, "planning": 4.7, "_sklearn": 8.4,
-    "search": 3.6, "plotting": 5.9, "papers": 10.6, "threshold": 13.0,
-    "audit": 9.3, "evaluation": 7.6, "__main__": 12.9,
+    "_space": 2.8, "exceptions": 10.2, "_data": 6.6, "_privacy": 8.2, "scoring": 5.0,
+    "ledger": 12.6, "report": 9.9, "_evaluation": 6.6, "strategies": 4.0, "planning": 4.7,
+    "search": 6.6, "objective": 10.6, "plotting": 5.9, "papers": 10.6, "audit": 7.9,
+    "evaluation": 9.6,
 }  # fmt: skip
 
 

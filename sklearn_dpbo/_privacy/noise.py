@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._params import check_number
 from ..exceptions import InsecureNoiseWarning
+from .checks import check_number
 
 __all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
-from .._params import check_number
+from .._privacy.checks import check_number
 from ._report import AuditReport, check_claim
 
 __all__ = ["audit_one_run", "chance_of_guesses"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._params import check_number
+from .._privacy.checks import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

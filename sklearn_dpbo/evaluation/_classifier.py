@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._params import check_number
+from .._privacy.checks import check_number
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION, average_precision, roc_auc
 from ..scoring._of_counts import ConfusionScore

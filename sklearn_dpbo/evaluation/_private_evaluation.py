@@ -17,8 +17,8 @@ from .._evaluation.evaluator import counted, table_and_model
 from .._evaluation.fitting import without_callbacks
 from .._evaluation.own_code import check_prediction
 from .._evaluation.suppress_output import without_autologging
-from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
+from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regre
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.units import Units
-from .._params import as_floats, check_number
 from .._privacy.accounting import warn_of_weak_guarantee
+from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on

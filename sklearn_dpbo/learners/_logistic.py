@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from .._data.units import Units
-from .._params import check_number
+from .._privacy.checks import check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateClassifier
 from ._rows import IntegerRows

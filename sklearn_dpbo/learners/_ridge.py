@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.units import Units
-from .._params import as_floats, check_number
+from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
 from ._base import PrivateClassifier, PrivateLearner
 from ._labels import targets_of

@@ -42,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sklearn_dpbo")
-    areas = parser.add_subparsers(required=True, metavar="ledger")
-    ledger = areas.add_parser("ledger", help="the privacy budgets of data sets")
-    commands = ledger.add_subparsers(required=True, metavar="command")
+    parser = argparse.ArgumentParser(
+        prog="python -m sklearn_dpbo.ledger", description="The privacy budgets of data sets."
+    )
+    commands = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, run: Any, summary: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=f"{summary}.")

@@ -19,8 +19,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from .._params import check_number
 from .._privacy.accounting import Receipt
+from .._privacy.checks import check_number
 from ..exceptions import LedgerError
 from ..report._card import card
 from . import _display as display

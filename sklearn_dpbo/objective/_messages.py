@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._params import check_number
+from .._privacy.checks import check_number
 
 __all__ = ["VERSION", "MessageError", "check_message", "number", "numbers"]
 

@@ -27,10 +27,10 @@ from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.noisy_counts import noise_std
 from .._privacy.sensitive import Sensitive
-from .._sklearn.parameters import check_values, prepare_scorer
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import resolve_scorer
+from ..search._parameters import check_values, prepare_scorer
 from ..strategies._release import count_scores, public_model
 from ._holder import Holder
 from ._optuna import on_trials

@@ -15,7 +15,7 @@ from typing import ClassVar, cast
 
 from scipy.optimize import minimize_scalar
 
-from .._params import check_number
+from .._privacy.checks import check_number
 from .._privacy.noisy_counts import NoisyCounts
 
 __all__ = ["MeanErrors", "least", "mean_of_choice", "quantile_of_choice", "tail_of_choice"]

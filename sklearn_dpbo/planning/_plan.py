@@ -10,7 +10,7 @@ from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from .._params import check_number
+from .._privacy.checks import check_number
 from ..report._card import card
 from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
 from ._pilot import N_DRAWS, PilotErrors

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._params import check_number
 from .._privacy.accounting import CHOICE, SCORE, Budget
+from .._privacy.checks import check_number
 from .._privacy.runs import Repeated
 from ..learners._private_training import private_training
 from ..scoring._make import selecting_scorer

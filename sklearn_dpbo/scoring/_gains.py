@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
 from .._data.tables import dense
-from .._params import as_floats, check_number, is_finite
+from .._privacy.checks import as_floats, check_number, is_finite
 from ._labels import encode
 
 __all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]

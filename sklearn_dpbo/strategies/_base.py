@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._evaluation.evaluator import Evaluator
-from .._params import check_number
 from .._privacy.accounting import Budget
+from .._privacy.checks import check_number
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
 from ..scoring._scorers import Score

@@ -15,8 +15,8 @@ from .._data.divided_table import DividedTable
 from .._data.split import Training
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
-from .._params import check_number
 from .._privacy.accounting import CHOICE, Budget
+from .._privacy.checks import check_number
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise

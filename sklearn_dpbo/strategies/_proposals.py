@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._space.space import Points, SearchSpace
-from ..acquisition import UpperConfidenceBound
+from ._acquisition import UpperConfidenceBound
 from ._likelihood import fit_kernel
 from ._surrogate import Kernel, Surrogate, single_threaded
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from threadpoolctl import ThreadpoolController
 
-from .._params import check_number
+from .._privacy.checks import check_number
 
 __all__ = ["KERNEL_SHAPES", "Kernel", "Surrogate", "single_threaded"]
 

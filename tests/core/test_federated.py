@@ -16,8 +16,8 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 
 from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch, make_private_scorer
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.federated._site import _seed
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective._site import _seed
 
 HELD = {"north": records([30, 70, 40], 80), "south": records([20, 90, 50], 100)}
 VOTE = dict(type="tell", version=1, what="vote", candidate=1, failed=[], m=80, unit="record")

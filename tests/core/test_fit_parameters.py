@@ -33,8 +33,8 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.federated import FederatedCoordinator
 from sklearn_dpbo.ledger import _budget
+from sklearn_dpbo.objective import FederatedCoordinator
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")

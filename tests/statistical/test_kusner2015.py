@@ -27,7 +27,6 @@ from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo.acquisition import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, Kernel, LipschitzConvex, UnitBall
 from sklearn_dpbo.papers.kusner2015._gp import ASSUMPTION_1
@@ -49,6 +48,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedLipschitzConvex,
     PublishedNoisyBounds,
 )
+from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"

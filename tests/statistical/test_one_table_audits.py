@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn_dpbo._sklearn import one_table
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
-from sklearn_dpbo._sklearn import one_table
 from sklearn_dpbo.audit import audit_estimator, audit_mechanism, training_neighbours
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,

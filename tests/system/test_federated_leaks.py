@@ -11,7 +11,7 @@ import pytest
 from leaks import COUNTS, EPSILON, Known, M, data, found_in, found_in_text, frames_of
 
 from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 
 HALF = M // 2
 # Rows of each site: even and odd ones, so that each has about half of the right predictions.

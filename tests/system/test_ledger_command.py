@@ -46,7 +46,7 @@ def run(capsys):
 
     def run(*arguments):
         try:
-            status = main(["ledger", *map(str, arguments)])
+            status = main(list(map(str, arguments)))
         except SystemExit as exit:
             status = exit.code
         return status, *capsys.readouterr()
@@ -89,9 +89,9 @@ def test_a_ledger_without_charges_is_shown(run, folder):
 
 
 def test_the_commands_run_as_a_module(folder, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["sklearn_dpbo", "ledger", "show", "nowhere"])
+    monkeypatch.setattr(sys, "argv", ["sklearn_dpbo.ledger", "show", "nowhere"])
     with pytest.raises(SystemExit) as exit:
-        runpy.run_module("sklearn_dpbo", run_name="__main__")
+        runpy.run_module("sklearn_dpbo.ledger", run_name="__main__")
     assert exit.value.code == 1 and "no such file" in capsys.readouterr().err
 
 
@@ -99,7 +99,7 @@ def print_to_nobody(path):
     read, write = os.pipe()
     os.close(read)
     sys.stdout = open(write, "w")
-    sys.exit(main(["ledger", "history", path]))
+    sys.exit(main(["history", path]))
 
 
 def test_a_command_stops_quietly_when_nobody_reads(folder):
@@ -201,10 +201,10 @@ def test_the_page_on_ledgers_shows_what_the_commands_print(run, folder):
     Path("backup.ledger").write_bytes(b"".join(Path("patients.ledger").open("rb").readlines()[:3]))
     page = (ROOT / "docs/how_to/ledger.md").read_text()
     shown = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    commands = re.findall(r"\$ python -m sklearn_dpbo (.*)\n([^$]*)", "\n".join(shown))
+    commands = re.findall(r"\$ python -m sklearn_dpbo.ledger (.*)\n([^$]*)", "\n".join(shown))
     assert len(commands) >= 4
     for command, expected in commands:
-        _, out, err = run(*shlex.split(command)[1:])
+        _, out, err = run(*shlex.split(command))
         mask = lambda text: re.sub(r"[0-9a-f]{32,}", "#", text).split()  # noqa: E731
         assert mask(out + err) == mask(expected), command
 

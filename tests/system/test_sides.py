@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateFederatedSearch
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide, GaussianCurator, ModelerSide
 
 TOKEN = "a-token-of-some-length"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
 from ._piecewise import PiecewiseConstant, check_interval
 

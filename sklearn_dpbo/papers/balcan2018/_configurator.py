@@ -15,17 +15,17 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..._data.pickles import fresh, packed
 from ..._evaluation.suppress_output import suppress_output
-from ..._params import check_number
 from ..._privacy.accounting import warn_of_weak_guarantee
+from ..._privacy.checks import check_number
 from ..._privacy.frames import ClearFrames
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
-from ..._sklearn.delegation import replace_fitted
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
 from ...report._html import ShowsPrivacy
 from ...report._report import PrivacyReport
+from ...search._delegation import replace_fitted
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 

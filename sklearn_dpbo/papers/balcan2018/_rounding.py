@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ._families import BaseFamily, converted
 
 __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]

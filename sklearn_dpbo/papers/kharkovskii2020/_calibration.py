@@ -6,7 +6,7 @@ import math
 
 from scipy.special import log_ndtr
 
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ..._privacy.rounding import largest
 
 __all__ = ["delta_of_gaussian", "gaussian_sigma"]

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
 from ..._data.tables import row_norms
-from ..._params import check_number
 from ..._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
+from ..._privacy.checks import check_number
 from ..._privacy.mechanisms import Mechanisms, Price
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret

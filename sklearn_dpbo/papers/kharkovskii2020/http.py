@@ -8,7 +8,7 @@ import re
 from numbers import Integral
 from typing import Any, NoReturn
 
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ...exceptions import BudgetExceededError
 from ...objective._messages import MessageError
 

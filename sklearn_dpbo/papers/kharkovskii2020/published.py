@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ...exceptions import PrivacyWarning
 from ._curators import Curator
 from .bounds import projection_threshold

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
-from ..._params import is_finite
 from ..._privacy.accounting import CHOICE, Budget
+from ..._privacy.checks import is_finite
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down

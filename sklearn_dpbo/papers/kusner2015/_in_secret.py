@@ -8,10 +8,10 @@ import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import report_failures
-from ..._params import check_number
+from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
-from ...acquisition import ExpectedImprovement, UpperConfidenceBound
 from ...scoring._scorers import PrivateScorer
+from ...strategies._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ...strategies._surrogate import Surrogate
 
 __all__ = ["check_acquisition", "first_of_path", "next_candidate", "require_mean"]

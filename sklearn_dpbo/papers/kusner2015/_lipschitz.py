@@ -17,8 +17,8 @@ from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret, Sensitive
 from ..._space.space import SearchSpace
-from ...acquisition import ExpectedImprovement
 from ...scoring._scorers import score_and_interval
+from ...strategies._acquisition import ExpectedImprovement
 from ...strategies._base import Candidate, Release, Strategy
 from ...strategies._likelihood import uninformed
 from ...strategies._surrogate import Surrogate
@@ -84,7 +84,7 @@ class LipschitzConvex(Strategy):
         Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.acquisition`; other classes are refused, because they would see secret
+        From `sklearn_dpbo.strategies`; other classes are refused, because they would see secret
         scores. None means ``ExpectedImprovement()``.
     candidate_share : float, default=0.0
         Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates

@@ -15,11 +15,11 @@ import numpy as np
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, SCORE
 from .._privacy.sensitive import Sensitive
-from .._sklearn.results import note_on_error, spent_before
 from ..ledger._ledger import PrivacyLedger
-from ..objective._holder import Holder
-from ..objective._messages import VERSION, MessageError, check_message, numbers
 from ..report._report import TRAINING_NOT_PROTECTED
+from ..search._results import note_on_error, spent_before
+from ._holder import Holder
+from ._messages import VERSION, MessageError, check_message, numbers
 from ._plan import Plan
 
 __all__ = ["FederatedSite", "evaluate"]

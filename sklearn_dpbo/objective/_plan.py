@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 
 from .._data.units import Units
 from .._evaluation.fitting import FitOptions
-from .._sklearn.parameters import check_parameters, n_iter_of, prepare_scorer, space_of
-from ..objective._spaces import plain
 from ..scoring._make import resolve_scorer
 from ..scoring._of_counts import RankingScore
 from ..scoring._scorers import PrivateScorer
+from ..search._parameters import check_parameters, n_iter_of, prepare_scorer, space_of
 from ..strategies._proposals import Domain
 from ..strategies._worst_case import WorstCase
+from ._spaces import plain
 
 __all__ = ["Plan", "checked_names", "together", "units_of"]
 

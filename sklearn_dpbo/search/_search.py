@@ -7,24 +7,24 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from ._evaluation.evaluator import Evaluator
-from ._evaluation.progress import CallbackSupportMixin, watched
-from ._sklearn.delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._sklearn.one_table import fit_one_table
-from ._sklearn.parameters import prepare_scorer, setup_of
-from ._sklearn.results import (
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.progress import CallbackSupportMixin, watched
+from ..evaluation._design import needs
+from ..ledger._ledger import PrivacyLedger
+from ..report._html import ShowsEstimatorAndPrivacy
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..strategies._base import Strategy
+from ..strategies._utility import warn_of_low_utility
+from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
+from ._one_table import fit_one_table
+from ._parameters import prepare_scorer, setup_of
+from ._results import (
     already_released,
     also_released,
     note_on_error,
     results_of,
     spent_before,
 )
-from .evaluation._design import needs
-from .ledger._ledger import PrivacyLedger
-from .report._html import ShowsEstimatorAndPrivacy
-from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .strategies._base import Strategy
-from .strategies._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
 

@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from ._data.pickles import fresh, packed
-from ._data.split import Problem
-from ._data.tables import dense
-from ._data.units import unit_name
-from ._evaluation.evaluator import table_and_model
-from ._evaluation.fitting import fit
-from ._evaluation.progress import CallbackSupportMixin, watched
-from ._evaluation.suppress_output import without_autologging
-from ._evaluation.threshold_curve import (
+from .._data.pickles import fresh, packed
+from .._data.split import Problem
+from .._data.tables import dense
+from .._data.units import unit_name
+from .._evaluation.evaluator import table_and_model
+from .._evaluation.fitting import fit
+from .._evaluation.progress import CallbackSupportMixin, watched
+from .._evaluation.suppress_output import without_autologging
+from .._evaluation.threshold_curve import (
     LabelGains,
     best_labels,
     label_values,
@@ -27,18 +27,18 @@ from ._evaluation.threshold_curve import (
     public_thresholds,
     statistics_at,
 )
-from ._params import fit_takes
-from ._privacy.mechanisms import Mechanisms
-from ._privacy.noise import noise_source
-from ._sklearn.delegation import Delegates, RoutesToEstimator, replace_fitted
-from ._sklearn.parameters import RESPONSE_METHODS, check_parameters
-from .ledger._budget import budget_on
-from .ledger._ledger import PrivacyLedger
-from .report._html import ShowsEstimatorAndPrivacy
-from .report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from .scoring._make import resolve_scorer
-from .scoring._response import Predictions, class_scores, method_of
-from .scoring._scorers import PrivateScorer, score_and_interval
+from .._privacy.checks import fit_takes
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
+from ..report._html import ShowsEstimatorAndPrivacy
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..scoring._make import resolve_scorer
+from ..scoring._response import Predictions, class_scores, method_of
+from ..scoring._scorers import PrivateScorer, score_and_interval
+from ._delegation import Delegates, RoutesToEstimator, replace_fitted
+from ._parameters import RESPONSE_METHODS, check_parameters
 
 __all__ = ["PrivateThresholdClassifier"]
 

@@ -18,8 +18,8 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
 from .._evaluation.secret_fits import try_out
-from .._params import as_floats
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
+from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from ..exceptions import LowUtilityWarning, PrivacyWarning
@@ -31,9 +31,9 @@ from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
-from .delegation import public_generator, refuse_steps_before
-from .parameters import setup_of
-from .results import note_on_error, results_of, spent_before
+from ._delegation import public_generator, refuse_steps_before
+from ._parameters import setup_of
+from ._results import note_on_error, results_of, spent_before
 
 __all__ = ["fit_one_table"]
 

@@ -21,8 +21,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
-from .._params import check_named
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
+from .._privacy.checks import check_named
 from ..learners._private_training import learns_nothing
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer

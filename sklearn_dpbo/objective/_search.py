@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._sklearn.delegation import DelegatesToBest, refuse_steps_before, replace_fitted
-from .._sklearn.results import already_released, note_on_error
 from ..ledger._ledger import PrivacyLedger
+from ..search._delegation import DelegatesToBest, refuse_steps_before, replace_fitted
+from ..search._results import already_released, note_on_error
 from ..strategies._utility import noise_hints, warn_of_low_utility
 from ._coordinator import FederatedCoordinator
 from ._plan import Plan, checked_names, together

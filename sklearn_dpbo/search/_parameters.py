@@ -14,8 +14,8 @@ from sklearn.base import clone
 
 from .._data.units import unit_name
 from .._evaluation.fitting import FitOptions, set_candidate
-from .._params import as_floats, is_number, one_of
 from .._privacy.accounting import Budget
+from .._privacy.checks import as_floats, is_number, one_of
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._space.space import SearchSpace

@@ -16,11 +16,11 @@ from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._evaluation.fitting import fit
 from .._privacy.noisy_counts import NoisyCounts
-from .._sklearn.delegation import replace_fitted
-from .._sklearn.results import fitted_attributes
-from ..objective._messages import VERSION, MessageError, check_message, number, numbers
 from ..scoring._scorers import CONFIDENCE, Score, score_and_interval
+from ..search._delegation import replace_fitted
+from ..search._results import fitted_attributes
 from ..strategies._base import Candidate, Release
+from ._messages import VERSION, MessageError, check_message, number, numbers
 from ._plan import Plan, checked_names, together, units_of
 
 __all__ = ["FederatedCoordinator"]
@@ -87,7 +87,7 @@ class FederatedCoordinator:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_dpbo import PrivateFederatedSearch
-    >>> from sklearn_dpbo.federated import FederatedCoordinator, FederatedSite
+    >>> from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> public = X[:169], y[:169]
     >>> search = PrivateFederatedSearch(

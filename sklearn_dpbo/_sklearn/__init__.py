@@ -1,1 +1,0 @@
-"""Parts of scikit-learn's interface that several estimators share (zone: released)."""
