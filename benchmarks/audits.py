@@ -45,7 +45,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import (
@@ -130,7 +130,6 @@ def split_forgotten(stack):
     patch(stack, Budget, "charge", lambda self, loss: self._losses.append(loss))
     patch(stack, Budget, "epsilon_beside", lambda self, share: self.epsilon)
     patch(stack, Budget, "epsilon_left", property(lambda self: self.epsilon))
-    patch(stack, Price, "scale_of_choice", lambda self, D: mechanisms._scale(2 * D, self.epsilon))
 
 
 def counts_not_shared(stack):
@@ -194,11 +193,11 @@ def of_search(strategy, m=21, delta=0.0, space=None, ones=None):
     return lambda n, **p: audit_search(search, *opposed_models(m, ones), n, **p)
 
 
-def guided(guidance, m, delta=0.0):
+def guided(m):
     """Both models are among the validated, whatever the training set says of them."""
     points = [{"label": label, "x": 0.5} for label in (0, 1)]
     space = {"label": [0, 1], "x": uniform(0, 1)}
-    return of_search(WorstCase(guidance, initial_points=points), m, delta, space)
+    return of_search(WorstCase(initial_points=points), m, space=space)
 
 
 def clipped(n, **p):
@@ -283,13 +282,6 @@ def released_by(release):
 ROWS = {
     "permute_and_flip": Row(of(worst_cases.permute_and_flip), both_and()),
     "exponential_choice": Row(of(worst_cases.exponential_choice), both_and()),
-    "selections": Row(
-        of(worst_cases.selections), both_and(split_forgotten=split_forgotten)
-    ),
-    "selections, zCDP": Row(
-        of(partial(worst_cases.selections, 8, 1e-2)),
-        both_and(split_forgotten=split_forgotten),
-    ),
     "noisy_counts": Row(
         of(worst_cases.noisy_counts),
         both_and(split_forgotten=counts_not_shared),
@@ -309,8 +301,7 @@ ROWS = {
     "search, no guidance": Row(
         of_search(WorstCase("none")), both_and(split_forgotten=split_forgotten)
     ),
-    "search, public": Row(guided("public", 21), both_and(split_forgotten=split_forgotten)),
-    "search, private": Row(guided("private", 2001), both_and(split_forgotten=split_forgotten)),
+    "search, public": Row(guided(21), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
     "objective": Row(released_by(scores_of_settings), both_and()),
     "federated site": Row(released_by(answers_of_site), both_and(split_forgotten=split_forgotten)),

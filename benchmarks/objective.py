@@ -4,10 +4,9 @@
     python benchmarks/objective.py TABLES --shares 0.3 0.5 0.7   # of epsilon, for best()
 
 All searches get the same epsilon and delta, and T settings. Optimisers see only what
-`PrivateObjective` returns; `best()` chooses. Beside them is `PrivateBayesSearchCV`, with guidance
-by private draws (the validation scores alone say where to look, as here), without guidance, and as
-it is by default (it learns from the training set, too). Shares were tuned on "spam" and "digits";
-the table is of problems that were held out. Tables as in `utility.py`.
+`PrivateObjective` returns; `best()` chooses. Beside them is `PrivateBayesSearchCV`, without
+guidance, and as it is by default (it learns from the training set, too). Shares were tuned on
+"spam" and "digits"; the table is of problems that were held out. Tables as in `utility.py`.
 
 Regret: the validation score of the pool's best setting less that of the chosen one. Score error:
 the absolute difference of the released score from the chosen one's.
@@ -70,7 +69,6 @@ OPTIMISERS = {
     "scikit-optimize GP": with_skopt,
 }
 SEARCHES = {
-    "search, private": WorstCase("private"),
     "search, none": WorstCase("none"),
     "search, default": WorstCase(),
 }

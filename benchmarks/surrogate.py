@@ -9,8 +9,7 @@ kernel; peers learn kernel parameters, so speed is to be read together with qual
 Quality: best value of four functions after 50 or 100 evaluations, and CPU seconds of them. Ours
 goes through the search's public interface. "Exploration" is the default guidance, which learns
 kernel parameters from scores within the training set: the search fits three times as many
-candidates, of which a third explore, and the CPU seconds are those of all. "Private" is
-`guidance="private"` at epsilon = 1e6, where noise hides nothing; its kernel is fixed. The functions
+candidates, of which a third explore, and the CPU seconds are those of all. The functions
 are those of the literature, with their usual bounds scaled to the unit cube; Ackley's optimum is
 its centre, so that nothing may start there: the estimator's own parameters, which a search may try
 first, are a corner.
@@ -227,11 +226,6 @@ def our_search(name, n_iter, seed, strategy):
     return search
 
 
-def private_search(name, T, seed):
-    search = our_search(name, T, seed, WorstCase("private"))
-    return Function(name, **search.best_params_).value()
-
-
 def exploration(name, T, seed, batch_size):
     search = our_search(name, 3 * T, seed, WorstCase(batch_size=batch_size))
     return -np.nanmax([*search.cv_results_["public_score"], -np.inf])
@@ -273,7 +267,6 @@ def botorch_search(name, T, seed):
 OPTIMISERS = {
     "exploration, batches of 1": lambda f, T, s: exploration(f, T, s, 1),
     "exploration, batches of 8": lambda f, T, s: exploration(f, T, s, 8),
-    "private": private_search,
     "random": random_search,
     "Optuna TPE": lambda f, T, s: optuna_search(FUNCTIONS[f][1], T, s, FUNCTIONS[f][0]),
     "Optuna GP": lambda f, T, s: optuna_search(FUNCTIONS[f][1], T, s, FUNCTIONS[f][0], "GPSampler"),

@@ -47,7 +47,7 @@ from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
 LENGTHS = [32, 64, 128]
-GUIDANCE = ["none", "public", "private"]
+GUIDANCE = ["none", "public"]
 FLOORS = [("uniform", None, None), ("defaults", None, None)]
 
 

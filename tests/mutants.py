@@ -29,8 +29,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ too little noise
     "choice: noise halved": Mutant(
         "_privacy/mechanisms.py",
-        "sampler(price.scale_of_choice(scores.sensitivity))",
-        "sampler(price.scale_of_choice(scores.sensitivity) / 2)",
+        "sampler(price.scale(2 * scores.sensitivity))",
+        "sampler(price.scale(scores.sensitivity))",
         DISTRIBUTIONS + "test_selection_has_permute_and_flip_distribution[scores0-1-seed]",
     ),
     "counts: noise halved": Mutant(
@@ -194,7 +194,7 @@ MUTANTS = {
         "_privacy/mechanisms.py",
         "self.n_left -= 1",
         "self.n_left = max(1, self.n_left - 1)",
-        DISTRIBUTIONS + "test_concentrated_draws_have_exponential_mechanism_distribution[seed]",
+        MECHANISMS + "test_a_series_is_charged_once_before_its_first_draw_and_ends[0.0]",
     ),
     "budget: sums of floats": Mutant(
         "_privacy/accounting.py",

@@ -61,13 +61,6 @@ def drawn_exponentially(scores):
     return mechanisms().draw_exponentially(column(scores), EPSILON, purpose="an audit")
 
 
-def times_selected(n_draws, delta, scores):
-    """How often the second of two candidates was chosen."""
-    price = Price.shared(n_draws, EPSILON, delta)
-    choose = mechanisms(delta=delta).selections(price, purpose="an audit")
-    return sum(choose(column(scores)) for _ in range(n_draws))
-
-
 def released_counts(counts):
     table = Sensitive([counts], D * len(counts))
     return list(mechanisms().release_counts(table, EPSILON, purpose="an audit").counts)
@@ -118,12 +111,6 @@ def permute_and_flip(noise=None):
 
 def exponential_choice():
     return Case(drawn_exponentially, CATCHING_UP)
-
-
-def selections(n_draws=3, delta=0.0):
-    """All choices of a sequence move in the same direction."""
-    call = partial(times_selected, n_draws, delta)
-    return Case(call, ([9 * D, 9 * D], [10 * D, 8 * D]), delta=delta)
 
 
 def noisy_counts():

@@ -25,7 +25,7 @@ from .rounding import round_up
 from .sensitive import Secret, Sensitive
 from .zcdp import zcdp_within
 
-__all__ = ["CHOICES", "COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
+__all__ = ["COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
 
 R = TypeVar("R")
 # Of a protected value as it is sealed, and as it is opened.
@@ -34,7 +34,7 @@ Draw: TypeAlias = Callable[[Any, Any], R]
 Sampler: TypeAlias = Callable[[float], NoisyMax]
 
 # Noise of draws without delta, in units of n / epsilon: see `Price.shared`.
-CHOICES, COUNTS, GAUSSIAN_ONLY = 2.0, math.sqrt(2), math.inf
+COUNTS, GAUSSIAN_ONLY = math.sqrt(2), math.inf
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
 
@@ -44,8 +44,8 @@ class Price:
     """What n draws cost together, and how much noise each has; each may depend on the earlier ones.
 
     Draws of epsilon / n each; or, with ``spread = sqrt(n / (2 rho))``, rho-zCDP in all, for the
-    largest rho that implies (epsilon, delta). A choice is eps^2/8-zCDP: Cesar and Rogers, ALT 2021,
-    Lemma 3.2. The rest: Canonne, Kamath and Steinke, NeurIPS 2020, and Bun and Steinke, TCC 2016.
+    largest rho that implies (epsilon, delta): Canonne, Kamath and Steinke, NeurIPS 2020, and Bun
+    and Steinke, TCC 2016.
     """
 
     n: int
@@ -54,7 +54,7 @@ class Price:
     spread: float = 0.0
 
     @classmethod
-    def shared(cls, n: int, epsilon: float, delta: float, pure: float = CHOICES) -> Price:
+    def shared(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
         """Return the way to share (epsilon, delta) among n draws that has the smaller noise.
 
         Draws of epsilon / n have noise of ``pure n / epsilon`` for a sensitivity of 1.
@@ -76,10 +76,6 @@ class Price:
         if self.concentrated:
             return sensitivity * self.spread
         return _scale(self.n * sensitivity, self.epsilon)
-
-    def scale_of_choice(self, sensitivity: float) -> float:
-        """Return the scale of a choice's noise: ``2 D n / epsilon``, or ``D spread``."""
-        return self.scale(sensitivity if self.concentrated else 2 * sensitivity)
 
     @property
     def rho(self) -> float:
@@ -159,14 +155,6 @@ class Mechanisms:
         price = Price(1, epsilon)
         return self._series(price, how, _choice(sampler, price), **record)(scores)
 
-    def selections(self, price: Price, *, purpose: str) -> Series[int]:
-        """Return a series of choices, by permute-and-flip or the exponential mechanism."""
-        how, sampler = f"permute-and-flip, {price.n} times", self.noise.permute_and_flip
-        if price.concentrated:
-            how = f"{price.n} draws of the exponential mechanism, {price.rho:.3g}-zCDP together"
-            sampler = self.noise.exponential_mechanism
-        return self._series(price, how, _choice(sampler, price), purpose=purpose)
-
     def best_of(
         self, models: Secret, scores: Sensitive, epsilon: float, *, purpose: str, among: str
     ) -> tuple[int, Any]:
@@ -216,7 +204,7 @@ class Mechanisms:
                 "a larger epsilon, or fewer instances"
             )
         price = Price(1, epsilon)
-        b = price.scale_of_choice(F * D + 2 * r)
+        b = price.scale(2 * (F * D + 2 * r))
 
         def draw(_: Secret, opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
             starts, N = opened
@@ -279,6 +267,6 @@ def _choice(sampler: Sampler, price: Price) -> Draw[int]:
     def draw(scores: Sensitive, opened: NDArray[np.int64]) -> int:
         if scores.shape[1] != 1:
             raise ValueError(f"a selection compares one statistic; found {scores.shape[1]}")
-        return sampler(price.scale_of_choice(scores.sensitivity))(opened[:, 0].tolist())
+        return sampler(price.scale(2 * scores.sensitivity))(opened[:, 0].tolist())
 
     return draw

@@ -103,31 +103,6 @@ class Sensitive(Secret):
         """Return each candidate's statistics with a public number added, the same for all data."""
         return self.measured(lambda value: value + offsets[:, None], self.sensitivity)
 
-    def linear(
-        self,
-        weights: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        *,
-        largest: int,
-        shift: int = 0,
-    ) -> Sensitive:
-        """Return ``q_l = offset_l + sum_j W_lj x_j`` for public integers W and offset.
-
-        Here ``x_j = floor(clip(value_j, 0, largest) / 2^shift)`` for the one statistic that there
-        is. Lemma 3 of the guarantee says why the sensitivity is right.
-        """
-        # In floats first, which cannot overflow; then the sums of integers are exact.
-        rough = np.abs(weights.astype(float)).sum(axis=1).max() * (largest >> shift)
-        if rough + np.abs(offsets.astype(float)).max() >= 2**62:
-            raise ValueError("weights of this size could overflow; take smaller ones")
-        norm = int(np.abs(weights).sum(axis=1).max())
-        return self.measured(
-            lambda value: (offsets + weights @ (np.clip(value[:, 0], 0, largest) >> shift))[
-                :, None
-            ],
-            max(1, (-(-self.sensitivity >> shift)) * norm),
-        )
-
     def _packed(self) -> tuple[Any, ...]:
         return (*super()._packed(), self.sensitivity)
 

@@ -51,8 +51,6 @@ class SearchPlan:
         How noise affects the metric: by theorems for a mean, estimated from a pilot for others.
     score_share : float, default=0.4
         Share of epsilon for the released score.
-    guidance_share : float, default=0.0
-        Share of epsilon for private guidance.
     confidence : float, default=0.95
         Probability of each guarantee.
     target_regret, target_score_error : float or None, default=None
@@ -72,7 +70,6 @@ class SearchPlan:
     epsilon: float
     errors: MeanErrors | PilotErrors
     score_share: float = 0.4
-    guidance_share: float = 0.0
     confidence: float = 0.95
     target_regret: float | None = None
     target_score_error: float | None = None
@@ -87,16 +84,13 @@ class SearchPlan:
             check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
-        most = 1 - self.score_share
-        share, below = self.guidance_share, "in [0, 1 - score_share)"
-        check_number("guidance_share", share, below, lambda s: 0 <= s < most)
         ends = "in [0.5, 1 - 1e-9]"
         check_number("confidence", self.confidence, ends, lambda c: 0.5 <= c <= 1 - 1e-9)
 
     @property
     def epsilon_select(self) -> float:
         """Privacy loss of the choice."""
-        return self.epsilon * (1 - self.score_share - self.guidance_share)
+        return self.epsilon * (1 - self.score_share)
 
     @property
     def epsilon_score(self) -> float:
@@ -105,7 +99,7 @@ class SearchPlan:
         Not with ``protect="all"``, where the number of models may be secret.
         """
         alone = self.n_iter == 1 and self.n is None
-        return self.epsilon * (1 - self.guidance_share if alone else self.score_share)
+        return self.epsilon * (1 if alone else self.score_share)
 
     @property
     def regret(self) -> float:

@@ -33,7 +33,6 @@ def plan_search(
     target_interval: float | None = None,
     score_range: float = 1.0,
     score_share: float = 0.4,
-    guidance_share: float = 0.0,
     confidence: float = 0.95,
     counts: bool = True,
     scoring: Any = None,
@@ -83,8 +82,6 @@ def plan_search(
         Highest minus lowest gain, b - a, of the scorer's ``bounds``. Without `scoring`.
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
-    guidance_share : float, default=0.0
-        Share of epsilon for private guidance, as in `WorstCase`; in [0, 1 - score_share).
     confidence : float, default=0.95
         Probability of each guarantee, in [0.5, 1 - 1e-9]. Both hold together with probability
         2 confidence - 1.
@@ -129,7 +126,6 @@ def plan_search(
             target_score_error=target_score_error,
             target_interval=target_interval,
             score_share=None if score_share == 0.4 else score_share,
-            guidance_share=guidance_share or None,
             scoring=scoring,
             X=X,
             y=y,
@@ -161,7 +157,6 @@ def plan_search(
         if scoring is None
         else PilotErrors.of(scoring, estimator, X, y),
         score_share,
-        guidance_share,
         confidence,
         target_regret,
         target_score_error if scoring is None else target_interval,
@@ -285,15 +280,14 @@ def plan_of(search: Any, confidence: float) -> SearchPlan:
         )
     spent = {loss.purpose: loss.epsilon for loss in report.spends}
     score, choice = spent[SCORE], spent.get(CHOICE, 0.0)
-    used, results = (score + choice) / report.epsilon, search.cv_results_
+    results = search.cv_results_
     fitted = [error is None for error in results["fit_error"]]
     a, b = scorer.bounds
     return SearchPlan(
         report.m,
         int(np.sum(results["validated"] & fitted)),
-        report.epsilon,
+        score + choice,  # an evaluation may have had the rest
         MeanErrors(b - a, cast(MeanOf, scorer.query).steps == 1 and report.unit != "group"),
-        score / report.epsilon if choice else used / 2,  # without a choice, any share will do
-        max(0.0, 1 - used),
+        score / (score + choice) if choice else 0.5,  # without a choice, any share will do
         confidence,
     )

@@ -58,9 +58,8 @@ class PrivateBayesSearchCV(
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
-        In [0, 1). The worst-case strategy needs none, and uses it only for many noisy selections
-        (``guidance="private"``) and with ``release="all"``. "gp_noisy" and
-        "gp_noise_free" need it.
+        In [0, 1). The worst-case strategy needs none, and uses it only with ``release="all"``.
+        "gp_noisy" and "gp_noise_free" need it.
     strategy : str or Strategy, default="worst_case"
         How to search: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz". Only the guarantee
         of the first rests on no assumption. An object sets the strategy's parameters, e.g.
@@ -280,8 +279,7 @@ class PrivateBayesSearchCV(
         ValueError
             If an argument is malformed, or one that may hold records is not marked as public:
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
-            or if all candidates fail: nothing is released, and nothing is spent except on noisy
-            selections in earlier rounds.
+            or if all candidates fail: nothing is released or spent.
         """
         if self.protect == "all":
             others = {"X_val": X_val, "y_val": y_val, **fit_params}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +11,9 @@ from numpy.typing import NDArray
 
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
-from .._privacy.mechanisms import Mechanisms, Price
-from .._privacy.rounding import round_down
+from .._privacy.mechanisms import Mechanisms
 from .._space.space import Points, SearchSpace
 from ._history import History
-from ._private import PrivateGuide, affordable_draws
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import public_model, rehearse
 from ._surrogate import single_threaded
@@ -93,48 +89,17 @@ class Guidance:
             scorer.release_uses_public for scorer in self._oracle.scorers
         ):
             _ = self._public  # raises for an invalid public_cv before anything is spent
-        for points in self._batches():
-            params, first = self._space.params(points), not self.history.fitted
-            # Called here, so that warnings point to the user's call of fit.
-            self.history.add_validated(points, params, self._oracle(params))
-            if first and self.history.fitted:
-                fitted = self.history.candidates[self.history.fitted[0]].params
-                rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
+        points = validation_batch(
+            self._space, self._model, self._start, self._pool, self._n_left, self._rng
+        )
+        params = self._space.params(points)
+        # Called here, so that warnings point to the user's call of fit.
+        self.history.add_validated(points, params, self._oracle(params))
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
+        fitted = self.history.candidates[self.history.fitted[0]].params
+        rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
         return self.history
-
-    def _batches(self) -> Iterator[Points]:
-        """Yield the points to validate next; a batch may depend on the results of earlier ones."""
-        draws = self._draws() if self._kind == "private" else None
-        n_drawn = 0 if draws is None else draws.n
-        if len(points := self._without_draws(self._n_left - n_drawn)):
-            yield points
-        if draws is None:
-            return
-        if not self.history.fitted:  # no scores to draw by
-            yield self._without_draws(self._n_left).take(slice(self._n_left - n_drawn, None))
-            return
-        select = self._mechanisms.selections(draws, purpose="which candidates to evaluate next")
-        guide = PrivateGuide(self._space, self._oracle, self._pool, select, self._rng)
-        for first in range(0, n_drawn, self._options.batch_size):
-            yield guide.propose(self.history, min(self._options.batch_size, n_drawn - first))
-
-    def _without_draws(self, n: int) -> Points:
-        """Return n points to validate that depend on no validation score."""
-        return validation_batch(self._space, self._model, self._start, self._pool, n, self._rng)
-
-    def _draws(self) -> Price | None:
-        """Return the number and price of private draws; None if the noise would be too large."""
-        scorer, units = self._oracle.scorer, self._oracle.problem.units
-        budget, share = self._mechanisms.budget, Fraction(self._options.guidance_share)
-        return affordable_draws(
-            self._n_left,
-            self._n_left - len(self._start),
-            round_down(Fraction(budget.epsilon) * share),
-            budget.delta,
-            scorer.query.sensitivity(units) / scorer.query.largest(units),
-        )
 
     # ------------------------------------------------------------ public scores in the choice
     @property

@@ -6,10 +6,6 @@ With observations at points ``x_1, ..., x_t`` of a domain Lambda, kernel matrix
     mean(l)     = m(l) + sum_j w_j(l) (y_j - m(x_j)),      w(l) = (K + s I)^-1 k(l)
     variance(l) = k(l, l) - k(l)' (K + s I)^-1 k(l).
 
-The variance and the weights w depend on the points that were observed, not on the values. If the
-values are sensitive, all that this module computes is still public: the mean is a linear map with
-public weights, which `sklearn_dpbo._privacy.sensitive.Sensitive.linear` applies.
-
 With ``L L' = K + s I`` and ``V = L^-1 k(Lambda)``, one more observation at l adds one row to each:
 ``v = (k(l, .) - V[:, l]' V) / sqrt(variance(l) + s)``, in O(|Lambda| t).
 """
@@ -23,7 +19,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from threadpoolctl import ThreadpoolController
 
 from .._privacy.checks import check_number
@@ -139,7 +134,6 @@ class Surrogate:
     variance: NDArray[np.float64]
     _scaled: NDArray[np.float64] = field(repr=False)
     _V: _Rows = field(repr=False)
-    _diagonal: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
     def on(
@@ -186,7 +180,6 @@ class Surrogate:
             mean=mean,
             variance=np.maximum(self.variance - v**2, 0.0),
             _V=self._V.append(t, v),
-            _diagonal=(*self._diagonal, l_tt),
         )
 
     def condition_all(
@@ -200,10 +193,3 @@ class Surrogate:
         for index, value in zip(indices, values, strict=True):
             model = model.condition(index, value)
         return model
-
-    def weights(self) -> NDArray[np.float64]:
-        """Return w, the weights of the observations in the means: (n_observations, n_points)."""
-        V = self._V.buffer[: len(self.picked)]
-        L = np.tril(V[:, self.picked].T, -1) + np.diag(self._diagonal)
-        w: NDArray[np.float64] = solve_triangular(L, V, lower=True, trans="T", check_finite=False)
-        return w

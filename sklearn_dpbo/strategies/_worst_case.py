@@ -21,11 +21,11 @@ from ._utility import noise_hints, warn_of_low_utility
 
 __all__ = ["WorstCase"]
 
-_GUIDANCE = ("none", "public", "private")
+_GUIDANCE = ("none", "public")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP (or (epsilon, delta)) with no assumption about estimator, scores or data.
+    """Pure epsilon-DP with no assumption about estimator, scores or data.
 
     Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
     is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
@@ -40,10 +40,6 @@ class WorstCase(Strategy):
       times the number of candidates), fewer are validated; the best explored ones are scored on
       four more splits of the training set instead. This guidance does not use the validation set,
       so it costs no privacy.
-    * ``"private"``: Bayesian optimisation of the validation scores. After a Sobol sequence,
-      candidates are drawn, with noise, by their upper confidence bound: as many as
-      `guidance_share` pays for with little noise. If it cannot pay for one, there is no guidance
-      and nothing is spent on it.
 
     The estimator's own parameters are always among the candidates if they lie in the space.
 
@@ -52,15 +48,12 @@ class WorstCase(Strategy):
 
     Parameters
     ----------
-    guidance : {"public", "none", "private"}, default="public"
+    guidance : {"public", "none"}, default="public"
         How candidates are found, as above.
     score_share : float, default=0.4
         Share of epsilon, strictly between 0 and 1, for the released score, or for all of several
         scores together. With ``release="evaluation"``, the evaluation gets half of it, or all of
         it if the scores follow from its counts.
-    guidance_share : float, default=0.15
-        Share of epsilon for private guidance, in (0, 1 - score_share). The choice of the candidate
-        gets the rest. It is not spent if nothing is drawn.
     batch_size : int, default=8
         Candidates evaluated before the surrogate is fitted again. The result depends on it, but not
         on `n_jobs`.
@@ -90,7 +83,6 @@ class WorstCase(Strategy):
         self,
         guidance: str = "public",
         score_share: float = 0.4,
-        guidance_share: float = 0.15,
         batch_size: int = 8,
         public_cv: Any = None,
         initial_points: Any = None,
@@ -98,7 +90,6 @@ class WorstCase(Strategy):
     ) -> None:
         self.guidance = guidance
         self.score_share = score_share
-        self.guidance_share = guidance_share
         self.batch_size = batch_size
         self.public_cv = public_cv
         self.initial_points = initial_points
@@ -108,7 +99,7 @@ class WorstCase(Strategy):
         """Return itself; if every record of one table is protected, the equivalent `OneTable`."""
         if protect != "all":
             return super().protecting(protect)
-        same = WorstCase("none" if self.guidance == "none" else "public", self.score_share)
+        same = WorstCase(self.guidance, self.score_share)
         kept = {name: repr(value) for name, value in same.get_params(deep=False).items()}
         own = self.get_params(deep=False)
         if other := [name for name in own if repr(own[name]) != kept.get(name)]:
@@ -123,17 +114,9 @@ class WorstCase(Strategy):
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
             raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
-        for name in ("score_share", "guidance_share"):
-            self._check(name, "strictly between 0 and 1", lambda v: 0 < v < 1)
+        self._check("score_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
         self._check("prior_weight", "a number from 0 up", lambda v: v >= 0, optional=True)
-        left = 1 - self.guidance_share - self.score_share
-        if self.guidance == "private" and left < 1e-6:
-            raise ValueError(
-                f"guidance_share={self.guidance_share!r} and score_share={self.score_share!r} "
-                "leave nothing of epsilon for the choice of the candidate: make their sum less "
-                "than 1"
-            )
         start = self.initial_points
         if start is not None and not (
             isinstance(start, list | tuple) and all(isinstance(each, Mapping) for each in start)

@@ -80,7 +80,7 @@ def search_of(m=4000, strategy=None, space=UNIT, **params):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-@pytest.mark.parametrize("guidance", ["none", "public", "private"])
+@pytest.mark.parametrize("guidance", ["none", "public"])
 @pytest.mark.parametrize("n_iter", [1, 7, 32])
 def test_own_parameters_are_validated(guidance, n_iter):
     found = search_of(strategy=WorstCase(guidance), n_iter=n_iter).cv_results_
@@ -330,7 +330,7 @@ GRID = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()
 
 
 @pytest.mark.filterwarnings("ignore:param_grid has")
-@pytest.mark.parametrize("guidance", ["none", "public", "private"])
+@pytest.mark.parametrize("guidance", ["none", "public"])
 def test_part_of_a_grid_that_is_tried_fills_it(guidance):
     search = search_of(space=GRID, n_iter=40, strategy=WorstCase(guidance))
     first = search.cv_results_["params"][:12]

@@ -14,7 +14,7 @@ from scipy.stats import chi2_contingency
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo._privacy.sensitive import Sensitive
@@ -145,3 +145,33 @@ def test_selection_accepts_integers_of_any_size(source, scores, epsilon):
     assert 0 <= picked < len(scores)
     if epsilon > 100:  # a gap of one has odds of e^-50
         assert scores[picked] == max(scores)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_series_is_charged_once_before_its_first_draw_and_ends(delta):
+    class Watching(SeededNoise):
+        def _check(self, sampler, scale):
+            assert len(budget.losses) == 1
+            return sampler(scale)
+
+        def discrete_laplace(self, scale):
+            return self._check(super().discrete_laplace, scale)
+
+        def discrete_gaussian(self, scale):
+            return self._check(super().discrete_gaussian, scale)
+
+    budget = Budget(1.0, delta)
+    mechanisms = Mechanisms(budget, Watching(0))
+    price = Price.shared(30, 0.5, delta, COUNTS)
+    assert price.concentrated == (delta > 0)
+    answers = mechanisms.answers(price, purpose="a test")
+    for _ in range(30):
+        answers(Sensitive([[1], [2]], 1))
+    (loss,) = budget.losses
+    assert (loss.epsilon, loss.delta) == (0.5, delta)
+    with pytest.raises(BudgetExceededError, match="have been made"):
+        answers(Sensitive([[1], [2]], 1))
+    refused = mechanisms.answers(Price.shared(30, 0.6, delta, COUNTS), purpose="a test")
+    for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
+        with pytest.raises(BudgetExceededError):
+            refused(Sensitive([[1], [2]], 1))

@@ -40,7 +40,7 @@ def fitted(strategy, estimator=None, **params):
         ("worst_case", OneTable()),
         (WorstCase(), OneTable()),
         (WorstCase("none"), OneTable()),
-        (WorstCase(score_share=0.2, guidance_share=0.15), OneTable(score_share=0.2)),
+        (WorstCase(score_share=0.2), OneTable(score_share=0.2)),
     ],
 )
 def test_worst_case_is_one_table(strategy, same):
@@ -54,8 +54,6 @@ def test_worst_case_is_one_table(strategy, same):
 @pytest.mark.parametrize(
     ("strategy", "names"),
     [
-        (WorstCase("private"), r"\['guidance'\]"),
-        (WorstCase("private", guidance_share=0.2), r"\['guidance', 'guidance_share'\]"),
         (WorstCase(initial_points=[{"clip": 0.5}]), r"\['initial_points'\]"),
         (WorstCase(public_cv=np.arange(4)), r"\['public_cv'\]"),
     ],

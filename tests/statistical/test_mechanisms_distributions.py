@@ -13,10 +13,9 @@ from distributions import chi_square_p, discrete_laplace_pmf, permute_and_flip_p
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo.exceptions import BudgetExceededError
 
 ALPHA = 1e-6
 
@@ -103,23 +102,3 @@ def test_selection_is_within_stated_distance_of_best():
     tight = [100] + [int(100 - bound) - 1] * 15
     far = draw_selections(tight, epsilon, 1, SeededNoise(1), n_draws)[1:].sum() / n_draws
     assert 0 < far <= math.exp(-t)
-
-
-@every_source
-def test_concentrated_draws_have_exponential_mechanism_distribution(source, n_draws):
-    scores, D, delta = np.array([7, 10, 9, 4]), 1, 0.01
-    price = Price.shared(n_draws, 60.0, delta)
-    assert price.concentrated
-    select = Mechanisms(Budget(60, delta), source()).selections(price, purpose="a test")
-    picks = [select(Sensitive(scores[:, None], D)) for _ in range(n_draws)]
-    observed = np.bincount(picks, minlength=4)
-
-    def p_value(epsilon):
-        pmf = np.exp(epsilon * scores / (2 * D))
-        return chi_square_p(observed, pmf / pmf.sum())
-
-    epsilon_each = 2 / price.spread
-    assert p_value(epsilon_each) > ALPHA
-    assert p_value(2 * epsilon_each) < ALPHA
-    with pytest.raises(BudgetExceededError, match="have been made"):
-        select(Sensitive(scores[:, None], D))

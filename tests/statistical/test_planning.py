@@ -194,7 +194,6 @@ def test_plan_finds_the_largest_n_iter_that_meets_the_targets(epsilon, m, **rest
         ({"epsilon": 0.0, "target_regret": 0.1}, "epsilon must be a number"),
         ({"m": 10, "target_regret": 0.1, "confidence": 1.0}, "confidence must be in"),
         ({"m": 10, "target_regret": 0.1, "score_share": 1.0}, "score_share must be in"),
-        ({"m": 10, "target_regret": 0.1, "guidance_share": 0.6}, "guidance_share must be in"),
         ({"m": 10, "target_regret": 0.1, "score_range": 0.0}, "score_range must be a positive"),
         ({"m": 10, "target_regret": 0.1, "counts": 1}, "counts is True or False"),
         (

@@ -427,7 +427,7 @@ STAGES = {
     "clone": {}, "set_params": {}, "first fit": {}, "third fit": {}, "probe": {}, "predict": {},
     "gain of a probe": {}, "gain": {},
     "split": dict(guidance="public"),
-    "initial points": dict(guidance="private"),
+    "initial points": dict(guidance="none"),
 }  # fmt: skip
 FAILED_FITS = ("first fit", "third fit", "probe", "gain of a probe")
 KINDS = [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
@@ -572,7 +572,7 @@ def run_search(search):
 def fits(name, ledger):
     """Return an estimator, a function that fits it, and the numbers that must not be found."""
     counts = secrets("accuracy", None)
-    if name in ("none", "public", "private"):
+    if name in ("none", "public"):
         params = {} if name == "none" else {"strategy": WorstCase(name, batch_size=4)}
         return search_of(ledger=ledger, **params), run_search, counts
     if name == "threshold":
@@ -600,9 +600,7 @@ def fits(name, ledger):
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
 @sizes(8, 60)
-@pytest.mark.parametrize(
-    "name", ["none", "public", "private", "threshold", "configurator", "curator"]
-)
+@pytest.mark.parametrize("name", ["none", "public", "threshold", "configurator", "curator"])
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""
 

@@ -276,9 +276,8 @@ ODD_SCORING = [
 share = st.floats(0.01, 0.49)
 worst_case = st.builds(
     WorstCase,
-    guidance=choice("none", "public", "private"),
+    guidance=choice("none", "public"),
     score_share=share,
-    guidance_share=share,
     batch_size=st.integers(1, 9),
     public_cv=choice(None, None, ShuffleSplit(1, test_size=0.4, random_state=0)),
     initial_points=choice(None, None, []),
@@ -936,7 +935,7 @@ RESPONSES = {
     "cv": (choice(None), st.sampled_from(PAIRS)),
     "n_train": (st.integers(6, 12), st.integers(0, 5)),
     "n_val": (st.integers(2, 12), st.integers(0, 1)),
-    "guidance": (choice("none", "public", "private"), choice("public")),
+    "guidance": (choice("none", "public"), choice("public")),
     "separate": (choice(False), choice(True)),
 }
 
@@ -1190,7 +1189,7 @@ def test_utility_bound_below_float_range_raises_value_error():
 
 
 @pytest.mark.parametrize("X", [SMALL[:0], []])
-@pytest.mark.parametrize("guidance", ["none", "private", "public"])
+@pytest.mark.parametrize("guidance", ["none", "public"])
 def test_empty_training_set_raises_value_error(X, guidance):
     """It was an IndexError, or an error about the labels."""
     params = {"grid": {"a": scipy.stats.uniform()}, "n_iter": 9}
@@ -1274,13 +1273,9 @@ def test_report_names_what_was_given_as_cv():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("guidance", ["public", "private"])
-def test_many_equal_values_without_order_are_searched(guidance):
+def test_many_equal_values_without_order_are_searched():
     """The surrogate had no feature, and numpy no largest of none."""
-    strategy = WorstCase(guidance=guidance)
-    found = fitted_on(
-        SMALL, HALVES, SMALL, HALVES, Cut(), {"b": ["x"] * 40}, n_iter=12, strategy=strategy
-    )
+    found = fitted_on(SMALL, HALVES, SMALL, HALVES, Cut(), {"b": ["x"] * 40}, n_iter=12)
     assert found.best_params_ == {"b": "x"}
 
 

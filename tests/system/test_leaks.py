@@ -59,9 +59,6 @@ CASES = [
     dict(scoring="roc_auc"),
     dict(groups=True),
     dict(strategy=WorstCase("public")),
-    dict(strategy=WorstCase("private")),
-    dict(strategy=WorstCase("private"), n_jobs=2),
-    dict(strategy=WorstCase("private"), fail="fit"),
 ]
 
 
@@ -108,15 +105,11 @@ def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, re
 
 
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])
-@pytest.mark.parametrize(
-    ("guidance", "n_jobs"),
-    [(None, 1), (None, 2), ("private", 1), pytest.param("private", 2, marks=pytest.mark.slow)],
-)  # an exception makes joblib kill its workers and start new ones, which takes seconds
-def test_exception_contains_no_raw_score(fail, guidance, n_jobs):
+# An exception makes joblib kill its workers and start new ones, which takes seconds.
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_exception_contains_no_raw_score(fail, n_jobs):
     public, protected = data()
     params = dict(error_score="raise") if fail == "fit" else {}
-    if guidance:  # batches of one, so that other candidates have been counted before the failure
-        params["strategy"] = WorstCase(guidance, batch_size=1)
     search = search_of(fail=fail, n_jobs=n_jobs, **params)
     with pytest.raises((KeyboardInterrupt, RuntimeError)) as caught:
         search.fit(**public, **protected)
@@ -126,35 +119,6 @@ def test_exception_contains_no_raw_score(fail, guidance, n_jobs):
     assert not found_in(seen, counts)
     text = "".join(traceback.format_exception(caught.value))
     assert not found_in_text(text, counts)
-
-
-class Late(Known):
-    """Pickled by its name: models that hold their class make files of thousands of bytes."""
-
-    calls = 0
-
-    def predict(self, X):
-        Late.calls += len(X) >= M
-        if Late.calls == 15:  # after the draws were charged
-            raise KeyboardInterrupt
-        return super().predict(X)
-
-
-def test_interrupt_after_draws_contains_no_raw_score_and_sets_no_attributes(monkeypatch):
-    monkeypatch.setattr(Late, "calls", 0)
-    public, protected = data()
-    search = search_of(strategy=WorstCase("private", batch_size=1))
-    search.estimator = Late()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        search.fit(**public, **protected)
-    seen = frames_of(caught.value)
-    assert (
-        "had been charged before this (for: which candidates to evaluate next)"
-        in caught.value.__notes__[0]
-    )
-    assert any("Guidance object" in str(frame) for frame in seen)
-    assert not found_in(seen, secrets("accuracy", None))
-    assert not hasattr(search, "best_params_")
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")

@@ -277,10 +277,6 @@ SEARCHES = {
     "distribution": lambda **params: search_over(
         LogisticRegression(), {"C": loguniform(0.01, 1)}, n_iter=6, **params
     ),
-    "private guidance": lambda **params: search_over(
-        LogisticRegression(), {"C": loguniform(0.01, 1)}, n_iter=6,
-        strategy=WorstCase(guidance="private"), **params,
-    ),
     "pipeline": lambda **params: search_over(
         make_pipeline(StandardScaler(), LogisticRegression()),
         {"logisticregression__C": [0.01, 1.0]}, **params,

@@ -127,7 +127,7 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
 
 
 @needs_callbacks
-@pytest.mark.parametrize("guidance", ["none", "public", "private"])
+@pytest.mark.parametrize("guidance", ["none", "public"])
 def test_callbacks_hear_of_every_fit_with_every_guidance(guidance):
     public, protected = data()
     spy = Spy()
@@ -159,10 +159,7 @@ def test_secret_candidates_are_not_reported_to_callbacks():
 # ------------------------------------------------------------ no raw scores
 @needs_callbacks
 @pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
-@pytest.mark.parametrize(
-    "params", [{}, dict(fail="fit"), dict(fail="predict"), dict(strategy=WorstCase("private"))],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("params", [{}, dict(fail="fit"), dict(fail="predict")], ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_callbacks_and_their_frames_receive_no_raw_score(n_jobs, backend, params):
     public, protected = data()
@@ -308,25 +305,6 @@ def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_
     assert at[0] in ("setup", "teardown") or f"on_fit_task_{at[0]}" in shown, (
         "the traceback shows the hook that raised"
     )
-
-
-@needs_callbacks
-def test_exception_after_private_draws_notes_what_was_spent():
-    class Late(Spy):
-        def record(self, hook, estimator, context, **facts):
-            super().record(hook, estimator, context, **facts)
-            if (hook, context.task_name, context.task_id) == ("end", "candidate", 14):
-                raise RuntimeError("no more")
-
-    public, protected = data()
-    search = search_of(strategy=WorstCase("private", batch_size=1)).set_callbacks(Late())
-    with pytest.raises(RuntimeError, match="no more") as caught:
-        search.fit(**public, **protected)
-    assert (
-        "had been charged before this (for: which candidates to evaluate next)"
-        in caught.value.__notes__[0]
-    )
-    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
 
 
 # ------------------------------------------------------------ scikit-learn's callbacks

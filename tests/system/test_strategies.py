@@ -41,7 +41,6 @@ GIVEN = dict(k1=0.99, length_scale=0.3, prior_mean=0.5, prior_scale=0.1)
 STRATEGIES = {
     "none": WorstCase("none"),
     "public": WorstCase("public"),
-    "private": WorstCase("private"),
     "noisy": GPNoisy(),
     "noisy, given": GPNoisy(noise=0.1, **GIVEN),
     "noisy, published": PublishedGPNoisy(),
