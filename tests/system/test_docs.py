@@ -92,8 +92,8 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "papers.kharkovskii2020._modeler",
         "planning._solve",
         "scoring._make",
-        "search",
-        "threshold",
+        "search._search",
+        "search._threshold",
     ],
 )
 def test_docstring_examples_run(module):
