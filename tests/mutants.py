@@ -67,8 +67,8 @@ MUTANTS = {
     ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
-        ".tables(price, sensitivity, purpose=what)",
-        ".tables(price, sensitivity / 2, purpose=what)",
+        ".tables(price, tables, purpose=what)",
+        ".tables(price, [each / 2 for each in tables], purpose=what)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "curator: noise halved": Mutant(

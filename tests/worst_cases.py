@@ -76,7 +76,7 @@ def is_in_upper_half(scores):
 
 def released_number(sigma, number):
     price = Price(1, 1.0, 0.05, spread=sigma)
-    release = mechanisms(None, 1.0, 0.05).tables(price, 1.0, purpose="an audit")
+    release = mechanisms(None, 1.0, 0.05).tables(price, [1.0], purpose="an audit")
     return float(release(Secret(np.array([[number]])))[0, 0])
 
 

@@ -7,7 +7,7 @@ a charge and its draw can only waste budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -244,16 +244,17 @@ class Mechanisms:
         return draw
 
     def tables(
-        self, price: Price, sensitivity: float, *, purpose: str
+        self, price: Price, sensitivities: Sequence[float], *, purpose: str
     ) -> Series[NDArray[np.int64]]:
         """Return a series of releases of tables of integers, with discrete Gaussian noise on each.
 
-        The caller vouches for the price, and that a unit moves a table by `sensitivity` in the
-        Euclidean norm.
+        The caller vouches for the price, and that a unit moves each table by its sensitivity in the
+        Euclidean norm; or by ``a_i`` times it with ``sum_i a_i^2`` at most the number of tables.
         """
+        scales = map(price.scale, sensitivities)
 
         def draw(_: Secret, table: NDArray[np.int64]) -> NDArray[np.int64]:
-            add = self.noise.discrete_gaussian(price.scale(sensitivity))
+            add = self.noise.discrete_gaussian(next(scales))
             return np.array(add(table.ravel().tolist())).reshape(table.shape)
 
         how = f" on {price.n} tables, {price.rho:.3g}-zCDP together" * (price.n > 1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import math
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,20 @@ from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
+from .._privacy.sensitive import Secret
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport
 from ._declaration import PrivateTraining
 from ._labels import as_declared, class_numbers, public_classes
-from ._rows import within_ball
+from ._scaling import Scaling, cell_counts, sensitivity_of_counts, shares_of_cells
 
 __all__ = ["PrivateClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
+# Share of the noise's budget (in rho) for the counts that columns are scaled by.
+_COUNTS_SHARE = 0.1
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
     "duration of the fit; and whatever else is computed from the records, including another fit"
@@ -37,6 +41,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     coef_: Floats
     intercept_: Any
+    center_: Floats
+    scale_: Floats
+    max_norm_: float
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
@@ -79,18 +86,18 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def _check(self) -> None:
         check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
-        check_number("max_norm", self.max_norm, "a positive number", lambda v: v > 0)
+        positive = "a positive number", lambda v: v > 0
+        check_number("max_norm", self.max_norm, *positive, optional=True)
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
-        """Return the columns, scaled by their bounds, in rows of norm at most 1."""
+        """Return the columns as numbers; NaN for what is missing."""
         with np.errstate(all="ignore"):  # a warning would reveal a record
-            X = validate_data(
+            table: Floats = validate_data(
                 self, as_declared(X), dtype=np.float64, ensure_all_finite=False, reset=reset
             )
-            if self.bounds is not None:
-                low, high = self._bounds(X.shape[1])
-                X = np.clip(np.nan_to_num((2 * X - low - high) / (high - low)), -1, 1)
-            return within_ball(np.nan_to_num(X), float(self.max_norm))
+        if reset and self.bounds is not None:
+            self._bounds(table.shape[1])  # raises before anything is charged
+        return table
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         with contextlib.suppress(TypeError, ValueError):  # wrong shape
@@ -104,19 +111,51 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         )
 
     def _tables(
-        self, n: int, sensitivity: float, *, what: str, units: Units
-    ) -> tuple[Mechanisms, Series[NDArray[np.int64]], float]:
-        """Return what adds noise to n tables of integers, at (epsilon, delta) in all; its scale."""
+        self, X: Floats, n: int, sensitivity: float, *, what: str, units: Units
+    ) -> tuple[Floats, Mechanisms, Series[NDArray[np.int64]], float]:
+        """Return rows of norm at most 1, and what adds noise to n tables of integers; its scale.
+
+        All is (epsilon, delta)-private together, with the counts from which the rows are scaled.
+        """
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
         budget = budget_on(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        price = Price.shared(n, budget.epsilon, budget.delta, GAUSSIAN_ONLY)
+        d, counted = X.shape[1], self.bounds is None or self.max_norm is None
+        tables = [sensitivity] * n
+        if counted:
+            # Of n + 1 tables with noise in proportion, these are worth more than one, or less.
+            of_counts, others = _COUNTS_SHARE * (n + 1), (1 - _COUNTS_SHARE) * (n + 1) / n
+            sensitivity /= math.sqrt(others)
+            tables = [sensitivity_of_counts(d) / math.sqrt(of_counts), *[sensitivity] * n]
+        price = Price.shared(len(tables), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         mechanisms = Mechanisms(budget, noise)
-        noisy = mechanisms.tables(price, sensitivity, purpose=what)
-        return mechanisms, noisy, price.scale(sensitivity)
+        noisy = mechanisms.tables(price, tables, purpose=what)
+        shares = None
+        if counted:
+            shares = shares_of_cells(
+                noisy(Secret(cell_counts(X, units.labels))), price.scale(tables[0])
+            )
+        scaling = self._scaling(shares, d)
+        self.center_, self.scale_, self.max_norm_ = scaling.center, scaling.scale, scaling.max_norm
+        return scaling.rows(X), mechanisms, noisy, price.scale(sensitivity)
+
+    def _scaling(self, shares: Floats | None, d: int) -> Scaling:
+        """Return how columns are scaled: as the parameters say, or by the shares of cells."""
+        if self.bounds is not None:
+            scaling = Scaling.between(*self._bounds(d))
+        else:
+            scaling = Scaling.of_counts(cast(Floats, shares))
+        if self.max_norm is None:
+            return scaling.with_norm(scaling.usual_norm(cast(Floats, shares)))
+        return scaling.with_norm(float(self.max_norm))
+
+    def _set_linear(self, w: Floats, constants: Floats) -> None:
+        """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""
+        self.coef_ = w / (self.scale_ * self.max_norm_)
+        self.intercept_ = constants - self.coef_ @ self.center_
 
     def _report(self, mechanisms: Mechanisms, units: Units) -> PrivacyReport:
         return PrivacyReport.of(
@@ -133,7 +172,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
-        found: Floats = self._table(X, reset=False) @ self.coef_.T + self.intercept_
+        rows = Scaling(self.center_, self.scale_, self.max_norm_).rows(self._table(X, reset=False))
+        w = self.coef_ * (self.scale_ * self.max_norm_)
+        found: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return found
 
 

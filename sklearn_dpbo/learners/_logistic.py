@@ -77,11 +77,11 @@ class PrivateLogisticRegression(PrivateClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         clip: float = 0.7,
-        max_iter: int = 20,
-        learning_rate: float = 4.0,
+        max_iter: int = 60,
+        learning_rate: float = 8.0,
         momentum: float = 0.9,
         bounds: Any = None,
-        max_norm: float = 1.0,
+        max_norm: float | None = None,
         classes: Any = None,
         noise_random_state: int | None = None,
         ledger: Any = None,
@@ -111,24 +111,27 @@ class PrivateLogisticRegression(PrivateClassifier):
         X = self._table(X, reset=True)
         code, units = self._class_numbers(y, len(X)), Units.of(len(X), groups)
         unit = units.labels
+        n, sensitivity = int(self.max_iter), IntegerRows.sensitivity
+        X, mechanisms, noisy, _ = self._tables(
+            X, n, sensitivity, what="gradients of a model", units=units
+        )
         X = np.column_stack([X, np.ones(len(X))])
         rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
-        n = int(self.max_iter)
-        mechanisms, noisy, _ = self._tables(
-            n, rows.sensitivity, what="gradients of a model", units=units
-        )
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
+        rate, momentum = float(self.learning_rate), float(self.momentum)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W)))
             mean = float(self.clip) * rows.step * noisy(total) / units.m
-            mean[:, :-1] += W[:, :-1] / (float(self.C) * units.m)
-            velocity = float(self.momentum) * velocity + mean
-            W = W - float(self.learning_rate) * velocity
+            velocity = momentum * velocity + mean
+            W = W - rate * velocity
+            # Afterwards, as a gradient's step would be too long where C is small.
+            W[:, :-1] /= 1 + rate / (1 - momentum) / (float(self.C) * units.m)
             if i >= n // 2:
                 averaged += W / (n - n // 2)
-        self.coef_, self.intercept_, self.n_iter_ = averaged[:, :-1], averaged[:, -1], n
+        self._set_linear(averaged[:, :-1], averaged[:, -1])
+        self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
         return self
 

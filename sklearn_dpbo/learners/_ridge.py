@@ -47,15 +47,16 @@ class _FromGram(PrivateLearner):
         n, d = X.shape
         self._check_solved(d)
         units = Units.of(n, groups)
-        unit = units.labels
+        unit, steps = units.labels, (_STEPS, _STEPS // 2, _STEPS // 2)
+        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
+        sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
+        X, mechanisms, noisy, std = self._tables(
+            X, 1, sensitivity, what="sums of products", units=units
+        )
         parts: list[Floats] = [X, np.ones((n, 1)), targets]
-        steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
-        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
-        sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        mechanisms, noisy, std = self._tables(1, sensitivity, what="sums of products", units=units)
         rows = np.hstack(each)
         sums = exact_product(rows[:, : d + 1], rows)
         released = np.triu(np.ones(sums.shape, dtype=bool))
@@ -186,7 +187,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         delta: float = 1e-6,
         bounds: Any = None,
         y_bounds: Any = None,
-        max_norm: float = 1.0,
+        max_norm: float | None = None,
         noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
@@ -219,7 +220,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         low, high = self._target_bounds()
         half = (high - low) / 2
-        self.coef_, self.intercept_ = half * w[:, 0], float(half * constants[0] + (low + high) / 2)
+        self._set_linear(half * w.T, half * constants + (low + high) / 2)
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
 
     def predict(self, X: Any) -> Floats:
         """Return predictions."""
@@ -278,7 +280,7 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
-        max_norm: float = 1.0,
+        max_norm: float | None = None,
         classes: Any = None,
         noise_random_state: int | None = None,
         ledger: Any = None,
@@ -307,4 +309,4 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         return self.refitted()
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
-        self.coef_, self.intercept_ = w.T, constants
+        self._set_linear(w.T, constants)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IntegerRows", "exact_product", "integer_rows", "within_ball"]
+__all__ = ["IntegerRows", "exact_product", "integer_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -41,15 +41,6 @@ def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:
         part = slice(first, first + _BLOCK)
         total += (A[part].astype(float).T @ B[part].astype(float)).astype(np.int64)
     return total
-
-
-def within_ball(rows: Floats, radius: float) -> Floats:
-    """Divide rows by the radius; those that are longer than 1 then are scaled down to it."""
-    with np.errstate(all="ignore"):
-        norms = np.sqrt((rows**2).sum(axis=1))
-        scaled: Floats = rows / np.maximum(norms, radius)[:, None]
-    scaled[~np.isfinite(scaled).all(axis=1)] = 0.0
-    return scaled
 
 
 # Steps of columns, and of their factors.

@@ -224,10 +224,10 @@ def _last_step(estimator: Any) -> Any:
 
 
 def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
-    """Warn if a released learner predicts the same for made-up records all over its bounds."""
-    if not isinstance(model, PrivateLearner) or model.bounds is None:
+    """Warn if a released learner predicts the same for made-up records all over its range."""
+    if not isinstance(model, PrivateLearner):
         return
-    low, high = (np.asarray(each, dtype=float) for each in model.bounds)
+    low, high = model.center_ - model.scale_, model.center_ + model.scale_
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
     predicted = np.unique(model.predict(made_up))
     alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)

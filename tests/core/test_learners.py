@@ -21,7 +21,13 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
 )
 from sklearn_dpbo.learners._ridge import _STEPS
-from sklearn_dpbo.learners._rows import IntegerRows, exact_product, integer_rows, within_ball
+from sklearn_dpbo.learners._rows import IntegerRows, exact_product, integer_rows
+from sklearn_dpbo.learners._scaling import (
+    Scaling,
+    cell_counts,
+    sensitivity_of_counts,
+    shares_of_cells,
+)
 
 ANY = st.floats(width=64)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=ANY)
@@ -37,13 +43,58 @@ def test_no_unit_has_rows_longer_than_promised(rows, steps, data):
         assert all(squares[of == u].sum() <= (steps + 1) ** 2 for u in of)
 
 
-@settings(max_examples=40)
-@given(TABLES, st.floats(1e-3, 1e3))
-def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, radius):
-    found = within_ball(rows, radius)
+@settings(max_examples=60)
+@given(TABLES, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
+def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, norm, center, scale):
+    d = rows.shape[1]
+    found = Scaling(np.full(d, center), np.full(d, scale), norm).rows(rows)
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
-    short = np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1) < radius / 10)
-    assert np.allclose(found[short], rows[short] / radius)
+    with np.errstate(all="ignore"):
+        scaled = (rows - center) / scale
+    short = (np.abs(scaled) < min(1, norm / 10)).all(axis=1)
+    assert np.allclose(found[short], scaled[short] / norm)
+
+
+def test_bounds_scale_to_minus_1_and_1_and_leave_shares_as_they_are():
+    scaling = Scaling.between(np.array([0.0, 18.0, 0.0]), np.array([1.0, 100.0, 2.0]))
+    rows = scaling.with_norm(3.0).rows(np.array([[0, 18, 0], [1, 100, 2], [7, 59, np.nan]]))
+    assert np.allclose(3 * rows, [[0, -1, -1], [1, 1, 1], [1, 0, 0]])
+
+
+@settings(max_examples=60)
+@given(TABLES, st.data())
+def test_no_unit_moves_counts_further_than_promised(rows, data):
+    n, d = rows.shape
+    unit = data.draw(st.none() | arrays(np.intp, n, elements=st.integers(0, 2)))
+    changed = rows.copy()
+    own = np.arange(n) == 0 if unit is None else unit == unit[0]
+    changed[own] = data.draw(arrays(np.float64, (int(own.sum()), d), elements=ANY))
+    moved = cell_counts(changed, unit) - cell_counts(rows, unit)
+    assert math.sqrt((moved.astype(object) ** 2).sum()) <= sensitivity_of_counts(d)
+
+
+def test_replacing_a_unit_moves_counts_as_far_as_promised():
+    moved = cell_counts(np.full((1, 3), 5.0), None) - cell_counts(np.zeros((1, 3)), None)
+    assert math.sqrt((moved**2).sum()) == pytest.approx(sensitivity_of_counts(3))
+
+
+def test_columns_are_scaled_by_the_cells_that_have_values():
+    """The median lies between powers of two; a column of zeros and ones keeps its zeros."""
+    rng, n = np.random.default_rng(0), 100_000
+    X = np.column_stack([rng.uniform(20, 60, n), rng.random(n) < 0.1, np.full(n, np.nan),
+                         -rng.exponential(100, n)])  # fmt: skip
+    counts = cell_counts(X, None)
+    assert counts[2].sum() == 0 and (counts[[0, 1, 3]].sum(axis=1) == n * 2**20).all()
+    noise = np.random.default_rng(1).normal(0, 50 * 2**20, counts.shape).astype(int)
+    shares = shares_of_cells(counts + noise, 50 * 2**20)
+    assert np.allclose(shares.sum(axis=1), 1)
+    scaling = Scaling.of_counts(shares)
+    assert scaling.center[0] == pytest.approx(40, abs=2) and 8 <= scaling.scale[0] <= 28
+    assert (scaling.center[1], scaling.scale[1]) == (0, 1.5)
+    assert scaling.center[3] == pytest.approx(np.median(X[:, 3]), rel=0.1)
+    norm = scaling.usual_norm(shares)
+    rows = np.linalg.norm(scaling.with_norm(norm).rows(X), axis=1)
+    assert 0.5 < np.sqrt((rows**2).mean()) < 0.9 and (rows > 1 - 1e-9).mean() < 0.3
 
 
 def problem(n=300, d=3, seed=0):
@@ -52,10 +103,12 @@ def problem(n=300, d=3, seed=0):
     return X, (X @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=n) > 0).astype(int)
 
 
+# Nothing is released to scale by.
+SCALED = {"bounds": (-1, 1), "max_norm": 1.5}
 LEARNERS = {
-    "logistic": PrivateLogisticRegression(max_iter=3, clip=0.5, max_norm=1.5, classes=[0, 1]),
-    "ridge": PrivateRidge(max_norm=1.5, y_bounds=(0, 1)),
-    "ridge classifier": PrivateRidgeClassifier(max_norm=1.5, classes=[0, 1, 2]),
+    "logistic": PrivateLogisticRegression(max_iter=3, clip=0.5, **SCALED, classes=[0, 1]),
+    "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
+    "ridge classifier": PrivateRidgeClassifier(**SCALED, classes=[0, 1, 2]),
 }
 ODD = [(np.nan, 0.0, 1e308), (np.inf, -np.inf, 0.0), (1e308, 1e308, 1e308), (0.0, 0.0, 0.0)]
 
@@ -65,9 +118,9 @@ def summed(monkeypatch):
     """What gets noise, with its scale; the noise is left out, so that paths are the same."""
     found = []
 
-    def tables(self, price, sensitivity, *, purpose):
+    def tables(self, price, sensitivities, *, purpose):
         def release(table):
-            found.append((table._open().copy(), sensitivity))
+            found.append((table._open().copy(), sensitivities[0]))
             return table._open() * 0
 
         return release
@@ -102,16 +155,17 @@ def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped
 
 @pytest.mark.parametrize("half", [False, True])
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
+    """A tenth of the budget (in rho) is for counts, and each step has the same of the rest."""
     X, y = problem(50)
-    exact, noisy, tables = [], [], Mechanisms.tables
+    noise, tables = [], Mechanisms.tables
 
-    def spied(self, price, sensitivity, **params):
-        release = tables(self, price, sensitivity / 2 if half else sensitivity, **params)
+    def spied(self, price, sensitivities, **params):
+        release = tables(self, price, [s / (1 + half) for s in sensitivities], **params)
 
         def call(table):
-            exact.append(table._open().ravel().copy())
-            noisy.append(release(table).ravel())
-            return noisy[-1].reshape(table._open().shape)
+            noisy = release(table)
+            noise.append((noisy - table._open()).ravel())
+            return noisy
 
         return call
 
@@ -119,9 +173,14 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     PrivateLogisticRegression(
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
-    scale = IntegerRows.sensitivity * math.sqrt(200 / (2 * zcdp_within(0.5, 1e-5)))
-    noise = (np.concatenate(noisy) - np.concatenate(exact)) / scale
-    assert (kstest(noise, norm.cdf).pvalue > 1e-6) != half
+    rho = zcdp_within(0.5, 1e-5)
+    of_counts = noise[0] / (sensitivity_of_counts(3) / math.sqrt(2 * 0.1 * rho))
+    of_steps = np.concatenate(noise[1:]) / (
+        IntegerRows.sensitivity * math.sqrt(200 / (2 * 0.9 * rho))
+    )
+    assert len(noise) == 201
+    for each in (of_counts, of_steps):
+        assert (kstest(each, norm.cdf).pvalue > 1e-5) != half
 
 
 def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
@@ -130,7 +189,7 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
-        mechanisms, _, _ = model._tables(1, 1.0, what="x", units=Units(9))
+        _, mechanisms, _, _ = model._tables(X, 1, 1.0, what="x", units=Units(50))
         for _ in range(2):
             mechanisms.budget.charge(loss)
 
@@ -138,6 +197,7 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
 def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
     X, y = problem(2_000)
     free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0, "max_norm": 2.0}
+    free["bounds"] = (-1, 1)
     plain = LogisticRegression(C=1.0).fit(X / 2, y)
     found = PrivateLogisticRegression(C=1.0, max_iter=1000, clip=9, learning_rate=8, **free)
     assert np.abs(found.fit(X, y).predict_proba(X) - plain.predict_proba(X / 2)).max() < 0.03
@@ -193,10 +253,11 @@ def tables_of(ridge, X, y, groups=None):
     return seen[0].astype(object), scale
 
 
+UNIT = {"bounds": (-1, 1), "max_norm": 1.0, "noise_random_state": 0}
 RIDGES = {
-    "regression": PrivateRidge(y_bounds=(-1, 1), noise_random_state=0),
-    "two classes": PrivateRidgeClassifier(classes=[0, 1], noise_random_state=0),
-    "three classes": PrivateRidgeClassifier(classes=[0, 1, 2], noise_random_state=0),
+    "regression": PrivateRidge(y_bounds=(-1, 1), **UNIT),
+    "two classes": PrivateRidgeClassifier(classes=[0, 1], **UNIT),
+    "three classes": PrivateRidgeClassifier(classes=[0, 1, 2], **UNIT),
 }
 
 
@@ -248,3 +309,18 @@ def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
             used = (np.arange(12) >= start) & (np.arange(12) < start + 4)
             coefficients = model.refitted(columns=used).coef_
             assert coefficients[used].all() and not coefficients[~used].any()
+
+
+@pytest.mark.parametrize("bounds", [None, (-10, 10)])
+def test_coefficients_are_in_the_units_of_the_columns(bounds):
+    """Of rows within the ranges: others are clipped, and drawn towards the centre."""
+    X, y = problem(2_000)
+    free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0, "bounds": bounds}
+    model = PrivateLogisticRegression(max_norm=3.0, **free).fit(X * [1, 10, 0.1], y)
+    inside = X[:5] * [0.3, 3, 0.03]
+    found = inside @ model.coef_[0] + model.intercept_
+    assert np.allclose(model.decision_function(inside), found)
+    ridge = PrivateRidge(0.0, y_bounds=(-2, 2), max_norm=3.0, **free)
+    ridge.fit(X * [1, 10, 0.1], X @ [1, -1, 0.5])
+    assert np.allclose(ridge.coef_ * [1, 10, 0.1], [1, -1, 0.5], atol=0.1)
+    assert np.allclose(ridge.predict(inside), inside @ ridge.coef_ + ridge.intercept_)

@@ -151,9 +151,9 @@ RIDGE = PrivateRidge(bounds=([-1, -1], [1, 1]), y_bounds=(0, 100))
 @pytest.mark.parametrize(
     ("estimator", "space", "found"),
     [
-        (LOGISTIC, {"C": [1e-3, 1e-2]}, "one value, 'no'"),
+        (LOGISTIC, {"C": [1e-7, 1e-6]}, "one value, 'no'"),
         (make_pipeline(FunctionTransformer(), LOGISTIC), {"max_iter": [20]}, None),
-        (make_pipeline(FunctionTransformer(), LOGISTIC), {"C": [1e-3]}, "one value, 'no'"),
+        (make_pipeline(FunctionTransformer(), LOGISTIC), {"C": [1e-7]}, "one value, 'no'"),
         (RIDGE, {"alpha": [1e9]}, "one value"),
         (RIDGE, {"alpha": [1.0]}, None),
     ],

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn_dpbo._sklearn import one_table
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
@@ -23,6 +22,7 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
+from sklearn_dpbo.search import _one_table as one_table
 from sklearn_dpbo.strategies import OneTable
 
 EPSILON, DELTA = 2.0, 0.2
@@ -55,15 +55,20 @@ def weaker(monkeypatch):
 
 
 # ------------------------------------------------------------------ audit_estimator
+SCALED = {"bounds": (-1, 1), "max_norm": 1.0}  # nothing is released to scale by
+
+
 def logistic(kind=PrivateLogisticRegression, **params):
     """Return a model on which the guarantee is nearly tight: all gradients are clipped."""
-    params = {"max_iter": 4, "clip": 0.25, "learning_rate": 1e-3, "C": 1e6} | CLAIM | params
+    params = (
+        {"max_iter": 4, "clip": 0.25, "learning_rate": 1e-3, "C": 1e6} | SCALED | CLAIM | params
+    )
     return kind(**params)
 
 
 class HalfTheNoise(PrivateLogisticRegression):
-    def _tables(self, n, sensitivity, **params):
-        return super()._tables(n, sensitivity / 2, **params)
+    def _tables(self, X, n, sensitivity, **params):
+        return super()._tables(X, n, sensitivity / 2, **params)
 
 
 class AddedOrRemoved(HalfTheNoise):

@@ -156,7 +156,7 @@ class GaussianCurator(Curator):
         with np.errstate(over="ignore"):
             whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)
-        release = Mechanisms(budget, noise).tables(price, 1.0, purpose="image of the rows")
+        release = Mechanisms(budget, noise).tables(price, [1.0], purpose="image of the rows")
         noisy = release(Secret(whole))
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
