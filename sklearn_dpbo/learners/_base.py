@@ -117,13 +117,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
         All is (epsilon, delta)-private together, with the counts from which the rows are scaled.
         """
+        d, counted = X.shape[1], self.bounds is None or self.max_norm is None
+        what = f"ranges of columns, and {what}" if counted else what
         noise = noise_source(self.noise_random_state, stacklevel=4)
         mechanism = type(self).__name__
         budget = budget_on(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        d, counted = X.shape[1], self.bounds is None or self.max_norm is None
         tables = [sensitivity] * n
         if counted:
             # Of n + 1 tables with noise in proportion, these are worth more than one, or less.

@@ -31,23 +31,29 @@ class PrivateLogisticRegression(PrivateClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for columns
-        scaled by `bounds` and `max_norm`.
+        Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for rows that
+        are scaled to a norm of at most 1.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     clip : float, default=0.7
         Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.7 only
         wrongly predicted records are clipped; much smaller values favour frequent labels.
-    max_iter : int, default=20
+    max_iter : int, default=60
         Number of steps; the noise of each grows with the square root of this number.
-    learning_rate : float, default=4.0
+    learning_rate : float, default=8.0
         Step size. With larger or more steps the model moves further from 0 and has more noise.
     momentum : float, default=0.9
         Share of the previous step's velocity that a step keeps, in [0, 1). Momentum gets as far
         in fewer steps.
-    bounds, max_norm : tuple of two floats or arrays and float, default=None and 1.0
-        As in `PrivateRidge`: lowest and highest value of each column, to scale and clip by, and the
-        largest norm of a row.
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data. Columns are
+        scaled to [-1, 1] and clipped there; those between 0 and 1 stay as they are. With None, the
+        centre and the width of columns follow from noisy counts of their values (between powers of
+        two), which take a tenth of the budget.
+    max_norm : float, default=None
+        Scaled rows with a larger norm are shortened to it. None is 1.25 times the root mean square
+        of their norms, according to the same counts. With `bounds` and `max_norm` nothing is
+        counted, and the fit has the whole budget.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
@@ -60,9 +66,14 @@ class PrivateLogisticRegression(PrivateClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the scaled columns (private).
+        Coefficients of the columns, in their units (private). They hold for rows that are neither
+        clipped nor shortened.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
+    center_, scale_ : ndarray of shape (n_features,)
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+    max_norm_ : float
+        Rows of such columns with a larger norm are shortened to it (private).
     n_iter_ : int
     privacy_ : PrivacyReport
         The privacy report; print it.
@@ -100,7 +111,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as 0 after scaling.
+            Protected records. Missing numbers count as the centre of their column.
         y : array-like of shape (n_samples,)
             Protected labels. Records with a label that is not among the classes are ignored.
         groups : array-like of shape (n_samples,), default=None

@@ -136,8 +136,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation strength, as in scikit-learn's `Ridge`, for scaled columns and target. It is
-        increased as far as the noise requires, see `noise_`.
+        Regularisation strength, as in scikit-learn's `Ridge`, for a target scaled to [-1, 1] and
+        rows scaled to a norm of at most 1. It is increased as far as the noise requires, see
+        `noise_`.
     columns : array-like of int, default=None
         Positions of the columns that the model uses; None uses all.
     n_components : int or None, default=None
@@ -145,15 +146,12 @@ class PrivateRidge(RegressorMixin, _FromGram):
         released sums. None uses the columns themselves.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
-    bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data. Columns are
-        scaled to [-1, 1] and clipped there. None uses the columns as they are, for data that is
-        already scaled; then only `max_norm` limits the influence of a record.
+    bounds, max_norm : tuple of two floats or arrays and float, default=None
+        As in `PrivateLogisticRegression`: lowest and highest value of each column, and the largest
+        norm of a scaled row. What is not given follows from noisy counts.
     y_bounds : tuple of two floats
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Required: None is refused.
-    max_norm : float, default=1.0
-        Rows with a larger norm (after `bounds`) are scaled down to this norm.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
@@ -162,12 +160,17 @@ class PrivateRidge(RegressorMixin, _FromGram):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients of the scaled columns, in the units of the target (private).
+        Coefficients of the columns, in their units and that of the target (private). They hold for
+        rows that are neither clipped nor shortened.
     intercept_ : float
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 2)
         Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
         (private).
+    center_, scale_ : ndarray of shape (n_features,)
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+    max_norm_ : float
+        Rows of such columns with a larger norm are shortened to it (private).
     noise_ : float
         Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
         large for other entries, and four times for the sum of the targets.
@@ -201,7 +204,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as 0 after scaling.
+            Protected records. Missing numbers count as the centre of their column.
         y : array-like of shape (n_samples,)
             Protected targets, clipped at `y_bounds`.
         groups : array-like of shape (n_samples,), default=None
@@ -243,8 +246,8 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation strength, as in scikit-learn's `RidgeClassifier`, for scaled columns. It is
-        increased as far as the noise requires, see `noise_`.
+        Regularisation strength, as in scikit-learn's `RidgeClassifier`, for rows that are scaled
+        to a norm of at most 1. It is increased as far as the noise requires, see `noise_`.
     columns, n_components, epsilon, delta, bounds, max_norm : array-like, int or float
         As in `PrivateRidge`.
     classes : array-like, default=None
@@ -257,12 +260,14 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the scaled columns (private).
+        Coefficients of the columns, in their units (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
         Noisy sums of products, as in `PrivateRidge`, with one target per class (one for two
         classes) (private).
+    center_, scale_, max_norm_ : ndarray of shape (n_features,) and float
+        How rows are scaled, as in `PrivateRidge` (private).
     noise_ : float
         Standard deviation of the noise in `gram_`, as in `PrivateRidge`.
     privacy_ : PrivacyReport

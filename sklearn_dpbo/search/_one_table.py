@@ -234,9 +234,9 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     if len(predicted) == 1 or alike:
         warnings.warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
-            "all over its bounds. Perhaps the columns are in units far from `bounds`, records "
-            "hardly differ within bounds that are too wide (zeros of one-hot columns become -1 "
-            "with bounds=(0, 1)), or the records are too few for this epsilon",
+            "all over the ranges of its columns. Perhaps these are in other units than `bounds`, "
+            "records hardly differ within bounds that are too wide, or there are too few records "
+            "for this epsilon",
             LowUtilityWarning,
             stacklevel=4,
         )

@@ -308,9 +308,10 @@ def largest_is_one(X):
 
 def neighbour_cases():
     X, y = small_table()
-    logistic = PrivateLogisticRegression(max_iter=2, classes=[0, 1])
-    ridge = PrivateRidgeClassifier(classes=[0, 1])
-    named = PrivateRidgeClassifier(classes=["no", "yes"])
+    scaled = {"bounds": (-1, 1), "max_norm": 1.0}  # nothing is released to scale by
+    logistic = PrivateLogisticRegression(max_iter=2, classes=[0, 1], **scaled)
+    ridge = PrivateRidgeClassifier(classes=[0, 1], **scaled)
+    named = PrivateRidgeClassifier(classes=["no", "yes"], **scaled)
     texts = np.array(["no", "yes"], dtype=object)[y]
     batch = make_pipeline(FunctionTransformer(largest_is_one), ridge)
     of_user = make_private_scorer(picky, bounds=(0, 1))
@@ -319,13 +320,13 @@ def neighbour_cases():
     yield "gain", ridge, {"alpha": [0.1, 1.0]}, X, y.astype(float), of_user
     yield (
         "regression",
-        PrivateRidge(y_bounds=(-1, 1)),
+        PrivateRidge(y_bounds=(-1, 1), **scaled),
         {"alpha": [0.1, 1.0]},
         X,
         X[:, 1],
         "neg_mean_absolute_error",
     )
-    yield "r2", PrivateRidge(y_bounds=(-1, 1)), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
+    yield "r2", PrivateRidge(y_bounds=(-1, 1), **scaled), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
     yield "frame", piped(logistic), {"privatelogisticregression__C": [1.0]}, frame(), y, None
     names = {"privateridgeclassifier__alpha": [0.1, 1.0]}
     yield "texts", piped(named), names, frame(), texts, None
@@ -343,9 +344,9 @@ def measured(monkeypatch):
     """
     found, best_of, counts = [], Mechanisms.best_of, Mechanisms.release_counts
 
-    def tables(self, price, sensitivity, *, purpose):
+    def tables(self, price, sensitivities, *, purpose):
         def release(table):
-            found.append((table._open().ravel().astype(float), sensitivity, 2))
+            found.append((table._open().ravel().astype(float), sensitivities[0], 2))
             return table._open() * 0
 
         return release
