@@ -27,6 +27,24 @@ LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
     # ------------------------------------------------------------------ too little noise
+    "ranges of columns: sensitivity of one unit": Mutant(
+        "learners/_scaling.py",
+        "return _STEPS * math.sqrt(2 * d)",
+        "return _STEPS * math.sqrt(d)",
+        LEARNERS + "test_no_unit_moves_counts_further_than_promised",
+    ),
+    "ranges of columns: a group counts for more than a record": Mutant(
+        "learners/_scaling.py",
+        "_STEPS // np.bincount(unit)[unit]",
+        "np.full(len(X), _STEPS)",
+        LEARNERS + "test_no_unit_moves_counts_further_than_promised",
+    ),
+    "ranges of columns: noise of half the scale": Mutant(
+        "learners/_base.py",
+        "tables = [sensitivity_of_counts(d) / math.sqrt(of_counts), ",
+        "tables = [sensitivity_of_counts(d) / 2 / math.sqrt(of_counts), ",
+        LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale[False]",
+    ),
     "choice: noise halved": Mutant(
         "_privacy/mechanisms.py",
         "sampler(price.scale(2 * scores.sensitivity))",
