@@ -169,9 +169,9 @@ MUTANTS = {
         "test_no_record_moves_the_counts_further_than_the_sensitivity[sums of r2]",
     ),
     "rows not cut to the unit ball": Mutant(
-        "learners/_rows.py",
-        "scaled: Floats = rows / np.maximum(norms, radius)[:, None]",
-        "scaled: Floats = rows / radius",
+        "learners/_scaling.py",
+        "rows: Floats = scaled / np.maximum(norms, self.max_norm)[:, None]",
+        "rows: Floats = scaled / self.max_norm",
         LEARNERS + "test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction",
     ),
     "rows that are too long kept": Mutant(
