@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 # If no step size is given: the standard deviation that noise has in a coefficient (of rows of norm
 # 1) after all steps, and the largest step.
 _NOISE, _LARGEST_RATE = 3.0, 12.0
+# About the norm of a row with its intercept.
+_NORM = 1.3
 
 
 class PrivateLogisticRegression(PrivateClassifier):
@@ -143,16 +145,31 @@ class PrivateLogisticRegression(PrivateClassifier):
         rate = self.learning_rate or min(_LARGEST_RATE, _NOISE / noise_of_steps)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W)))
-            velocity = momentum * velocity + step * noisy(total)
-            W = W - rate * velocity
-            # Afterwards, as a gradient's step would be too long where C is small.
-            W[:, :-1] /= 1 + rate / (1 - momentum) / (float(self.C) * units.m)
+            gradient: Floats = step * noisy(total)
+            if i == 0:
+                # At W = 0 the gradient by the intercepts tells the shares of classes: start there,
+                # as steps towards rare classes would go too far.
+                W[:, -1] = self._intercepts(gradient[:, -1], std * step)
+            else:
+                velocity = momentum * velocity + gradient
+                W = W - rate * velocity
+                # Afterwards, as a gradient's step would be too long where C is small.
+                W[:, :-1] /= 1 + rate / (1 - momentum) / (float(self.C) * units.m)
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self._set_linear(averaged[:, :-1], averaged[:, -1])
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
         return self
+
+    def _intercepts(self, gradient: Floats, noise: float) -> Floats:
+        """Return the intercepts of a model without columns, by its gradient where all are 0."""
+        K = len(self.classes_)
+        clipped = min(1.0, float(self.clip) / (math.sqrt(1 - 1 / K) * _NORM))
+        shares = 1 / K - (gradient if K == 2 else gradient / clipped)
+        shares = np.clip(shares, min(2 * noise, 1 / K), 1 - min(2 * noise, 1 / K))
+        logits: Floats = np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
+        return logits
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of all classes, shape (n_samples, n_classes)."""

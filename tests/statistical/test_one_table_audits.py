@@ -55,7 +55,8 @@ def weaker(monkeypatch):
 
 
 # ------------------------------------------------------------------ audit_estimator
-SCALED = {"bounds": (-1, 1), "max_norm": 1.0}  # nothing is released to scale by
+# Nothing is released to scale by, and the first step shows most in the intercept.
+SCALED = {"bounds": (-1, 1), "max_norm": 10.0}
 
 
 def logistic(kind=PrivateLogisticRegression, **params):
