@@ -145,7 +145,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         rate = self.learning_rate or min(_LARGEST_RATE, _NOISE / noise_of_steps)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W)))
-            gradient: Floats = step * noisy(total)
+            gradient = step * noisy(total).astype(np.float64)
             if i == 0:
                 # At W = 0 the gradient by the intercepts tells the shares of classes: start there,
                 # as steps towards rare classes would go too far.

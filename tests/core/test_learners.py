@@ -324,3 +324,24 @@ def test_coefficients_are_in_the_units_of_the_columns(bounds):
     ridge.fit(X * [1, 10, 0.1], X @ [1, -1, 0.5])
     assert np.allclose(ridge.coef_ * [1, 10, 0.1], [1, -1, 0.5], atol=0.1)
     assert np.allclose(ridge.predict(inside), inside @ ridge.coef_ + ridge.intercept_)
+
+
+@pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])
+def test_risks_of_rare_classes_are_as_large_as_their_shares(shares):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 3)), rng.choice(len(shares), 20_000, p=shares)
+    model = PrivateLogisticRegression(clip=1.4, noise_random_state=0).fit(X, y)
+    assert np.allclose(model.predict_proba(X).mean(axis=0), shares, atol=0.02)
+
+
+def test_steps_are_as_large_as_the_noise_allows():
+    """From public numbers: in proportion to the records, up to a limit."""
+    X, y = problem(4_000)
+    rates = []
+    for rows in (slice(0, 200), slice(0, 400), slice(None)):
+        model = PrivateLogisticRegression(noise_random_state=0, **SCALED)
+        for rate in (None, 1e-9):  # coefficients that are almost not moved are proportional to it
+            model.set_params(learning_rate=rate, max_iter=2).fit(X[rows], y[rows])
+            rates.append(model.coef_[0, 0])
+    found = 1e-9 * np.array(rates[::2]) / rates[1::2]
+    assert np.allclose(found[1] / found[0], 2, rtol=0.01) and found[2] <= 12
