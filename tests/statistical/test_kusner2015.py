@@ -405,8 +405,8 @@ def half_the_noise(monkeypatch):
 
 
 LAPLACE = [
-    (GPNoisy(**NOISY, n_candidates=4), 2, {}),
-    (GPNoiseFree(**FREE, max_level=2), 3, {}),
+    pytest.param(GPNoisy(**NOISY, n_candidates=4), 2, {}, id="noisy"),
+    pytest.param(GPNoiseFree(**FREE, max_level=2), 3, {}, id="noise free", marks=pytest.mark.slow),
 ]
 
 
@@ -420,7 +420,7 @@ def scale_of(strategy, T):
     return math.ceil(delta * 0.1 * M) / 2.0
 
 
-@pytest.mark.parametrize(("strategy", "T", "params"), LAPLACE, ids=["noisy", "noise free"])
+@pytest.mark.parametrize(("strategy", "T", "params"), LAPLACE)
 def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, monkeypatch):
     if isinstance(strategy, GPNoisy):
         params = {"space": {"x": GRID[:4]}}
@@ -433,10 +433,14 @@ def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, 
 @pytest.mark.parametrize(
     ("strategy", "params"),
     [
-        (GPNoisy(**NOISY), {}),
-        (GPNoiseFree(**GIVEN, score_share=0, max_level=2), dict(epsilon=30.0)),
+        pytest.param(GPNoisy(**NOISY), {}, id="half of the budget, accuracy"),
+        pytest.param(
+            GPNoiseFree(**GIVEN, score_share=0, max_level=2),
+            {"epsilon": 30.0},
+            id="all of it",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["half of the budget, accuracy", "all of it"],
 )
 def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     draws, strategy, params, monkeypatch
