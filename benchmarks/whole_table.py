@@ -62,7 +62,7 @@ from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, Priva
 
 DELTA = 1e-6
 EPSILONS = [0.5, 1.0, 3.0, 8.0]
-SPACE = {"learning_rate": loguniform(1, 32), "max_iter": [20, 60]}
+SPACE = {"max_iter": [30, 60, 120], "clip": [0.5, 0.7, 1.0]}
 OF_NEWCOMER = {"C": loguniform(1e-3, 1e3)}
 ALPHAS = {"alpha": loguniform(1e-2, 1e5)}
 DPPACK_MODELS = 8
