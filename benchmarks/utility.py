@@ -42,7 +42,7 @@ from utility_peers import PEERS, random_search
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
-from sklearn_dpbo.papers.kusner2015.published import ArxivGPNoiseFree, PublishedGPNoisy
+from sklearn_dpbo.papers.kusner2015.published import PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
 
 EPSILONS = [0.1, 0.3, 1, 3, 10]
@@ -70,7 +70,6 @@ STRATEGIES = {
     "GPNoisy()": GPNoisy(),
     "PublishedGPNoisy()": PublishedGPNoisy(),
     "GPNoiseFree(A=0.1, tau=1)": GPNoiseFree(A=0.1, tau=1.0),
-    "ArxivGPNoiseFree(A=0.1, tau=1)": ArxivGPNoiseFree(A=0.1, tau=1.0),
     "LipschitzConvex(candidate_share=0.5)": LipschitzConvex(candidate_share=0.5),
 }
 STRATEGY_PROBLEMS = ["spam", "digits", "forest_cover_svc", "spam_linear"]

@@ -20,8 +20,6 @@ from sklearn_dpbo.papers.kusner2015.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.papers.kusner2015.published import (
-    ArxivNoiseFreeBounds,
-    ArxivNoisyBounds,
     PublishedLipschitzBounds,
     PublishedNoisyBounds,
 )
@@ -45,9 +43,6 @@ def test_published_constants_of_algorithm_1_match_hand_calculation():
     # beta_11 = 2 ln(66345.7) = 22.20526; 2 sqrt(22.20526) + 0.705102
     assert b.sensitivity_of_mean == pytest.approx(10.129595, abs=1e-5)
     assert b.sensitivity_of_maximum == pytest.approx(6.587268 + 0.705102 + 2.145966, abs=1e-5)
-    arxiv = ArxivNoisyBounds(**NOISY)
-    # 0.5 sqrt(4 ln 10)
-    assert arxiv.noise_term == pytest.approx(1.517427, abs=1e-6)
 
 
 def test_repaired_constants_of_algorithm_1_match_hand_calculation():
@@ -71,9 +66,6 @@ def test_constants_of_algorithm_2_match_hand_calculation():
     assert b.sensitivity == pytest.approx(0.896645, abs=1e-6)
     # as published: 2 sqrt(22.20526) + 2 sqrt(0.02 ln 500)
     assert b.sensitivity_of_mean == pytest.approx(10.129595, abs=1e-5)
-    arxiv = ArxivNoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
-    # 3 exp(-0.8 / sqrt(0.693147)) = 3 exp(-0.960896)
-    assert arxiv.regret == pytest.approx(1.147648, abs=1e-6)
 
 
 def test_constants_of_algorithm_3_match_hand_calculation():
@@ -98,13 +90,12 @@ def test_utility_bounds_match_hand_calculation():
     # 0.5 sqrt(2 ln(20 / 0.3))
     noise = repaired.score_error(2.0, 0.0) - repaired.regret
     assert noise == pytest.approx(1.449087, abs=1e-6)
-    # sqrt(2 ln(2 * 64 / 0.025)) = sqrt(2 * 8.540910), without sigma, as the arXiv text has it
     params = dict(T=64, n_candidates=256, delta=0.025, k1=0.9999, noise=0.1, gamma=25.0)
     first = [
         kind(**params).score_error(2.0, 0.0) - kind(**params).regret
-        for kind in (ArxivNoisyBounds, PublishedNoisyBounds, NoisyBounds)
+        for kind in (PublishedNoisyBounds, NoisyBounds)
     ]
-    assert first == pytest.approx([4.133016, 0.543241, 0.413302], abs=1e-5)
+    assert first == pytest.approx([0.543241, 0.413302], abs=1e-5)
     free = NoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
     assert free.score_error(2.0, 3.0) == pytest.approx(0.214933 + 1.5 * 0.896645, abs=1e-5)
     lipschitz = LipschitzBounds(1000, (0.5, 2.0), 0.25, 1.0)
@@ -118,9 +109,6 @@ def test_bounds_on_value_of_drawn_candidate_match_hand_calculation(kind):
     drawn = b.candidate_error(2.0, 1.0)
     assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(4.712246, abs=1e-5)
     assert b.candidate_regret(2.0, 1.0) - drawn == pytest.approx(2 * 4.712246, abs=1e-5)
-    # 2 sqrt(21.82402) + 0.5 sqrt(4 ln 10), which is more for any parameters
-    arxiv = ArxivNoisyBounds(**NOISY)
-    assert arxiv.mean_regret(2.0, 1.0) - drawn == pytest.approx(9.343235 + 1.517427, abs=1e-5)
 
 
 @given(
@@ -136,8 +124,6 @@ def test_repaired_bounds_are_never_smaller_than_published_bounds(T, n, delta, k1
         repaired, published = (getattr(b, name) for b in both)
         assert math.isfinite(repaired)
         assert 0 <= published <= repaired
-    arxiv = ArxivNoisyBounds(T, n, delta, k1, noise, 1.0)
-    assert both[0].mean_regret(1.0, 1.0) <= arxiv.mean_regret(1.0, 1.0)
 
 
 # ------------------------------------------------------------ information gain
@@ -376,7 +362,7 @@ def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
     x = np.linspace(0, 1, n)[:, None]
     K = Kernel("squared_exponential", 0.3)(x, x)
     root = np.linalg.cholesky(K + 1e-9 * np.eye(n))
-    bounds = ArxivNoisyBounds(T, n, delta, 1.0, noise, 1.0)
+    bounds = NoisyBounds(T, n, delta, 1.0, noise, 1.0)
 
     def upper_bound(t, mu, std, picked):
         return mu + math.sqrt(bounds.beta(t)) * std

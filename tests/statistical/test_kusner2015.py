@@ -39,10 +39,6 @@ from sklearn_dpbo.papers.kusner2015.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.papers.kusner2015.published import (
-    ArxivGPNoiseFree,
-    ArxivGPNoisy,
-    ArxivNoiseFreeBounds,
-    ArxivNoisyBounds,
     PublishedGPNoisy,
     PublishedLipschitzBounds,
     PublishedLipschitzConvex,
@@ -137,7 +133,6 @@ def draws(monkeypatch):
     [
         (GPNoisy, NoisyBounds),
         (PublishedGPNoisy, PublishedNoisyBounds),
-        (ArxivGPNoisy, ArxivNoisyBounds),
     ],
 )
 def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
@@ -210,21 +205,16 @@ def test_identical_public_scores_raise_value_error():
 
 
 # ------------------------------------------------------------ Algorithm 2
-@pytest.mark.parametrize(
-    ("kind", "kind_of_bounds"),
-    [(GPNoiseFree, NoiseFreeBounds), (ArxivGPNoiseFree, ArxivNoiseFreeBounds)],
-)
-def test_algorithm_2_releases_expected_score_with_expected_noise(draws, kind, kind_of_bounds):
-    fitted(kind(**FREE, max_level=5), n_iter=10)
-    bounds = kind_of_bounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5)
+def test_algorithm_2_releases_expected_score_with_expected_noise(draws):
+    fitted(GPNoiseFree(**FREE, max_level=5), n_iter=10)
+    bounds = NoiseFreeBounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5)
     (kind, _, scores), (_, laplace, value) = draws
     assert kind == "exponential"
     assert len(scores) == 33
     assert laplace == pytest.approx(math.ceil(bounds.sensitivity * 0.1 * M) / 2.0, rel=1e-12)
     seen = [right(min(max(x, 2.0**-40), 1 - 2.0**-40)) for x in FITTED]
     assert FITTED[0] < 1e-9, "the first point is not the public first corner"
-    expected = seen[-1] if kind is GPNoiseFree else max(seen[1:])
-    assert value == (expected if len(seen) == 10 else max(seen))
+    assert value == (seen[-1] if len(seen) == 10 else max(seen))
 
 
 def test_algorithm_2_draws_candidate_as_algorithm_1(draws):
@@ -343,7 +333,6 @@ def test_score_share_divides_epsilon_and_delta(draws, kind, share):
         GPNoisy(**NOISY, score_share=0),
         GPNoiseFree(**GIVEN, score_share=0),
         PublishedGPNoisy(**NOISY, score_share=0),
-        ArxivGPNoiseFree(**GIVEN, score_share=0),
     ],
 )
 def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
@@ -840,8 +829,6 @@ def test_unit_ball_bounds_row_norms(rng):
     ("strategy", "params", "base", "sentence"),
     [
         (PublishedGPNoisy(**NOISY), {}, GPNoisy, "proof fails at Theorem 3"),
-        (ArxivGPNoisy(**NOISY), {}, GPNoisy, "proof fails at Theorem 3"),
-        (ArxivGPNoiseFree(**FREE), {}, GPNoiseFree, "proof of Theorem 5 needs"),
         (
             PublishedLipschitzConvex(),
             dict(space=SPACE_C, scoring="ramp", delta=0.0, estimator=linear(), data=linear_data()),

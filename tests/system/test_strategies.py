@@ -16,8 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
 from sklearn_dpbo.papers.kusner2015.published import (
-    ArxivGPNoiseFree,
-    ArxivGPNoisy,
     PublishedGPNoisy,
     PublishedLipschitzConvex,
 )
@@ -44,11 +42,10 @@ STRATEGIES = {
     "noisy": GPNoisy(),
     "noisy, given": GPNoisy(noise=0.1, **GIVEN),
     "noisy, published": PublishedGPNoisy(),
-    "noisy, arxiv": ArxivGPNoisy(),
     "noisy, alone": GPNoisy(score_share=0),
     "noise free": GPNoiseFree(A=0.1, tau=0.5),
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
-    "noise free, arxiv, given": ArxivGPNoiseFree(A=0.1, tau=0.5, **GIVEN),
+    "noise free, given": GPNoiseFree(A=0.1, tau=0.5, **GIVEN),
     "lipschitz": LipschitzConvex(),
     "lipschitz, published": PublishedLipschitzConvex(),
     "lipschitz, candidate": LipschitzConvex(candidate_share=0.5),

@@ -74,12 +74,6 @@ class GPNoiseFree(GPStrategy):
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
     noise = math.sqrt(_NUGGET)
     score_released = "score seen last"
-    _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
-
-    @staticmethod
-    def _select_score(statistics: tuple[int, ...]) -> int:
-        """Return the statistic of the score that is released."""
-        return statistics[-1]
 
     def __init__(
         self,
@@ -152,8 +146,9 @@ class GPNoiseFree(GPStrategy):
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
-        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
-        noisy = self._score(trace, self._select_score, model.steps(bounds.sensitivity), mechanisms)
+        bounds = NoiseFreeBounds(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
+        steps = model.steps(bounds.sensitivity)
+        noisy = self._score(trace, lambda statistics: statistics[-1], steps, mechanisms)
         return assemble(model, oracle, chosen, noisy)  # 3-5
 
     def _lattice(self, space: SearchSpace) -> tuple[int, int]:

@@ -217,10 +217,7 @@ class NoiseFreeBounds(CandidateBounds):
     @property
     def regret(self) -> float:
         """``Omega = A exp(-T tau / (ln T)^(d/4))``."""
-        return self._regret_after(self.T)
-
-    def _regret_after(self, t: int) -> float:
-        return self.A * math.exp(-t * self.tau / math.log(t) ** (self.dimension / 4))
+        return self.A * math.exp(-self.T * self.tau / math.log(self.T) ** (self.dimension / 4))
 
     @property
     def sensitivity(self) -> float:
