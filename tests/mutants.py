@@ -79,8 +79,8 @@ MUTANTS = {
     ),
     "tables: noise halved": Mutant(
         "_privacy/mechanisms.py",
-        "self.noise.discrete_gaussian(price.scale(sensitivity))",
-        "self.noise.discrete_gaussian(price.scale(sensitivity) / 2)",
+        "self.noise.discrete_gaussian(next(scales))",
+        "self.noise.discrete_gaussian(next(scales) / 2)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "learners: noise halved": Mutant(
