@@ -146,12 +146,14 @@ class PrivateRidge(RegressorMixin, _FromGram):
         released sums. None uses the columns themselves.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
-    bounds, max_norm : tuple of two floats or arrays and float, default=None
-        As in `PrivateLogisticRegression`: lowest and highest value of each column, and the largest
-        norm of a scaled row. What is not given follows from noisy counts.
+    bounds : tuple of two floats or arrays, default=None
+        As in `PrivateLogisticRegression`: lowest and highest value of each column. With None, the
+        centre and the width of columns follow from noisy counts.
     y_bounds : tuple of two floats
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Required: None is refused.
+    max_norm : float, default=None
+        As in `PrivateLogisticRegression`: largest norm of a scaled row. None follows from counts.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
