@@ -20,9 +20,9 @@ ZONES = {
 }
 # Where the parts stand from left to right, so that few arrows cross.
 COLUMNS = {
-    "_space": 2.8, "exceptions": 10.2, "_data": 6.6, "_privacy": 8.2, "scoring": 5.0,
-    "ledger": 12.6, "report": 9.9, "_evaluation": 6.6, "strategies": 4.0, "planning": 4.7,
-    "search": 6.6, "objective": 10.6, "plotting": 5.9, "papers": 10.6, "audit": 7.9,
+    "_space": 4.0, "exceptions": 10.2, "_data": 6.6, "_privacy": 8.2, "scoring": 5.0,
+    "ledger": 12.6, "report": 9.9, "_evaluation": 6.6, "strategies": 4.0, "planning": 2.8,
+    "search": 6.6, "objective": 10.6, "plotting": 2.8, "papers": 10.6, "audit": 7.9,
     "evaluation": 9.6,
 }  # fmt: skip
 
@@ -79,11 +79,6 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     def reachable(name: str) -> set[str]:
         return graph[name].union(*(reachable(other) for other in graph[name]))
 
-    # A plan draws itself when asked to: that import is made late, and points the other way.
-    graph = {
-        name: others - ({"plotting"} if name == "planning" else set())
-        for name, others in graph.items()
-    }
     return {
         name: {
             other for other in others

@@ -55,4 +55,6 @@ plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
 save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
 
 scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
-save("released", lambda scores, ax: ScoreDisplay.from_search(scores, ax=ax), scores, size=(6, 2.4))
+save(
+    "released", lambda scores, ax: ScoreDisplay.from_estimator(scores, ax=ax), scores, size=(6, 2.4)
+)

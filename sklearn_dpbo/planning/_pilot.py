@@ -54,7 +54,7 @@ class PilotErrors:
         """Let a fitted model predict public records; parameters as those of `plan_search`."""
         if is_several(scoring):
             raise ValueError(f"a plan is for one score; found scoring={scoring!r}")
-        if estimator is None or X is None:
+        if estimator is None or X is None or y is None:
             raise ValueError(
                 f"a plan for scoring={scoring!r} needs the predictions of a pilot: pass "
                 "estimator=, a fitted model, and X= and y=, public records that it was not fitted "
@@ -111,10 +111,12 @@ class PilotErrors:
     @cached_property
     def _spread(self) -> float:
         """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
-        rng, n, scores = np.random.default_rng(0), len(self.public.response), []
+        rng, public, scores = np.random.default_rng(0), self.public, []
+        n, labels = len(public.response), np.unique(public.y)
         for _ in range(_N_RESAMPLES):
-            sample = _rows_of(self.public, rng.integers(n, size=n))
-            if _n_kinds(sample) == _n_kinds(self.public):  # AUC is not defined without a class
+            sample = _rows_of(public, rng.integers(n, size=n))
+            # AUC is not defined without a class.
+            if public.classes is None or np.array_equal(np.unique(sample.y), labels):
                 scores.append(self.scorer.exact(sample))
         return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
@@ -122,24 +124,11 @@ class PilotErrors:
 def _scaled(public: Predictions, m: int) -> Predictions:
     """Return m of these predictions: each about m / n times, evenly from class to class."""
     n = len(public.response)
-    order = np.lexsort(
-        [_ranks(values) for values in (public.response, public.y) if values is not None]
-    )
+    # By class, and within each by the response or its last column.
+    keys = [np.atleast_2d(values.T)[-1] for values in (public.response, public.y)]
+    order = np.lexsort(keys)
     return _rows_of(public, order[(2 * np.arange(m) + 1) * n // (2 * m)])
 
 
-def _ranks(values: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the place of each value, or of its last column, in the order of all."""
-    column = values if values.ndim == 1 else values[:, -1]
-    ranks: NDArray[np.intp] = np.unique(column, return_inverse=True)[1]
-    return ranks
-
-
 def _rows_of(public: Predictions, rows: NDArray[np.intp]) -> Predictions:
-    y = None if public.y is None else public.y[rows]
-    return Predictions(y, public.response[rows], public.classes)
-
-
-def _n_kinds(public: Predictions) -> int:
-    """Number of classes among the labels; 0 for regression."""
-    return 0 if public.classes is None or public.y is None else len(np.unique(public.y, axis=0))
+    return Predictions(public.y[rows], public.response[rows], public.classes)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from .._privacy.checks import check_number
+from ..plotting._utility import PrivacyUtilityDisplay
 from ..report._card import card
 from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
 from ._pilot import N_DRAWS, PilotErrors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ..plotting._utility import PrivacyUtilityDisplay
 
 __all__ = ["MAX_CANDIDATES", "SearchPlan"]
 
@@ -150,16 +151,13 @@ class SearchPlan:
         return self.errors.regret(steps, self.m) if self.n_iter > 1 else 0.0
 
     def table(
-        self,
-        *,
-        epsilon: float | Iterable[float] | None = None,
-        m: int | Iterable[int] | None = None,
+        self, *, epsilon: ArrayLike | None = None, m: ArrayLike | None = None
     ) -> list[dict[str, Any]]:
         """Return the errors over a grid, as ``pandas.DataFrame`` takes them.
 
         Parameters
         ----------
-        epsilon, m : number or iterable of numbers, default=None
+        epsilon, m : number or array-like, default=None
             Values of the grid; None is from a quarter to four times the plan's.
 
         Returns
@@ -168,17 +166,42 @@ class SearchPlan:
             With the keys m, epsilon, regret, expected_regret, score_error, sampling_error and
             meets_targets.
         """
-        ms = [max(1, round(f * self.m)) for f in _FACTORS] if m is None else _as_list(m)
-        epsilons = [f * self.epsilon for f in _FACTORS] if epsilon is None else _as_list(epsilon)
-        plans = [replace(self, m=m, epsilon=e) for m in dict.fromkeys(ms) for e in epsilons]
+        ms = [max(1, round(f * self.m)) for f in _FACTORS] if m is None else np.ravel(m).tolist()
+        epsilons = np.multiply(self.epsilon, _FACTORS) if epsilon is None else np.ravel(epsilon)
+        plans = [
+            replace(self, m=m, epsilon=e) for m in dict.fromkeys(ms) for e in map(float, epsilons)
+        ]
         names = ("m", "epsilon", "regret", "expected_regret", "score_error", "sampling_error")
         return [{name: getattr(plan, name) for name in (*names, "meets_targets")} for plan in plans]
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> PrivacyUtilityDisplay:
-        """Plot both errors against epsilon, by `PrivacyUtilityDisplay.from_plan`."""
-        from ..plotting._utility import PrivacyUtilityDisplay
+    def plot(
+        self, ax: Axes | None = None, *, epsilon: ArrayLike | None = None
+    ) -> PrivacyUtilityDisplay:
+        """Draw both errors against epsilon, on `ax` or in a new figure, and mark the plan.
 
-        return PrivacyUtilityDisplay.from_plan(self, ax=ax, **kwargs)
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.
+        epsilon : array-like, default=None
+            Values of epsilon; None is from a tenth of the plan's to ten times it.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+        """
+        if epsilon is None:
+            epsilon = np.geomspace(max(self.epsilon / 10, 1e-9), self.epsilon * 10, 41)
+        rows = self.table(epsilon=epsilon, m=self.m)
+        drawn = ("epsilon", "regret", "score_error")
+        kind = "guaranteed" if self.errors.guaranteed else "estimated"
+        return PrivacyUtilityDisplay(
+            **{name: np.array([row[name] for row in rows]) for name in drawn},
+            sampling_error=self.sampling_error,
+            point=(self.epsilon, self.regret, self.score_error),
+            label=f"{kind} error\n(m = {self.m:,}, {self.n_iter:,} candidates, probability "
+            f"{self.confidence:.6g})",
+        ).plot(ax)
 
     def __str__(self) -> str:
         lines = [self._title]
@@ -195,71 +218,54 @@ class SearchPlan:
 
     @property
     def _title(self) -> str:
-        epsilon = f"epsilon = {three_digits(self.epsilon)}"
-        if self.n is not None:
-            return (
-                f"Plan: a table of {self.n:,} records (or groups), all of which are protected, "
-                f"{epsilon}"
-            )
-        return (
-            f"Plan: {self.m:,} validation records (or groups), at most {self.n_iter:,} candidates, "
-            f"{epsilon}"
+        units = (
+            f"{self.m:,} validation records (or groups), at most {self.n_iter:,} candidates"
+            if self.n is None
+            else f"a table of {self.n:,} records (or groups), all of which are protected"
         )
+        return f"Plan: {units}, epsilon = {three_digits(self.epsilon)}"
 
     def _rows(self) -> list[tuple[str, str]]:
-        p = f"with probability {self.confidence:.6g}"
-        regret_target, score_target = (
-            f" (asked for: {self.targets[error]:g})" if error in self.targets else ""
-            for error in ("regret", "score_error")
-        )
+        p, errors = f"with probability {self.confidence:.6g}", self.errors
         score_error = three_digits(self.score_error)
+        asked = {"regret": "", "score_error": ""}
+        asked |= {name: f" (asked for: {target:g})" for name, target in self.targets.items()}
         choice = (
             f"the chosen candidate's score on {self.m:,} records is within "
-            f"{three_digits(self.regret)} of the best one's {p}{regret_target}, and at most "
+            f"{three_digits(self.regret)} of the best one's {p}{asked['regret']}, and at most "
             f"{three_digits(self.expected_regret)} below it on average (Theorems 1 and 2)"
         )
-        if isinstance(self.errors, PilotErrors):
-            basis = "the pilot's score; bootstrap"
-            score = (
-                f"best_score_interval_ of scoring={self.errors.scorer!r} is the released score +-"
-                f"{score_error}{score_target}, if the chosen candidate predicts as the pilot does, "
-                f"whose score is {self.errors.score:.3g} on {len(self.errors.public.response):,} "
-                f"public records. This is an estimate: the median over {N_DRAWS} simulations of "
-                "the noise. That the interval contains the score with probability 0.95 does not "
-                "depend on the pilot"
-            )
+        score = (
+            f"the released score is within {score_error} of the chosen candidate's {p} "
+            f"(Theorem 3){asked['score_error']}. This and the choice hold together with "
+            f"probability {2 * self.confidence - 1:.6g}"
+        )
+        if isinstance(errors, PilotErrors):
             choice += ", converted to the score at the pilot: not a theorem for the score"
             if math.isnan(self.regret):
                 choice = "no bound on the regret is known for this score"
-            metrics = ""
-        else:
-            basis = "for a score halfway between the bounds"
             score = (
-                f"the released score is within {score_error} of the chosen candidate's {p} "
-                f"(Theorem 3){score_target}. This and the choice hold together with probability "
-                f"{2 * self.confidence - 1:.6g}"
-            )
-            metrics = (
-                "; metrics that are not means over records, such as f1 and roc_auc (pass scoring= "
-                "and a pilot model); and the public scores that the choice adds by default (its "
-                "error is then that of the sum; WorstCase(prior_weight=0) leaves them out)"
+                f"best_score_interval_ of scoring={errors.scorer!r} is the released score +-"
+                f"{score_error}{asked['score_error']}. This is an estimate, the median over "
+                f"{N_DRAWS} simulations of the noise, for a candidate that predicts as the pilot "
+                f"does: its score is {errors.score:.3g} on {len(errors.public.response):,} public "
+                "records"
             )
         return [
-            ("Fits", self.fits)
-            if self.n is not None
-            else ("Solved for", _ANSWERS[self.solved_for]),
+            ("Fits", self.fits) if self.fits else ("Solved for", _ANSWERS[self.solved_for]),
             ("Choice", choice),
             ("Score", score),
             (
                 "Sampling",
-                f"the score of one candidate on {self.m:,} records is within "
-                f"{three_digits(self.sampling_error)} of that on their population {p} ({basis}). "
-                "This error comes on top, with or without privacy",
+                f"the score of one candidate on {self.m:,} records is within about "
+                f"{three_digits(self.sampling_error)} of that on their population {p}. This error "
+                "comes on top, with or without privacy",
             ),
             (
                 "Not covered",
-                f"the quality of the candidates{metrics}. The privacy guarantee does not depend on "
-                "the plan. With groups, m is their number (use counts=False)",
+                "the quality of the candidates; and public scores, which the choice adds by "
+                "default (WorstCase(prior_weight=0) leaves them out). With groups, m is their "
+                "number (use counts=False)",
             ),
         ]
 
@@ -270,7 +276,3 @@ def three_digits(x: float) -> str:
         return f"{x:g}"
     unit = 10.0 ** (math.floor(math.log10(x)) - 2)
     return f"{math.ceil(x / unit * (1 - 1e-12)) * unit:.4g}"
-
-
-def _as_list(numbers: Any) -> list[Any]:
-    return [numbers] if isinstance(numbers, Real) else list(numbers)

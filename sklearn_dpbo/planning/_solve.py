@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .._privacy.accounting import CHOICE, SCORE, Budget
+from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
 from .._privacy.runs import Repeated
 from ..learners._private_training import private_training
-from ..scoring._make import selecting_scorer
-from ..scoring._queries import MeanOf
 from ..strategies._one_table import OneTable
 from ._bounds import MeanErrors, least
 from ._pilot import PilotErrors
 from ._plan import MAX_CANDIDATES, SearchPlan
 
-__all__ = ["plan_of", "plan_search"]
+__all__ = ["plan_search"]
+
+# The parameters that plans take: all of them, and those of each kind.
+_ALWAYS = ("m", "n_iter", "epsilon", "confidence", "protect")
+_TAKEN = {
+    "a mean": ("target_regret", "target_score_error", "score_range", "counts", "score_share"),
+    "scoring=": (
+        *("scoring", "estimator", "X", "y"),
+        *("target_regret", "target_interval", "score_share"),
+    ),
+    'protect="all"': ("delta", "estimator", "strategy", "score_range", "counts"),
+}
 
 
 def plan_search(
@@ -117,38 +125,20 @@ def plan_search(
     >>> plan.m
     2100
     """
+    given = locals()
     if protect not in ("validation", "all"):
         raise ValueError(f'protect is "validation" or "all"; found {protect!r}')
-    if protect == "all":
-        _refuse(
-            'with protect="all", which takes m, n_iter, epsilon, delta, estimator and strategy',
-            target_regret=target_regret,
-            target_score_error=target_score_error,
-            target_interval=target_interval,
-            score_share=None if score_share == 0.4 else score_share,
-            scoring=scoring,
-            X=X,
-            y=y,
-        )
-        errors = MeanErrors(score_range, counts)
-        return _plan_one_table(m, epsilon, delta, estimator, strategy, n_iter, confidence, errors)
-    _refuse('without protect="all"', delta=delta or None, strategy=strategy)
-    if scoring is None:
-        _refuse("without scoring=", target_interval=target_interval, estimator=estimator, X=X, y=y)
-    else:
-        _refuse(
-            f"with scoring={scoring!r}, for whose error there is target_interval=",
-            target_score_error=target_score_error,
-            score_range=None if score_range == 1.0 else score_range,
-            counts=None if counts else counts,
-        )
-    sizes = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
-    missing = [name for name, value in sizes.items() if value is None]
-    if len(missing) > 1:
+    kind = 'protect="all"' if protect == "all" else "a mean" if scoring is None else "scoring="
+    _check_taken(kind, given)
+    missing = [name for name in ("m", "n_iter", "epsilon") if given[name] is None]
+    if len(missing) > (protect != "all"):
         raise ValueError(
-            f"a plan finds one number at a time; {' and '.join(missing)} are missing. Give all but "
-            "one of m, n_iter and epsilon"
+            f"{' and '.join(missing)} missing: give m, n_iter and epsilon, all but the one to "
+            'find; with protect="all" nothing is solved for'
         )
+    if protect == "all":
+        errors = MeanErrors(score_range, counts)
+        return _plan_one_table(m, n_iter, epsilon, delta, estimator, strategy, confidence, errors)
     plan = SearchPlan(
         1 if m is None else m,
         2 if n_iter is None else n_iter,
@@ -166,23 +156,24 @@ def plan_search(
     return _solved(plan) if missing else plan
 
 
-def _refuse(when: str, **given: Any) -> None:
-    """Raise ValueError if one of these parameters was given."""
-    found = [name for name, value in given.items() if value is not None]
-    if found:
-        raise ValueError(f"{' and '.join(found)}: not {when}")
+def _check_taken(kind: str, given: dict[str, Any]) -> None:
+    """Raise ValueError for parameters that a plan of this kind does not take."""
+    for name, parameter in inspect.signature(plan_search).parameters.items():
+        value, default = given[name], parameter.default
+        if name in _ALWAYS + _TAKEN[kind] or value is default:
+            continue
+        if not np.isscalar(value) or value != default:
+            raise ValueError(f"a plan of {kind} takes {', '.join(_TAKEN[kind])}; found {name}")
 
 
 def _check_targets(plan: SearchPlan) -> None:
     """Raise ValueError for targets that any search meets, or none."""
-    interval, largest = not plan.errors.guaranteed, plan.errors.score_range
+    largest, score, half = plan.errors.score_range, "target_score_error", 1.0
+    if not plan.errors.guaranteed:
+        score, half = "target_interval", 0.5
     for name, target, end in (
         ("target_regret", plan.target_regret, largest),
-        (
-            "target_interval" if interval else "target_score_error",
-            plan.target_score_error,
-            largest / 2 if interval else largest,
-        ),
+        (score, plan.target_score_error, half * largest),
     ):
         in_range = f"above 0 and below {end:g}"
         check_number(name, target, in_range, lambda t, end=end: 0 < t < end, optional=True)  # type: ignore[misc]
@@ -193,10 +184,7 @@ def _check_targets(plan: SearchPlan) -> None:
             "target_regret: for this scoring no bound on the regret is known. Use target_interval"
         )
     if plan.solved_for != "nothing" and not plan.targets:
-        raise ValueError(
-            "give target_regret, an error of the score (target_interval with scoring=, else "
-            "target_score_error), or both; found neither"
-        )
+        raise ValueError(f"give target_regret, {score}, or both; found neither")
 
 
 def _solved(plan: SearchPlan) -> SearchPlan:
@@ -225,69 +213,36 @@ def _solved(plan: SearchPlan) -> SearchPlan:
 
 def _plan_one_table(
     n: Any,
+    n_iter: Any,
     epsilon: Any,
     delta: float,
     estimator: Any,
     strategy: Any,
-    n_iter: Any,
     confidence: float,
     errors: MeanErrors,
 ) -> SearchPlan:
     """Return what a search does with a table of n units."""
-    check_number(
-        "m", n, "the number of records of the table, 2 or more", lambda n: n >= 2, Integral
-    )
-    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("n_iter", n_iter, "a whole number from 1 up", lambda n: n >= 1, Integral)
     if estimator is None:
         raise ValueError("pass estimator=, one that trains privately; found None")
     strategy = OneTable() if strategy is None else strategy
     if not isinstance(strategy, OneTable):
         raise ValueError(f'protect="all" takes strategy=OneTable(...); found {strategy!r}')
+    plan = SearchPlan(n, n_iter, epsilon, errors, confidence=confidence, n=n)
     budget = Budget(epsilon, delta)
     strategy.check(budget)
     training, m = private_training(estimator), strategy.n_val(n, epsilon)
     if not 0 < m < n:
         raise ValueError(f"{n} records cannot be split into two parts: one would be empty")
     runs, fit_epsilon, fit_delta = strategy.runs(training, n_iter, n, budget)
-    return SearchPlan(
-        m,
-        round(runs.mean) if isinstance(runs, Repeated) else runs.n,
-        epsilon,
-        errors,
-        strategy.score_share,
-        confidence=confidence,
-        n=n,
+    return replace(
+        plan,
+        m=m,
+        n_iter=round(runs.mean) if isinstance(runs, Repeated) else runs.n,
+        score_share=strategy.score_share,
         fits=f"{runs.number} of {type(estimator).__name__} on {n - m:,} records, each with "
         f"epsilon = {fit_epsilon:.3g}, delta = {fit_delta:.3g}; together epsilon = {epsilon:g}, "
         f"delta = {delta:g}. Choice and score are on the other {m:,}",
         fit_epsilon=fit_epsilon,
         fit_delta=fit_delta,
-    )
-
-
-def plan_of(search: Any, confidence: float) -> SearchPlan:
-    """Return what theorems guarantee for a fitted search, from what it released."""
-    check_is_fitted(search, "privacy_")
-    report, scorer = search.privacy_, selecting_scorer(search)
-    several = len(getattr(search, "best_scores_", ())) > 1
-    if report.assumption is not None or report.data == "table" or several or not scorer.is_mean:
-        raise ValueError(
-            "the theorems cover searches with strategy='worst_case' and a validation set, for one "
-            f"metric that is a mean over records; found {search.strategy!r} and "
-            f"scoring={search.scoring!r}. Use plan_search, or see best_score_interval_"
-        )
-    spent = {loss.purpose: loss.epsilon for loss in report.spends}
-    score, choice = spent[SCORE], spent.get(CHOICE, 0.0)
-    results = search.cv_results_
-    fitted = [error is None for error in results["fit_error"]]
-    a, b = scorer.bounds
-    return SearchPlan(
-        report.m,
-        int(np.sum(results["validated"] & fitted)),
-        score + choice,  # an evaluation may have had the rest
-        MeanErrors(b - a, cast(MeanOf, scorer.query).steps == 1 and report.unit != "group"),
-        score / (score + choice) if choice else 0.5,  # without a choice, any share will do
-        confidence,
     )

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from ._common import (
-    BLUE,
-    VERMILION,
-    ReleasedCandidates,
-    figure_and_axes,
-    legend_above,
-    released_candidates,
-    text_color,
-)
+from ..scoring._make import selecting_scorer
+from ._common import BLUE, VERMILION, figure_and_axes, legend_above, text_color
 from ._parameters import ParameterAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
-    from matplotlib.colors import Colormap
 
 __all__ = ["SearchPathDisplay"]
 
@@ -80,15 +73,9 @@ class SearchPathDisplay:
 
     @classmethod
     def from_search(
-        cls,
-        search: Any,
-        x: str | None = None,
-        y: str | None = None,
-        *,
-        ax: Axes | None = None,
-        **kwargs: Any,
+        cls, search: Any, x: str | None = None, y: str | None = None, *, ax: Axes | None = None
     ) -> Self:
-        """Draw the path of a fitted search; `ax` and other arguments are those of `plot`.
+        """Draw the path of a fitted search on `ax`, or in a new figure.
 
         Parameters
         ----------
@@ -98,74 +85,62 @@ class SearchPathDisplay:
             Names of parameters. If one is given, it is drawn over the number of the candidate. If
             none is given, the two parameters with the most values are drawn.
         """
-        released = released_candidates(search)
-        if released.validated is None:
+        check_is_fitted(search, "cv_results_")
+        results = search.cv_results_
+        if not hasattr(search, "best_index_") or np.ma.is_masked(results["validated"]):
             raise ValueError(
                 f"{search.strategy!r} does not release which candidates it evaluated, so there is "
-                "no path to draw: cv_results_ lists all candidates that could be chosen"
+                "no path to draw"
             )
-        names = [name for name in (x, y) if name is not None] or _most_varied(released)
-        axes = [ParameterAxis.of(n, released.column(n), search.param_grid) for n in names]
+        columns = {
+            key.removeprefix("param_"): column
+            for key, column in results.items()
+            if key.startswith("param_")
+        }
+        names = [name for name in (x, y) if name is not None] or _most_varied(columns)
+        if not names or not columns.keys() >= set(names):
+            raise ValueError(f"the search has the parameters {list(columns)}; found {names}")
+        axes = [ParameterAxis.of(name, columns[name], search.param_grid) for name in names]
         if len(axes) == 1:
-            axes.insert(0, ParameterAxis.number(len(released.failed)))
+            numbers = np.arange(1, len(results["params"]) + 1, dtype=float)
+            axes.insert(0, ParameterAxis("number of the candidate", numbers))
         display = cls(
             *axes,
-            validated=released.validated,
-            public_scores=released.public_scores,
-            failed=released.failed,
-            chosen=released.chosen,
-            score_name=released.score_name,
+            validated=np.asarray(results["validated"]),
+            public_scores=results["public_score"],
+            failed=np.array([error is not None for error in results["fit_error"]]),
+            chosen=search.best_index_,
+            score_name=selecting_scorer(search).name,
         )
-        return display.plot(ax, **kwargs)
+        return display.plot(ax)
 
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        cmap: str | Colormap = "cividis",
-        colorbar: bool = True,
-        path_kw: dict[str, Any] | None = None,
-    ) -> Self:
-        """Draw the path on `ax`, or in a new figure.
-
-        Parameters
-        ----------
-        cmap : str or Colormap, default="cividis"
-            Colour map of the public scores.
-        colorbar : bool, default=True
-            Whether to add a colour bar, if there are public scores.
-        path_kw : dict, default=None
-            Passed to matplotlib's ``plot`` for the line from candidate to candidate.
-        """
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the path on `ax`, or in a new figure."""
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.8))
-        x, y = self.x.positions, self.y.positions
-        style: dict[str, Any] = {"lw": 0.6, "alpha": 0.35, "color": text_color(), "zorder": 1}
-        (self.path_,) = self.ax_.plot(x, y, **style | (path_kw or {}))
-        scored = ~np.isnan(self.public_scores)
-        explored = ~self.validated & ~self.failed
-        others = self.validated & ~self.failed
-        others[self.chosen] = False
+        (self.path_,) = self.ax_.plot(
+            self.x.positions, self.y.positions, lw=0.6, alpha=0.35, color=text_color(), zorder=1
+        )
+        explored = ~self.validated & ~self.failed & ~np.isnan(self.public_scores)
+        chosen = np.arange(len(self.failed)) == self.chosen
         self.explored_ = self._scatter(
-            explored & scored,
+            explored,
             "explored (training set)",
-            c=self.public_scores[explored & scored],
-            cmap=cmap,
+            c=self.public_scores[explored],
+            cmap="cividis",
             s=34,
             zorder=2,
             edgecolors=text_color(),
             linewidths=0.5,
         )
-        self.validated_ = self._scatter(
-            others, "validated", s=48, marker="s", facecolors="none", edgecolors=BLUE, zorder=3
-        )
+        hollow = {"marker": "s", "facecolors": "none", "edgecolors": BLUE}
+        others = self.validated & ~self.failed & ~chosen
+        self.validated_ = self._scatter(others, "validated", s=48, zorder=3, **hollow)
         self.failed_ = self._scatter(self.failed, "fit failed", marker="x", c=text_color(), s=30)
-        self.chosen_ = self._scatter(
-            np.arange(len(x)) == self.chosen, "chosen", marker="*", c=VERMILION, s=220, zorder=4
-        )
+        self.chosen_ = self._scatter(chosen, "chosen", marker="*", c=VERMILION, s=220, zorder=4)
         self.x.apply(self.ax_, "x")
         self.y.apply(self.ax_, "y")
         self.colorbar_ = None
-        if colorbar and (explored & scored).any():
+        if explored.any():
             self.colorbar_ = self.figure_.colorbar(self.explored_, ax=self.ax_)
             self.colorbar_.set_label(f"{self.score_name} within the training set")
         self.legend_ = legend_above(self.ax_)
@@ -179,13 +154,8 @@ class SearchPathDisplay:
         )
 
 
-def _most_varied(released: ReleasedCandidates) -> list[str]:
+def _most_varied(columns: dict[str, np.ma.MaskedArray[Any, Any]]) -> list[str]:
     """Return the names of the two parameters with the most values, in the order of the columns."""
-    if not released.columns:
-        raise ValueError("the search has no parameters to draw")
-    n_values = {
-        name: len({repr(v) for v in np.ma.compressed(column)})
-        for name, column in released.columns.items()
-    }
+    n_values = {k: len({repr(v) for v in np.ma.compressed(c)}) for k, c in columns.items()}
     most = sorted(n_values, key=n_values.__getitem__, reverse=True)[:2]
-    return [name for name in released.columns if name in most]
+    return [name for name in columns if name in most]

@@ -21,9 +21,8 @@ __all__ = ["ScoreDisplay"]
 class ScoreDisplay:
     """Released scores with their intervals, one search or estimator per row.
 
-    Create it with `from_search` or `from_estimator`. An interval contains the score *on the
-    validation set* with a probability of 95 %. It covers the noise of the release, not the sampling
-    of the validation set.
+    Create it with `from_estimator`. An interval contains the score *on the validation set* with a
+    probability of 95 %. It covers the noise of the release, not the sampling of the validation set.
 
     Parameters
     ----------
@@ -52,21 +51,7 @@ class ScoreDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_search(cls, search: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the released scores of one or several searches; `ax` is that of `plot`.
-
-        Parameters
-        ----------
-        search : PrivateBayesSearchCV, list of them, or dict of names to them
-            Fitted searches. Use one kind of score for all of them. Of one search with several
-            scores, all scores are drawn.
-        """
-        if isinstance(search, list | tuple):
-            search = {f"search {i}": each for i, each in enumerate(search, 1)}
-        return cls.from_estimator(search, ax=ax, **kwargs)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """Draw the released scores of one or several fitted estimators; `ax` is that of `plot`.
 
         Parameters
@@ -80,7 +65,7 @@ class ScoreDisplay:
         if getattr(estimator, "multimetric_", False):
             scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
             display = cls(list(scores.values()), list(intervals.values()), names=list(scores))
-            return display.plot(ax, **kwargs)
+            return display.plot(ax)
         if isinstance(estimator, list | tuple):
             estimator = {f"estimator {i}": each for i, each in enumerate(estimator, 1)}
         if not isinstance(estimator, Mapping):
@@ -98,7 +83,7 @@ class ScoreDisplay:
             names=[str(name) for name in estimator],
             score_name=score_names.pop() if len(score_names) == 1 else "score",
         )
-        return display.plot(ax, **kwargs)
+        return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the scores on `ax`, or in a new figure."""

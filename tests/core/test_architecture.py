@@ -21,10 +21,8 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 LAYERS = (
     "exceptions", "_privacy", "_space", "_data", "scoring", "report", "ledger", "learners",
     "_evaluation", "evaluation", "strategies", "search", "objective", "papers", "audit",
-    "planning", "plotting",
+    "plotting", "planning",
 )  # fmt: skip
-# A plan draws itself when it is asked to: the method imports the picture.
-DRAWN = ("planning._plan", "plotting._utility.PrivacyUtilityDisplay")
 ZONES = ("public", "sensitive", "boundary", "released")
 
 
@@ -69,8 +67,7 @@ def upward_imports(module: str, text: str, *, is_package: bool = False) -> list[
     """What a module imports from its own part's users: from a later layer."""
     here = LAYERS.index(part_of(module))
     imported = imports_of(module, text, is_package=is_package)
-    late = [name for name in imported if LAYERS.index(part_of(name)) > here]
-    return [name for name in late if (module, name) != DRAWN]
+    return [name for name in imported if LAYERS.index(part_of(name)) > here]
 
 
 def zone_of(module: str, path: Path) -> str:

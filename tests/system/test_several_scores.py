@@ -12,7 +12,6 @@ from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
-from sklearn_dpbo.planning._solve import plan_of
 
 GRID = {"C": [0.01, 1.0, 100.0]}
 SCORES = ["accuracy", "neg_brier_score", "roc_auc"]
@@ -73,7 +72,6 @@ def test_one_score_in_list_is_multimetric(two_classes):
         s = fit(search(scoring, refit), two_classes)
         assert s.multimetric_ and s.best_scores_ == {"accuracy": s.best_score_}
         assert "best_scores_" in s.privacy_.released
-        assert plan_of(s, 0.95).m == s.privacy_.m
 
 
 @pytest.mark.parametrize("scoring", [make_scorer(accuracy_score), make_private_scorer("f1"), None])
@@ -118,11 +116,6 @@ def test_score_without_response_method_raises_value_error(two_classes):
     s = search(["accuracy", "neg_log_loss"], "accuracy").set_params(estimator=LinearSVC())
     with pytest.raises(ValueError, match="predict_proba"):
         fit(s, two_classes)
-
-
-def test_planning_refuses_several_scores(two_classes):
-    with pytest.raises(ValueError, match="one metric that is a mean"):
-        plan_of(fit(search(SCORES[:2], "accuracy"), two_classes), 0.95)
 
 
 def test_no_raw_score_of_several_is_kept():
