@@ -5,10 +5,12 @@ protects the records that candidates are compared on.)
 """
 
 from ._declaration import PrivateTraining
+from ._kernel import PrivateKernelClassifier
 from ._logistic import PrivateLogisticRegression
 from ._ridge import PrivateRidge, PrivateRidgeClassifier
 
 __all__ = [
+    "PrivateKernelClassifier",
     "PrivateLogisticRegression",
     "PrivateRidge",
     "PrivateRidgeClassifier",

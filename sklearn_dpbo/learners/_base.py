@@ -141,7 +141,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             )
         scaling = self._scaling(shares, d)
         self.center_, self.scale_, self.max_norm_ = scaling.center, scaling.scale, scaling.max_norm
-        return scaling.rows(X), mechanisms, noisy, price.scale(sensitivity)
+        return self._features(scaling.rows(X)), mechanisms, noisy, price.scale(sensitivity)
 
     def _scaling(self, shares: Floats | None, d: int) -> Scaling:
         """Return how columns are scaled: as the parameters say, or by the shares of cells."""
@@ -152,6 +152,10 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         if self.max_norm is None:
             return scaling.with_norm(scaling.usual_norm(cast(Floats, shares)))
         return scaling.with_norm(float(self.max_norm))
+
+    def _features(self, rows: Floats) -> Floats:
+        """Return what the model is linear in, of norm at most 1, for scaled rows."""
+        return rows
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""

@@ -114,6 +114,11 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.momentum = momentum
         self.classes = classes
 
+    @staticmethod
+    def search_space() -> dict[str, list[Any]]:
+        """Return values that are worth a search, as its `param_distributions`."""
+        return {"max_iter": [30, 60, 120], "clip": [0.5, 0.7, 1.0]}
+
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit the model.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,11 @@ class _FromGram(PrivateLearner):
 
     Columns are counted in `_STEPS` steps, 1 and targets in half as many: their sums have twice the
     noise so. The documentation, "The guarantee", bounds the sensitivity by (b + 2 c)^2 + b^2, with
-    traces of at most b for columns and c for each of 1 and targets.
+    traces of at most b for columns and c for each of 1 and targets, also with `_squares`.
     """
+
+    # Whether the sum of squared targets is released, too.
+    _squares = False
 
     gram_: Floats
     # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
@@ -42,6 +45,11 @@ class _FromGram(PrivateLearner):
         self.alpha = alpha
         self.columns = columns
         self.n_components = n_components
+
+    @staticmethod
+    def search_space() -> dict[str, list[Any]]:
+        """Return values that are worth a search, as its `param_distributions`."""
+        return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
         n, d = X.shape
@@ -61,13 +69,17 @@ class _FromGram(PrivateLearner):
         sums = exact_product(rows[:, : d + 1], rows)
         released = np.triu(np.ones(sums.shape, dtype=bool))
         released[d, d] = False  # the number of units is public
+        squares = (each[2] ** 2).sum(axis=0)[: int(self._squares)]
+        found = noisy(Secret(np.concatenate([sums[released], squares])))
         gram = np.zeros(sums.shape)
-        gram[released] = noisy(Secret(sums[released]))
+        gram[released] = found[: released.sum()]
         scale = np.repeat(1 / np.array(steps), [part.shape[1] for part in parts])
         gram *= scale[: d + 1, None] * scale
         gram[d, d] = units.m
         gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
         self.gram_, self.noise_, self._kept = gram, std / _STEPS**2, None
+        if self._squares:
+            self.target_squares_ = float(found[-1]) / steps[2] ** 2
         self.privacy_ = self._report(mechanisms, units)
 
     def refitted(self, **params: Any) -> Self:
@@ -164,6 +176,10 @@ class PrivateRidge(RegressorMixin, _FromGram):
     coef_ : ndarray of shape (n_features,)
         Coefficients of the columns, in their units and that of the target (private). They hold for
         rows that are neither clipped nor shortened.
+    coef_std_ : ndarray of shape (n_features,)
+        Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
+        from the noise (private). They hold where `alpha` hardly matters and the noise is small
+        beside the sums; NaN where it is not.
     intercept_ : float
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 2)
@@ -173,14 +189,18 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
+    target_squares_ : float
+        Noisy sum of the squares of the scaled targets (private).
     noise_ : float
         Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
-        large for other entries, and four times for the sum of the targets.
+        large for other entries, and four times for sums of targets and of their squares.
     privacy_ : PrivacyReport
         The privacy report; print it.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
+
+    _squares = True
 
     def __init__(
         self,
@@ -227,6 +247,30 @@ class PrivateRidge(RegressorMixin, _FromGram):
         half = (high - low) / 2
         self._set_linear(half * w.T, half * constants + (low + high) / 2)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+
+    @property
+    def coef_std_(self) -> Floats:
+        """Standard errors of `coef_`, to first order in inverse @ (products - sums @ w)."""
+        check_is_fitted(self, "gram_")
+        w, constant = (each[..., 0] for each in self._solved())
+        d, (basis, squares, products) = len(w), cast(tuple[Any, Any], self._kept)[1]
+        least = 2 * math.sqrt(len(squares)) * self.noise_
+        if squares.min() < least:
+            return np.full(d, np.nan)
+        inverse = basis @ (basis / (squares + float(self.alpha))).T
+        m, sum_of_targets = self.gram_[d, d], self.gram_[d, d + 1]
+        means = self.gram_[:d, d] / m
+        # Of the records: residuals of one variance.
+        residual = self.target_squares_ - sum_of_targets**2 / m - products[:, 0] @ (basis.T @ w)
+        sampling = max(residual, 0.0) / m * (basis * squares) @ basis.T
+        # Of the noise in products of columns; with 1; of targets with columns; and with 1.
+        of_columns = (w @ w) * np.eye(d) + np.outer(w, w) - np.diag(w**2)
+        with_one = np.outer(means, w) - constant * np.eye(d)
+        others = 4 * (with_one @ with_one.T + np.eye(d)) + 16 * np.outer(means, means)
+        covariance = inverse @ (sampling + self.noise_**2 * (of_columns + others)) @ inverse
+        low, high = self._target_bounds()
+        errors: Floats = np.sqrt(np.diag(covariance)) * (high - low) / 2
+        return errors / (self.scale_ * self.max_norm_)
 
     def predict(self, X: Any) -> Floats:
         """Return predictions."""

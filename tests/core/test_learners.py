@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest, norm
+from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
@@ -16,6 +18,7 @@ from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.learners import (
+    PrivateKernelClassifier,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateRidgeClassifier,
@@ -107,6 +110,9 @@ def problem(n=300, d=3, seed=0):
 SCALED = {"bounds": (-1, 1), "max_norm": 1.5}
 LEARNERS = {
     "logistic": PrivateLogisticRegression(max_iter=3, clip=0.5, **SCALED, classes=[0, 1]),
+    "kernel": PrivateKernelClassifier(
+        max_iter=3, clip=0.5, n_components=6, random_state=0, **SCALED, classes=[0, 1]
+    ),
     "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
     "ridge classifier": PrivateRidgeClassifier(**SCALED, classes=[0, 1, 2]),
 }
@@ -326,6 +332,23 @@ def test_coefficients_are_in_the_units_of_the_columns(bounds):
     assert np.allclose(ridge.predict(inside), inside @ ridge.coef_ + ridge.intercept_)
 
 
+def test_a_kernel_classifier_separates_what_no_line_does():
+    X, y = make_moons(3_000, noise=0.1, random_state=0)
+    model = PrivateKernelClassifier(gamma=3.0, random_state=0, noise_random_state=0)
+    assert model.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) > 0.96
+    linear = PrivateLogisticRegression(noise_random_state=0).fit(X[:2_000], y[:2_000])
+    assert linear.score(X[2_000:], y[2_000:]) < 0.91
+
+
+def test_waves_of_a_kernel_classifier_approximate_the_kernel():
+    X, y = problem(20)
+    model = PrivateKernelClassifier(gamma=2.0, n_components=10_000, max_iter=1, random_state=0)
+    rows = model.set_params(**SCALED, noise_random_state=0).fit(X, y)._features(X)
+    waves = rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1, keepdims=True)
+    assert np.allclose(waves @ waves.T, rbf_kernel(X, gamma=2.0), atol=0.05)
+    assert (rows[:, :3] @ rows[:, :3].T)[0, 0] > 0
+
+
 @pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])
 def test_risks_of_rare_classes_are_as_large_as_their_shares(shares):
     rng = np.random.default_rng(0)
@@ -345,3 +368,25 @@ def test_steps_are_as_large_as_the_noise_allows():
             rates.append(model.coef_[0, 0])
     found = 1e-9 * np.array(rates[::2]) / rates[1::2]
     assert np.allclose(found[1] / found[0], 2, rtol=0.01) and found[2] <= 12
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
+    """Not if the noise is twice as large as they take it to be."""
+    truth, rng, inside = np.array([1.0, -0.5, 0.0]), np.random.default_rng(0), []
+    model = PrivateRidge(0.0, bounds=(-5, 15), y_bounds=(-3, 5), max_norm=3**0.5)
+    for seed in range(150):
+        X = rng.uniform(-1, 1, (6_000, 3))
+        y = X @ truth + 1 + 0.3 * rng.normal(size=len(X))
+        model.set_params(noise_random_state=seed).fit(10 * X + 5, y)
+        if half:
+            model.noise_ /= 2
+        inside += list(np.abs(model.coef_ - truth / 10) < 1.96 * model.coef_std_)
+    assert (0.93 <= np.mean(inside) <= 0.97) != half, np.mean(inside)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_standard_errors_where_noise_drowns_the_sums():
+    X, y = problem(100)
+    model = PrivateRidge(y_bounds=(0, 1), epsilon=0.01, noise_random_state=0)
+    assert np.isnan(model.fit(X, y).coef_std_).all()

@@ -20,7 +20,12 @@ from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
-from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
+from sklearn_dpbo.learners import (
+    PrivateKernelClassifier,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+)
 
 
 def failed_checks(estimator):
@@ -92,6 +97,7 @@ def test_threshold_classifier_of_scikit_learn_fails_the_same_check():
 # An error would tell that one record has an infinite target; it counts as the highest.
 LEARNERS = [
     (PrivateLogisticRegression(), set()),
+    (PrivateKernelClassifier(n_components=20), set()),
     (PrivateRidge(y_bounds=(-200, 200)), {"check_supervised_y_no_nan"}),
     (PrivateRidgeClassifier(), set()),
 ]
