@@ -45,12 +45,9 @@ class Estimate(NamedTuple):
     def __neg__(self) -> Estimate:
         return Estimate(-self.value, -self.high, -self.low)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         value, low, high = (f"{number:.4g}" for number in self)
         return f"{value} (95 %: {low} to {high})"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,13 +92,16 @@ class Evaluation:
         -------
         evaluation : dict
             With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
-            for infinity), the data of the figures, and "privacy".
+            for infinity) and "privacy"; of a classifier also "classes" and "confusion_matrix" (also
+            with "value", "low" and "high").
         """
         return {
             "m": self.m,
             "unit": self.privacy_.unit,
-            "scores": {name: _finite(score) for name, score in self.scores().items()},
-            **self._figures(),
+            "scores": {
+                name: {key: x if math.isfinite(x) else None for key, x in score._asdict().items()}
+                for name, score in self.scores().items()
+            },
             "privacy": self.privacy_.to_dict(),
         }
 
@@ -109,11 +109,8 @@ class Evaluation:
         """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
-    def to_html(self) -> str:
-        """Return numbers and privacy report as a self-contained HTML fragment."""
+    def _repr_html_(self) -> str:
         return self.privacy_._card([(name, [str(s)]) for name, s in self.scores().items()])
-
-    _repr_html_ = to_html
 
     def __repr__(self) -> str:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
@@ -122,10 +119,6 @@ class Evaluation:
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
         return "\n".join(lines)
-
-    def _figures(self) -> dict[str, Any]:
-        """Return what figures show, as lists."""
-        raise NotImplementedError
 
     def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
@@ -151,8 +144,3 @@ class Evaluation:
     def _counts(self, part: int = -1) -> Floats:
         """Return the counts of one part, in one row; no number of records is negative."""
         return likely(self._parts[part], self._noisy[part].counts, self._units)
-
-
-def _finite(score: Estimate) -> dict[str, float | None]:
-    """Return the estimate for JSON, which has no infinity."""
-    return {key: x if math.isfinite(x) else None for key, x in score._asdict().items()}

@@ -228,23 +228,13 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         mean, groups = self._groups(label, n_bins)
         return curves.calibration(self._table(self._score_of(label)), mean, groups)
 
-    def _figures(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         low, high = self.confusion_matrix_interval()
         matrix = {"value": self.confusion_matrix(), "low": low, "high": high}
-        histograms = []
-        for c, label in enumerate(self._positives):
-            negative, positive = (self._table(c) / unit_weight(self._units)).tolist()
-            edges = self._edges(c).tolist()
-            histograms.append(
-                {"label": label, "thresholds": edges, "negative": negative, "positive": positive}
-            )
-        found: dict[str, Any] = {
+        return super().to_dict() | {
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
-            "histograms": histograms,
         }
-        own = {"pos_label": self.pos_label, "threshold": self.threshold} if self._binary else {}
-        return found | own
 
     # ------------------------------------------------------------ inside
     @property

@@ -42,14 +42,13 @@ def precision_recall(table: Floats, undefined: float = 1.0) -> tuple[Floats, Flo
 
 def tpr_at(table: Floats, fpr: Floats) -> Floats:
     """Return the true positive rate at each false positive rate, for tables (n, 2, n_bins)."""
-    return np.array([np.interp(fpr, *curve) for curve in zip(*roc(table), strict=True)])
+    return _interpolated(fpr, *roc(table))
 
 
 def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     """Return the precision at each recall, for tables (n, 2, n_bins)."""
     precision, found = precision_recall(table, undefined)
-    curves = zip(found[:, ::-1], precision[:, ::-1], strict=True)
-    return np.array([np.interp(recall, *curve) for curve in curves])
+    return _interpolated(recall, found[:, ::-1], precision[:, ::-1])
 
 
 def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
@@ -72,8 +71,8 @@ def brier_score(table: Floats, moments: Floats) -> Floats:
     """Return the mean square of probability minus label."""
     mean, square = moments
     losses = np.stack([square, 1 - 2 * mean + square])
-    mean_loss: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
-    return mean_loss
+    found: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
+    return found
 
 
 def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:
@@ -94,6 +93,10 @@ def calibration(
     both = table.sum(axis=-2)
     prob_true = ratio(table[..., 1, :] @ member, both @ member, undefined)
     return np.clip(prob_true, 0, 1), ratio((both * mean) @ member, both @ member, undefined)
+
+
+def _interpolated(x: Floats, xs: Floats, ys: Floats) -> Floats:
+    return np.array([np.interp(x, *curve) for curve in zip(xs, ys, strict=True)])
 
 
 def _from_above(table: Floats) -> tuple[Floats, Floats]:

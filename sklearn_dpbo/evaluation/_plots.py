@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["ClassifierFigures"]
 
 Floats = NDArray[np.float64]
-BAND = "95 % band of the noise"
-ALPHA = 0.2
 # Where bands of curves are computed.
 _GRID = np.linspace(0, 1, 101)
 
@@ -75,7 +73,6 @@ class ClassifierFigures:
         options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
         display.plot(ax=ax, name=self._legend("AUC", "roc_auc", label), **options)
         _draw_band(display, self._band(lambda n, _: curves.tpr_at(self._tables(n)[c], _GRID)))
-        display.ax_.legend(loc="lower right", fontsize="small")
         return display
 
     def plot_precision_recall_curve(
@@ -101,11 +98,10 @@ class ClassifierFigures:
         display.plot(ax=ax, name=self._legend("AP", "average_precision", label), **kwargs)
         # Between two edges records are taken to be spread evenly: lines, and no steps.
         _line(display).set_drawstyle("default")
-        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u))
-        _draw_band(display, band)
         share = self.score("prevalence", label=label).value
         display.ax_.axhline(share, color="k", ls="--", label="share of positives")
-        display.ax_.legend(loc="best", fontsize="small")
+        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u))
+        _draw_band(display, band)
         return display
 
     def plot_calibration_curve(
@@ -149,8 +145,9 @@ def _against(label: Any) -> str | None:
 
 
 def _draw_band(display: Any, band: tuple[Floats, Floats]) -> None:
-    options = {"color": _line(display).get_color(), "alpha": ALPHA, "lw": 0, "label": BAND}
-    display.ax_.fill_between(_GRID, *band, **options)
+    options = {"color": _line(display).get_color(), "alpha": 0.2, "lw": 0}
+    display.ax_.fill_between(_GRID, *band, label="95 % band of the noise", **options)
+    display.ax_.legend(fontsize="small")
 
 
 def _line(display: Any) -> Any:

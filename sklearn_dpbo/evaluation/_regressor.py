@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +78,3 @@ class RegressorEvaluation(Evaluation):
         """
         names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
         return {name: self.score(name) for name in names}
-
-    def _figures(self) -> dict[str, Any]:
-        return {"largest_error": self.largest_error}

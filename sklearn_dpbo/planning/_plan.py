@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._privacy.checks import check_number
 from ..plotting._utility import PrivacyUtilityDisplay
-from ..report._card import card
+from ..report._card import Row, card, in_lines
 from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
 from ._pilot import N_DRAWS, PilotErrors
 
@@ -204,16 +203,11 @@ class SearchPlan:
         ).plot(ax)
 
     def __str__(self) -> str:
-        lines = [self._title]
-        for heading, text in self._rows():
-            lines += textwrap.wrap(
-                text, 100, initial_indent=f"  {heading:<12}", subsequent_indent=" " * 14
-            )
-        return "\n".join(lines)
+        return in_lines(self._title, self._rows())
 
     def _repr_html_(self) -> str:
         """Return the plan as a self-contained HTML fragment, for notebooks."""
-        *rows, not_covered = [(heading, [text]) for heading, text in self._rows()]
+        *rows, not_covered = self._rows()
         return card(self._title, rows, folded=[not_covered])
 
     @property
@@ -225,7 +219,7 @@ class SearchPlan:
         )
         return f"Plan: {units}, epsilon = {three_digits(self.epsilon)}"
 
-    def _rows(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[Row]:
         p, errors = f"with probability {self.confidence:.6g}", self.errors
         score_error = three_digits(self.score_error)
         asked = {"regret": "", "score_error": ""}
@@ -251,22 +245,22 @@ class SearchPlan:
                 f"does: its score is {errors.score:.3g} on {len(errors.public.response):,} public "
                 "records"
             )
+        sampling = (
+            f"the score of one candidate on {self.m:,} records is within about "
+            f"{three_digits(self.sampling_error)} of that on their population {p}. This error "
+            "comes on top, with or without privacy"
+        )
+        not_covered = (
+            "the quality of the candidates; and public scores, which the choice adds by default "
+            "(WorstCase(prior_weight=0) leaves them out). With groups, m is their number (use "
+            "counts=False)"
+        )
         return [
-            ("Fits", self.fits) if self.fits else ("Solved for", _ANSWERS[self.solved_for]),
-            ("Choice", choice),
-            ("Score", score),
-            (
-                "Sampling",
-                f"the score of one candidate on {self.m:,} records is within about "
-                f"{three_digits(self.sampling_error)} of that on their population {p}. This error "
-                "comes on top, with or without privacy",
-            ),
-            (
-                "Not covered",
-                "the quality of the candidates; and public scores, which the choice adds by "
-                "default (WorstCase(prior_weight=0) leaves them out). With groups, m is their "
-                "number (use counts=False)",
-            ),
+            ("Fits", [self.fits]) if self.fits else ("Solved for", [_ANSWERS[self.solved_for]]),
+            ("Choice", [choice]),
+            ("Score", [score]),
+            ("Sampling", [sampling]),
+            ("Not covered", [not_covered]),
         ]
 
 

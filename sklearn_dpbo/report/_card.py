@@ -1,4 +1,4 @@
-"""A card of labelled facts, as HTML (zone: released).
+"""Labelled facts, as text and as a card in HTML (zone: released).
 
 A card is one HTML element without ids, scripts or external resources. It takes the text colour of
 the page, and its own colours are translucent, so that it fits light and dark pages.
@@ -7,10 +7,11 @@ the page, and its own colours are translucent, so that it fits light and dark pa
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-__all__ = ["card"]
+__all__ = ["card", "in_lines"]
 
 # Label and lines of text.
 Row: TypeAlias = tuple[str, Sequence[str]]
@@ -37,6 +38,19 @@ _STYLE = """
   .sklearn-dpbo.sklearn-dpbo table td {padding-top: 0}
 }
 """
+
+
+def in_lines(title: str, rows: Iterable[Row]) -> str:
+    """Return a title and labelled facts as lines of at most 100 characters."""
+    lines = [title]
+    for label, texts in rows:
+        indent = f"  {label:<15}"
+        for text in texts:
+            lines += textwrap.wrap(
+                text, 100, initial_indent=indent, subsequent_indent=" " * 17, break_on_hyphens=False
+            )
+            indent = " " * 17
+    return "\n".join(lines)
 
 
 def card(title: str, rows: Iterable[Row], *, folded: Sequence[Row] = (), warning: str = "") -> str:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._report import PrivacyReport
-
-__all__ = ["ShowsEstimatorAndPrivacy", "ShowsPrivacy"]
+__all__ = ["ShowsPrivacy"]
 
 
 class ShowsPrivacy(BaseEstimator):
@@ -39,27 +36,8 @@ class ShowsPrivacy(BaseEstimator):
         """Return the privacy report with the results, as HTML; an empty string before `fit`."""
         if not hasattr(self, "privacy_"):
             return ""
-        report: PrivacyReport = self.privacy_
-        return report._card(_results(self))
-
-
-class ShowsEstimatorAndPrivacy(ShowsPrivacy):
-    """Shows the inner estimator in the diagram: the fitted one if there is one."""
-
-    def _sk_visual_block_(self) -> SimpleNamespace:
-        """Return what scikit-learn draws; it accepts any object with these attributes."""
-        names = ("best_estimator_", "estimator_", "estimator")
-        name = next(name for name in names if name in vars(self))
-        inner = getattr(self, name)
-        return SimpleNamespace(
-            kind="parallel",
-            estimators=[inner],
-            names=[f"{name}: {type(inner).__name__}"],
-            name_details=[str(inner)],
-            name_caption=None,
-            doc_link_label=None,
-            dash_wrapped=True,
-        )
+        shown: str = self.privacy_._card(_results(self))
+        return shown
 
 
 def _results(estimator: Any) -> list[tuple[str, list[str]]]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
-from ._card import Row, card
+from ._card import Row, card, in_lines
 
 __all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
@@ -134,11 +134,6 @@ class PrivacyReport:
             **facts,
         )
 
-    @property
-    def mechanism(self) -> str:
-        """The mechanisms used, in order."""
-        return ", then ".join(_mechanism(losses) for losses in self._by_purpose().values())
-
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
 
@@ -196,21 +191,8 @@ class PrivacyReport:
 
     def details(self) -> str:
         """Return the whole report as text: print it."""
-        lines = [self.title]
-        if not self.secure:
-            lines = [*textwrap.wrap(f"!!! {self._warning} !!!", 100), *lines]
-        for label, texts in self._rows().items():
-            first = f"  {label:<15}"
-            for text in texts:
-                lines += textwrap.wrap(
-                    text,
-                    100,
-                    initial_indent=first,
-                    subsequent_indent=" " * 17,
-                    break_on_hyphens=False,
-                )
-                first = " " * 17
-        return "\n".join(lines)
+        warning = [] if self.secure else textwrap.wrap(f"!!! {self._warning} !!!", 100)
+        return "\n".join([*warning, in_lines(self.title, self._rows().items())])
 
     def __str__(self) -> str:
         """Return a summary of at most 8 lines."""

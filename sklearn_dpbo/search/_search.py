@@ -11,7 +11,7 @@ from .._evaluation.evaluator import Evaluator
 from .._evaluation.progress import CallbackSupportMixin, watched
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
-from ..report._html import ShowsEstimatorAndPrivacy
+from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..strategies._base import Strategy
 from ..strategies._utility import warn_of_low_utility
@@ -32,7 +32,7 @@ __all__ = ["PrivateBayesSearchCV"]
 class PrivateBayesSearchCV(
     DelegatesToBest,
     RoutesToEstimator,
-    ShowsEstimatorAndPrivacy,
+    ShowsPrivacy,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,

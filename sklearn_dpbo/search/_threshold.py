@@ -32,7 +32,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..report._html import ShowsEstimatorAndPrivacy
+from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions, class_scores, method_of
@@ -47,7 +47,7 @@ class PrivateThresholdClassifier(
     ClassifierMixin,
     Delegates,
     RoutesToEstimator,
-    ShowsEstimatorAndPrivacy,
+    ShowsPrivacy,
     CallbackSupportMixin,
     MetaEstimatorMixin,
     BaseEstimator,

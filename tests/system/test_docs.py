@@ -82,6 +82,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "audit._fits",
         "audit._mechanism",
         "audit._neighbours",
+        "evaluation._private_evaluation",
         "papers.balcan2018._configurator",
         "objective._coordinator",
         "objective._search",
