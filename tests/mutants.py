@@ -63,10 +63,10 @@ MUTANTS = {
         "price.scale(counts.sensitivity)",
         MECHANISMS + "test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates",
     ),
-    "choices by zCDP: noise halved": Mutant(
+    "Gaussian noise halved": Mutant(
         "_privacy/mechanisms.py",
-        "math.sqrt(n / (2 * zcdp_within(epsilon, delta)))",
-        "math.sqrt(n / (8 * zcdp_within(epsilon, delta)))",
+        "math.sqrt(n) / gdp_within(epsilon, delta)",
+        "math.sqrt(n) / 2 / gdp_within(epsilon, delta)",
         "statistical/test_release_noise.py::"
         "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
     ),
@@ -295,9 +295,9 @@ MUTANTS = {
     ),
     "repeated fits cost as much as one, by Renyi divergences": Mutant(
         "_privacy/runs.py",
-        "return base(order) + more + (1 + self.eta) * others.min()",
-        "return base(order)",
-        "core/test_repetition.py::test_renyi_bound_holds_for_the_best_of_many_runs",
+        "rest = epsilon - self._more(at, profile(at)).min()",
+        "rest = epsilon",
+        "core/test_repetition.py::test_profile_of_the_best_of_many_runs_is_within_the_bound",
     ),
     "n fits cost as much as one": Mutant(
         "_privacy/runs.py",

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from ..exceptions import BudgetExceededError
 from .accounting import Budget, PrivacyLoss
 from .frames import ClearFrames
+from .gdp import gdp_within
 from .noise import Noise, NoisyMax
 from .noisy_counts import NoisyCounts
 from .rounding import round_up
 from .sensitive import Secret, Sensitive
-from .zcdp import zcdp_within
 
 __all__ = ["COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
 
@@ -35,6 +35,8 @@ Sampler: TypeAlias = Callable[[float], NoisyMax]
 
 # Noise of draws without delta, in units of n / epsilon: see `Price.shared`.
 COUNTS, GAUSSIAN_ONLY = math.sqrt(2), math.inf
+# Standard deviation of what makes continuous noise discrete.
+_DISCRETE = 2.0
 # A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
 _FINE = 2**20
 
@@ -43,9 +45,10 @@ _FINE = 2**20
 class Price:
     """What n draws cost together, and how much noise each has; each may depend on the earlier ones.
 
-    Draws of epsilon / n each; or, with ``spread = sqrt(n / (2 rho))``, rho-zCDP in all, for the
-    largest rho that implies (epsilon, delta): Canonne, Kamath and Steinke, NeurIPS 2020, and Bun
-    and Steinke, TCC 2016.
+    Draws of epsilon / n each; or, with ``spread = sqrt(n) / mu``, Gaussian ones, mu-GDP in all, for
+    the largest mu that implies (epsilon, delta): Dong, Roth and Su, JRSS B 2022. That discrete
+    noise is as good as continuous, of a variance that is less by `_DISCRETE` squared, is shown in
+    the documentation, "The guarantee".
     """
 
     n: int
@@ -61,26 +64,21 @@ class Price:
         """
         n = int(n)  # small integers of NumPy overflow
         if delta > 0:
-            spread = math.sqrt(n / (2 * zcdp_within(epsilon, delta))) * (1 + 1e-12)
-            if spread < pure * n / epsilon:
+            spread = math.sqrt(n) / gdp_within(epsilon, delta)
+            if math.hypot(spread, _DISCRETE) < pure * n / epsilon:
                 return cls(n, epsilon, delta, spread)
         return cls(n, epsilon)
 
     @property
-    def concentrated(self) -> bool:
-        """Whether draws are accounted for by zCDP."""
+    def gaussian(self) -> bool:
+        """Whether noise is Gaussian."""
         return self.spread > 0
 
     def scale(self, sensitivity: float) -> float:
         """Return the scale of noise that is added."""
-        if self.concentrated:
-            return sensitivity * self.spread
+        if self.gaussian:
+            return math.hypot(sensitivity * self.spread, _DISCRETE)
         return _scale(self.n * sensitivity, self.epsilon)
-
-    @property
-    def rho(self) -> float:
-        """The zCDP parameter of all draws together, if they are concentrated."""
-        return self.n / (2 * self.spread**2)
 
 
 @dataclass
@@ -229,15 +227,15 @@ class Mechanisms:
     def answers(self, price: Price, **record: Any) -> Series[NoisyCounts]:
         """Return a series of releases of candidates' statistics, as `release_counts` makes them.
 
-        Gaussian noise has a deviation of ``D sqrt(n / (2 rho))``: D bounds the Euclidean norm, too.
+        Gaussian noise has a deviation of ``D sqrt(n) / mu``: D bounds the Euclidean norm, too.
         """
-        how = f"discrete {'Gaussian' if price.concentrated else 'Laplace'} noise"
+        how = f"discrete {'Gaussian' if price.gaussian else 'Laplace'} noise"
         how += f" for {price.n} candidates"
         return self._series(price, how, self._noisy(price), **record)
 
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
-            scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.concentrated
+            scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.gaussian
             noise = self.noise.discrete_gaussian if gaussian else self.noise.discrete_laplace
             return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
 
@@ -257,8 +255,9 @@ class Mechanisms:
             add = self.noise.discrete_gaussian(next(scales))
             return np.array(add(table.ravel().tolist())).reshape(table.shape)
 
-        how = f" on {price.n} tables, {price.rho:.3g}-zCDP together" * (price.n > 1)
-        how = "discrete Gaussian noise" + how
+        mu = math.sqrt(price.n) / price.spread
+        how = f"discrete Gaussian noise on {price.n} tables, {mu:.3g}-GDP together"
+        how = how if price.n > 1 else "discrete Gaussian noise"
         return self._series(price, how, draw, purpose=purpose)
 
 

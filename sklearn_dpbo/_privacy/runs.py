@@ -15,18 +15,20 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
+from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from .rounding import largest
 from .zcdp import delta_of_zcdp, log_delta_of_renyi, zcdp_within
 
-__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs", "gdp_within"]
+__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs"]
 
 COMPOSITIONS = ("pure", "zCDP", "GDP", "approximate")
 # What epsilons and deltas are multiplied by, so that rounding in floats cannot make them too large.
 _DOWN = 1 - 1e-9
-# Orders at which Renyi divergences are bounded; any of them gives a valid bound.
-_ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
+# Orders less 1 at which Renyi divergences are bounded, and shares of epsilon at which a run's
+# profile is used: any of them gives a valid bound.
+_ORDERS = np.geomspace(1e-3, 1e5, 400)
+_SHARES = np.linspace(0, 1, 301)
 # Numbers of runs that are less probable than this are not drawn.
 _LEAST = 2.0**-60
 
@@ -52,7 +54,7 @@ class Fit:
         if self.composition == "zCDP":
             return _epsilon_of_zcdp(4 * zcdp_within(epsilon, delta), delta), delta
         if self.composition == "GDP":
-            return _epsilon_of_gdp(2 * gdp_within(epsilon, delta), delta), delta
+            return epsilon_of_gdp(2 * gdp_within(epsilon, delta), delta), delta
         return 2 * epsilon, (1 + math.exp(epsilon)) * delta
 
 
@@ -75,7 +77,7 @@ class Composed:
         if fit.composition == "zCDP":
             return _epsilon_of_zcdp(zcdp_within(epsilon, delta) / (n * k**2), delta), delta
         if fit.composition == "GDP":
-            return _epsilon_of_gdp(gdp_within(epsilon, delta) / (math.sqrt(n) * k), delta), delta
+            return epsilon_of_gdp(gdp_within(epsilon, delta) / (math.sqrt(n) * k), delta), delta
         each = epsilon / n
         if fit.composition == "pure":  # their sum, or by zCDP
             by_zcdp = math.sqrt(2 * zcdp_within(epsilon, delta) / n) if delta > 0 else 0.0
@@ -89,9 +91,11 @@ class Composed:
 class Repeated:
     """K fits, of which only the best is released.
 
-    P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k). With a smaller eta, above -1,
-    the loss is smaller; most searches then have few runs, and some very many. Papernot and Steinke,
-    ICLR 2022: Theorem 2 for Renyi divergences, Corollary 3 for pure ones.
+    P(K = k) is proportional to (1 - gamma)^k (k + eta - 1 choose k): Papernot and Steinke, ICLR
+    2022. With a smaller eta, above -1, the loss is smaller; most searches then have few runs, and
+    some very many. Of runs with the privacy profile h, the best has, for each e, the profile
+    ``E[K] h(epsilon - (1 + eta) ln(exp(e) + (1 / gamma - 1) h(e)))``: Koskela, Redberg and Wang,
+    ICML 2024; proof in the documentation, "The guarantee".
     """
 
     eta: float
@@ -109,17 +113,16 @@ class Repeated:
         """How many fits there are, in words."""
         return f"a secret number of fits ({self.mean:.3g} on average)"
 
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float] | None:
-        """Return epsilon and delta of each fit; None if there is no bound for such fits."""
+    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float]:
+        """Return epsilon and delta of each fit."""
         k = fit.factor
-        if fit.composition == "pure":
-            return self.epsilon_within(epsilon, delta) / k, 0.0
-        if fit.composition == "approximate" or delta == 0:
-            return None
-        rho = self.rho_within(epsilon, delta) / k**2
         if fit.composition == "zCDP":
-            return _epsilon_of_zcdp(rho, delta), delta
-        return _epsilon_of_gdp(math.sqrt(2 * rho), delta), delta  # mu-GDP is mu^2/2-zCDP
+            return _epsilon_of_zcdp(self.rho_within(epsilon, delta) / k**2, delta), delta
+        if fit.composition == "GDP":
+            return epsilon_of_gdp(self.mu_within(epsilon, delta) / k, delta), delta
+        each = delta / self.mean if fit.composition == "approximate" else 0.0
+        found = largest(lambda e: e + self._more(e, each) <= epsilon, epsilon) * _DOWN / k
+        return found, each * _DOWN / (1 + math.exp(found) if k == 2 else 1)
 
     @property
     def mean(self) -> float:
@@ -129,41 +132,32 @@ class Repeated:
             return (1 / gamma - 1) / -math.log(gamma)
         return eta * (1 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
-    def renyi(self, order: Any, base: Callable[[Any], Any]) -> Any:
-        """Return a bound of the best run's divergence of an order above 1; `base` is one run's.
+    def delta(self, epsilon: float, profile: Callable[[Any], Any]) -> float:
+        """Return a delta so that the best of runs with this profile is (epsilon, delta)-DP.
 
-        ``base(order) + ln E[K] / (order - 1) + (1 + eta) min over l > 1 of
-        ((1 - 1 / l) base(l) + ln(1 / gamma) / l)``.
+        A profile is the delta of one run for each epsilon.
         """
-        others = (1 - 1 / _ORDERS) * base(_ORDERS) - math.log(self.gamma) / _ORDERS
-        more = max(math.log(self.mean), 0.0) / (order - 1)
-        return base(order) + more + (1 + self.eta) * others.min()
+        at = epsilon * _SHARES
+        rest = epsilon - self._more(at, profile(at)).min()
+        return min(1.0, self.mean * float(profile(rest))) if rest > 0 else 1.0
 
-    def pure(self, epsilon: float) -> float:
-        """Return the epsilon of the best of runs that have this one: (2 + eta) epsilon."""
-        return (2 + self.eta) * epsilon
-
-    def delta(self, epsilon: float, base: Callable[[Any], Any]) -> float:
-        """Return a delta so that the best of runs of this divergence is (epsilon, delta)-DP."""
-        bounds = log_delta_of_renyi(_ORDERS - 1, self.renyi(_ORDERS, base), epsilon)
-        return math.exp(min(bounds.min(), 0.0))
+    def _more(self, epsilon: Any, delta: Any) -> Any:
+        """Return what the best of (epsilon, delta)-private runs loses beyond one run's profile."""
+        with np.errstate(divide="ignore"):
+            more = np.log(delta) + math.log(1 / self.gamma - 1)
+        return (1 + self.eta) * np.logaddexp(epsilon, more)
 
     def rho_within(self, epsilon: float, delta: float) -> float:
         """Return the largest rho (rounded down) of runs whose best is (epsilon, delta)-private."""
         return _DOWN * largest(
-            lambda rho: self.delta(epsilon, lambda orders: rho * orders) <= delta, epsilon
+            lambda rho: self.delta(epsilon, lambda e: _profile_of_zcdp(rho, e)) <= delta, epsilon
         )
 
-    def epsilon_within(self, epsilon: float, delta: float) -> float:
-        """Return the largest epsilon of pure runs whose best is (epsilon, delta)-private."""
-        found = epsilon / self.pure(1.0)
-        if delta > 0:  # Bun and Steinke, TCC 2016, Proposition 3.3: a pure run's divergence
-            by_orders = largest(
-                lambda e: self.delta(epsilon, lambda a: np.minimum(a * e**2 / 2, e)) <= delta,
-                epsilon,
-            )
-            found = max(found, by_orders)
-        return _DOWN * found
+    def mu_within(self, epsilon: float, delta: float) -> float:
+        """Return the largest mu (rounded down) of runs whose best is (epsilon, delta)-private."""
+        return _DOWN * largest(
+            lambda mu: self.delta(epsilon, lambda e: delta_of_gdp(mu, e)) <= delta, 1.0
+        )
 
     def draw(self, uniform: Callable[[int], int]) -> int:
         """Draw K, from 1 up; `uniform` returns one of 0, ..., n - 1 that nobody can predict.
@@ -185,26 +179,12 @@ class Repeated:
 Runs: TypeAlias = Composed | Repeated
 
 
-@cache
-def gdp_within(epsilon: float, delta: float) -> float:
-    """Return the largest mu (rounded down) for which mu-GDP implies (epsilon, delta)-DP.
-
-    Dong, Roth and Su, JRSS B 2022, Corollary 1.
-    """
-    return largest(lambda mu: _delta_of_gdp(mu, epsilon) <= delta, 1.0) * _DOWN
-
-
-def _delta_of_gdp(mu: float, epsilon: float) -> float:
-    high = float(ndtr(mu / 2 - epsilon / mu))
-    return high - math.exp(min(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)), 0.0))
+def _profile_of_zcdp(rho: float, epsilon: Any) -> Any:
+    bounds = log_delta_of_renyi(_ORDERS, (_ORDERS + 1) * rho, np.expand_dims(epsilon, -1))
+    return np.exp(np.minimum(bounds.min(axis=-1), 0.0))
 
 
 @cache
 def _epsilon_of_zcdp(rho: float, delta: float) -> float:
     """Return the largest epsilon for which ``zcdp_within(epsilon, delta)`` is at most rho."""
     return largest(lambda e: delta_of_zcdp(rho, e) >= delta, 1.0) * _DOWN
-
-
-@cache
-def _epsilon_of_gdp(mu: float, delta: float) -> float:
-    return largest(lambda e: _delta_of_gdp(mu, e) >= delta, 1.0) * _DOWN

@@ -30,7 +30,7 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
     return min(1.0, math.exp(min(found.fun, 0.0)))
 
 
-def log_delta_of_renyi(a: Any, divergence: Any, epsilon: float) -> Any:
+def log_delta_of_renyi(a: Any, divergence: Any, epsilon: Any) -> Any:
     """Return the logarithm of a delta, given the Renyi divergence of order a + 1.
 
     ``delta = exp(a (divergence - epsilon)) / a (1 - 1 / (a + 1))^(a + 1)``: Canonne, Kamath and

@@ -28,7 +28,7 @@ __all__ = ["PrivateClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
-# Share of the noise's budget (in rho) for the counts that columns are scaled by.
+# Share of the noise's budget (in mu squared) for the counts that columns are scaled by.
 _COUNTS_SHARE = 0.1
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
@@ -68,7 +68,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def private_training(self) -> PrivateTraining:
         """Return how the model protects its training records."""
         return PrivateTraining(
-            "zCDP",
+            "GDP",
             groups="groups",
             classes="classes" if is_classifier(self) else None,
             target_bounds="y_bounds" if is_regressor(self) else None,

@@ -33,7 +33,7 @@ class PrivateLogisticRegression(PrivateClassifier):
     Fitted by full-batch gradient descent from 0, with momentum (Bassily, Smith and Thakurta, FOCS
     2014; Polyak, 1964). The gradient of each record's loss is clipped to a norm, rounded to
     integers and summed; discrete Gaussian noise is added to the sum. All steps together are
-    rho-zCDP for the largest rho that implies (epsilon, delta).
+    mu-GDP for the largest mu that implies (epsilon, delta).
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ class PrivateObjective(Holder):
             FitOptions(clone(estimator), error_score, prediction=prediction),
             check_random_state(random_state),
             epsilon=float(epsilon),
-            delta=float(delta) if price(Budget(epsilon, delta)).concentrated else 0.0,
+            delta=float(delta) if price(Budget(epsilon, delta)).gaussian else 0.0,
             ledger=ledger,
             what=what,
             mechanism=type(self).__name__,
@@ -289,7 +289,7 @@ class PrivateObjective(Holder):
     def noise_std_(self) -> float:
         scorer, units = self._evaluator.scorer, self._units
         scale = self._price.scale(scorer.query.sensitivity(units))
-        return scorer.line(units)[1] * noise_std(scale, self._price.concentrated)
+        return scorer.line(units)[1] * noise_std(scale, self._price.gaussian)
 
     @property
     def n_calls_left_(self) -> int:

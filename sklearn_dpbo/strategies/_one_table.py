@@ -98,8 +98,7 @@ class OneTable(Strategy):
     Parameters
     ----------
     accounting : {"auto", "compose", "repeat"}, default="auto"
-        As above. "auto" composes up to four fits, and repeats if there are more. (Estimators for
-        which "repeat" is not proven are fitted four times at most.)
+        As above. "auto" composes up to four fits, and repeats if there are more.
     n_fits : int or None, default=None
         Number of fits; with "repeat", on average. None derives it from the number of records and
         epsilon: 24 if their product is 10,000 or more, else 2 to 4. Models that cost no further
@@ -164,10 +163,7 @@ class OneTable(Strategy):
     def runs(
         self, training: PrivateTraining, n_settings: int, n_units: int, budget: Budget
     ) -> tuple[Runs, float, float]:
-        """Return how often models are fitted on `n_units`, and with which epsilon and delta each.
-
-        Raises ValueError if no such number of fits is proven to keep the budget.
-        """
+        """Return how often models are fitted on `n_units`; epsilon and delta of each."""
         epsilon, delta, fit = budget.epsilon, budget.delta, training.fit
         if fit.composition != "pure" and delta == 0:
             raise ValueError(
@@ -176,21 +172,16 @@ class OneTable(Strategy):
             )
         n_fits = self.n_fits or default_fits(n_units, epsilon)
         n = min(n_fits, n_settings)
-        composed = {"compose": n, "repeat": 0, "auto": min(n, _COMPOSED)}[self.accounting]
-        several: list[Runs] = [Composed(composed)] if composed else []
-        if composed < n:
-            several.insert(0, Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta))
-        for runs in several:
-            each = runs.each(fit, epsilon, delta)
-            if each is not None and each[0] > 0:
-                return runs, *each
-        raise ValueError(  # with so large a delta, any epsilon would allow them more than they have
-            f"no epsilon is small enough for each of {n_fits} fits that have "
-            f"epsilon={epsilon:g} and delta={delta:g} together, or accounting="
-            f"{self.accounting!r} is not proven for estimators whose guarantee is "
-            f'{fit.composition!r}, or without delta: use accounting="compose", a smaller delta, or '
-            "OneTable(n_fits=...)"
-        )
+        composes = {"compose": True, "repeat": False, "auto": n <= _COMPOSED}[self.accounting]
+        runs: Runs = Composed(n) if composes else Repeated.of_mean(max(n_fits, 1 + 1e-3), self.eta)
+        each = runs.each(fit, epsilon, delta)
+        if not each[0] > 0:  # with so large a delta, any epsilon would allow more than they have
+            raise ValueError(
+                f"no epsilon is small enough for each of {n_fits} fits that have "
+                f"epsilon={epsilon:g} and delta={delta:g} together: use a smaller delta, or "
+                "OneTable(n_fits=...)"
+            )
+        return runs, *each
 
     def plan(
         self,

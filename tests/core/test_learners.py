@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.learners import (
     PrivateKernelClassifier,
@@ -179,7 +179,7 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     PrivateLogisticRegression(
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
-    rho = zcdp_within(0.5, 1e-5)
+    rho = gdp_within(0.5, 1e-5) ** 2 / 2
     of_counts = noise[0] / (sensitivity_of_counts(3) / math.sqrt(2 * 0.1 * rho))
     of_steps = np.concatenate(noise[1:]) / (
         IntegerRows.sensitivity * math.sqrt(200 / (2 * 0.9 * rho))
@@ -254,7 +254,7 @@ def tables_of(ridge, X, y, groups=None):
     with pytest.MonkeyPatch.context() as patch:
         keep = lambda table: seen.append(table._open()) or seen[-1]  # noqa: E731
         patch.setattr(Mechanisms, "tables", lambda *_, **__: keep)
-        patch.setattr(mechanisms, "zcdp_within", lambda *_: 0.5)
+        patch.setattr(mechanisms, "gdp_within", lambda *_: 1.0)
         scale = ridge.fit(X, y, groups).noise_ * _STEPS**2
     return seen[0].astype(object), scale
 

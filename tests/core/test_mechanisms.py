@@ -14,7 +14,8 @@ from scipy.stats import chi2_contingency
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
+from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
+from sklearn_dpbo._privacy.mechanisms import COUNTS, GAUSSIAN_ONLY, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo._privacy.sensitive import Sensitive
@@ -163,7 +164,7 @@ def test_a_series_is_charged_once_before_its_first_draw_and_ends(delta):
     budget = Budget(1.0, delta)
     mechanisms = Mechanisms(budget, Watching(0))
     price = Price.shared(30, 0.5, delta, COUNTS)
-    assert price.concentrated == (delta > 0)
+    assert price.gaussian == (delta > 0)
     answers = mechanisms.answers(price, purpose="a test")
     for _ in range(30):
         answers(Sensitive([[1], [2]], 1))
@@ -175,3 +176,27 @@ def test_a_series_is_charged_once_before_its_first_draw_and_ends(delta):
     for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], 1))
+
+
+@pytest.mark.parametrize("shift", [(1,), (3,), (1, 1), (2, -1)])
+@pytest.mark.parametrize(
+    ("n", "epsilon", "delta"), [(1, 1.0, 1e-6), (1, 1.0, 1e-3), (9, 3.0, 1e-3)]
+)
+def test_discrete_gaussian_noise_is_as_private_as_its_price(shift, n, epsilon, delta):
+    """By enumeration of one of n draws, mu / sqrt(n)-GDP. With half of the noise it is not."""
+    price = Price.shared(n, epsilon, delta, GAUSSIAN_ONLY)
+    sensitivity = math.sqrt(sum(s * s for s in shift))
+
+    def delta_of(sigma, epsilon):
+        x = np.arange(-int(12 * sigma), int(12 * sigma) + 4)
+        p = [np.exp(-((x - s) ** 2) / (2 * sigma**2)) for s in (0, *shift)]
+        p = [each / each.sum() for each in p]
+        here, there = p[0], p[1]
+        if len(shift) == 2:
+            here, there = np.multiply.outer(p[0], p[0]), np.multiply.outer(p[1], p[2])
+        return np.maximum(here - math.exp(epsilon) * there, 0).sum()
+
+    sigma, mu = price.scale(sensitivity), gdp_within(epsilon, delta) / math.sqrt(n)
+    for e in (0.1, epsilon / 2, epsilon):
+        assert delta_of(sigma, e) <= delta_of_gdp(mu, e) * (1 + 1e-9)
+        assert delta_of(sigma / 2, e) > delta_of_gdp(mu, e)

@@ -19,9 +19,9 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
+from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Price
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.zcdp import zcdp_within
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.objective import _objective as module
 
@@ -129,7 +129,7 @@ def test_noise_is_known_beforehand(objective_of, delta):
     """Of 150 records; the calls have half of epsilon, and best the other half."""
     objective = objective_of(epsilon=2.0, delta=delta, n_calls=100, best_share=0.5)
     if delta:
-        std = math.sqrt(100 / (2 * zcdp_within(1.0, 1e-6)))
+        std = math.hypot(10 / gdp_within(1.0, 1e-6), 2)
         assert objective.privacy_.delta == 0.0
     else:
         a = math.exp(-1 / 100)
@@ -151,7 +151,7 @@ def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, h
     n, params = 400, {"epsilon": 3.0, "delta": delta, "best_share": 0.5, "noise_random_state": 1}
     # The deviation as a reader computes it.
     if delta:
-        std, law = math.sqrt(n / (2 * zcdp_within(1.5, delta))), stats.norm
+        std, law = math.sqrt(n) / gdp_within(1.5, delta), stats.norm
     else:
         std, law = math.sqrt(2) * n / 1.5, stats.laplace(scale=1 / math.sqrt(2))
     objective = objective_of(Always0(), n_calls=n, **params)
@@ -166,9 +166,9 @@ def test_calls_are_accounted_for_by_the_better_composition(objective_of):
         objective_of(n_calls=n, epsilon=1.0, delta=delta, best_share=0.5)._price
         for n, delta in ((50, 0.0), (50, 1e-6), (2, 1e-6))
     ]
-    assert [price.concentrated for price in prices] == [False, True, False]
+    assert [price.gaussian for price in prices] == [False, True, False]
     assert (prices[1].epsilon, prices[1].delta) == (0.5, 1e-6)
-    assert prices[1].spread == pytest.approx(math.sqrt(50 / (2 * zcdp_within(0.5, 1e-6))))
+    assert prices[1].spread == pytest.approx(math.sqrt(50) / gdp_within(0.5, 1e-6))
 
 
 def test_epsilon_is_shared_by_calls_choice_and_score(objective_of):

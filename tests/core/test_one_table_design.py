@@ -42,12 +42,7 @@ def test_few_fits_are_composed_and_many_repeated():
     assert len(repeated.fits) == 16  # candidates: n_iter
     assert plan_of(OneTable("compose", n_fits=9)).runs == Composed(9)
     assert isinstance(plan_of(OneTable("repeat", n_fits=2)).runs, Repeated)
-
-
-def test_what_cannot_be_repeated_is_fitted_four_times():
-    assert plan_of(composition="approximate", n_units=10**6).runs == Composed(4)
-    with pytest.raises(ValueError, match="use accounting"):
-        plan_of(OneTable("repeat"), composition="approximate")
+    assert isinstance(plan_of(composition="approximate", n_units=10_000).runs, Repeated)
 
 
 def test_the_estimators_own_parameters_come_first_if_they_are_in_the_space():

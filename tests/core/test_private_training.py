@@ -50,7 +50,7 @@ MODEL = PrivateLogisticRegression()
 def test_our_models_declare_what_they_guarantee():
     for model in (MODEL, PrivateRidgeClassifier(), PrivateRidge(y_bounds=(-1, 1))):
         training = private_training(model)
-        assert (training.composition, training.neighbours) == ("zCDP", "replace-one")
+        assert (training.composition, training.neighbours) == ("GDP", "replace-one")
         assert training.fit.factor == 1
         assert (training.epsilon, training.delta, training.groups) == ("epsilon", "delta", "groups")
         params = model.get_params()

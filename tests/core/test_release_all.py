@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.gdp import delta_of_gdp
 from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
 from sklearn_dpbo.exceptions import LowUtilityWarning
 
 GRID = {"C": [0.001, 0.01, 0.1, 1.0]}
@@ -89,8 +89,8 @@ def test_many_candidates_get_gaussian_noise_of_the_delta_that_is_charged():
     assert noisy[0].gaussian and loss.delta == 1e-6
     sigma = noisy[0].scale
     assert sigma * math.sqrt(1) < math.sqrt(2) * 64 * 3 / 0.5
-    rho = 64 * 3**2 / (2 * sigma**2)
-    assert delta_of_zcdp(rho, 0.5) <= 1e-6 < delta_of_zcdp(4 * rho, 0.5), "half of it is too little"
+    mu = 8 * 3 / math.sqrt(sigma**2 - 4)
+    assert delta_of_gdp(mu, 0.5) <= 1e-6 < delta_of_gdp(2 * mu, 0.5), "half of it is too little"
     few, (loss,) = released(2, 0.5, 1e-6)
     assert not few[0].gaussian and loss.delta == 0
 

@@ -39,7 +39,7 @@ def bound(mechanism, pair, n, **params):
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("delta", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 def test_answers_tell_neighbours_apart_no_better_than_epsilon_says(delta, half, monkeypatch):
-    assert Price.shared(4, EPSILON, delta, COUNTS).concentrated == bool(delta)
+    assert Price.shared(4, EPSILON, delta, COUNTS).gaussian == bool(delta)
     if half:
         with_half_the_noise(monkeypatch)
     found = bound(partial(answers, delta=delta), (10, 11), 4_000, delta=delta)

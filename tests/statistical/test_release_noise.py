@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.zcdp import zcdp_within
+from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo.scoring import _intervals, _scorers
 
 ALPHA = 1e-6
@@ -58,7 +58,7 @@ def evaluated(model, n_classes):
     )
 
 
-GAUSSIAN = 2 * math.sqrt(8 / (2 * zcdp_within(SCORE, DELTA)))
+GAUSSIAN = math.hypot(2 * math.sqrt(8) / gdp_within(SCORE, DELTA), 2)
 SHARED = {"scoring": ["f1_macro", "recall_macro", "accuracy"], "refit": "f1_macro"}
 TWO = {"scoring": ["f1", "roc_auc"], "refit": "f1", "n_classes": 2}
 GROUPS = np.arange(M) // 2

@@ -17,8 +17,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
 from sklearn_dpbo._privacy.mechanisms import COUNTS, Price
-from sklearn_dpbo._privacy.zcdp import delta_of_zcdp, zcdp_within
+from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
 from sklearn_dpbo.strategies import WorstCase
 
 KINDS = ["none", "public"]
@@ -50,19 +51,20 @@ def test_draws_cost_at_most_their_budget(epsilon, delta, n):
     draws = Price.shared(n, epsilon, delta, COUNTS)
     assert draws.n == n and draws.epsilon == epsilon and draws.delta <= delta
     pure = Price.shared(n, epsilon, 0.0, COUNTS)
-    assert not pure.concentrated and pure.delta == 0
+    assert not pure.gaussian and pure.delta == 0
     assert n / Fraction(pure.scale(1)) <= Fraction(epsilon)
-    if draws.concentrated:
+    if draws.gaussian:
         assert draws.scale(1) <= math.sqrt(2) * pure.scale(1)
-        rho_of_each = 1 / (2 * draws.scale(1) ** 2)
-        assert delta_of_zcdp(n * rho_of_each, epsilon) <= delta
-        assert draws.rho == pytest.approx(zcdp_within(epsilon, delta), rel=1e-6)
+        continuous = math.sqrt(draws.scale(1) ** 2 - 4)  # and what makes it discrete
+        mu = math.sqrt(n) / continuous
+        assert delta_of_gdp(mu, epsilon) <= delta * (1 + 1e-9)
+        assert mu == pytest.approx(gdp_within(epsilon, delta), rel=1e-6)
 
 
-def test_few_draws_use_pure_dp_and_many_draws_use_zcdp():
-    assert not Price.shared(2, 0.3, 1e-6, COUNTS).concentrated
+def test_few_draws_use_pure_dp_and_many_draws_use_gdp():
+    assert not Price.shared(2, 0.3, 1e-6, COUNTS).gaussian
     many = Price.shared(48, 0.3, 1e-6, COUNTS)
-    assert many.concentrated and many.scale(1) < 48 / 0.3
+    assert many.gaussian and many.scale(1) < 48 / 0.3
 
 
 # ---------------------------------------------------------------- the whole search

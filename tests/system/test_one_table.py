@@ -380,7 +380,7 @@ def wrong_inputs():
     yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
     yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
     yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
-    yield "delta", {"delta": 0.0}, {}, "delta is 0, and a guarantee of kind zCDP needs one"
+    yield "delta", {"delta": 0.0}, {}, "delta is 0, and a guarantee of kind GDP needs one"
     yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
     scaled = Pipeline([("step", StandardScaler()), ("model", model)])
     yield "learns", {"estimator": scaled, "grid": {"model__alpha": [1]}}, {}, "'step'.*learns from"
