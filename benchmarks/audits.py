@@ -51,7 +51,6 @@ from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import (
     ConstantClassifier,
     audit_mechanism,
-    audit_one_run,
     audit_search,
     opposed_models,
 )
@@ -233,14 +232,6 @@ def threshold_classifier(n, **p):
     return audit_search(tuned, *opposed_models(9), n, **p)
 
 
-def one_release(n, **p):
-    """100,000 rows, released once."""
-    A = np.full((100_000, 1), 0.5)
-    curator = GaussianCurator(2.0, 5e-7, max_norm=0.5)
-    claim = {"epsilon": 2.0, "delta": 5e-7, "subject": "GaussianCurator, one run"}
-    return audit_one_run(curator.fit_transform, (A, -A), n_guesses=2_000, **claim, **p)
-
-
 # A prior under which neighbours are as near to each other as the two models' scores really are.
 GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
 
@@ -293,7 +284,6 @@ ROWS = {
     "curator, long rows": Row(
         of(partial(worst_cases.curator, (-50.0, 50.0))), {"not clipped": not_clipped}
     ),
-    "curator, one run": Row(one_release, both_and()),
     "configurator": Row(
         of(worst_cases.configurator), both_and(split_forgotten=split_forgotten)
     ),

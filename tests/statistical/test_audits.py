@@ -28,12 +28,10 @@ from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo.audit import (
     ConstantClassifier,
     audit_mechanism,
-    audit_one_run,
     audit_search,
     opposed_models,
 )
 from sklearn_dpbo.audit._events import as_tables, choose_event, epsilon_lower_bound
-from sklearn_dpbo.audit._one_run import chance_of_guesses
 from sklearn_dpbo.strategies import WorstCase, _guidance
 
 SURE = 1 - 1e-7
@@ -310,70 +308,14 @@ def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
 
 
 # ------------------------------------------------------------------ one run
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
-@pytest.mark.parametrize("v", [1, 9, 12])
-def test_chance_of_guesses_equals_the_theorem_by_enumeration(v, delta):
-    r, m, epsilon = 12, 40, 0.7
-    B = binom(r, math.exp(epsilon) / (1 + math.exp(epsilon)))
-    worst = max(sum(B.pmf(v - j) for j in range(1, i + 1)) / i for i in range(1, v + 1))
-    expected = sum(B.pmf(j) for j in range(v, r + 1)) + 2 * m * delta * worst
-    assert chance_of_guesses(v, r, m, epsilon, delta) == pytest.approx(min(1, expected))
 
 
-CANARIES = np.ones((1000, 1)), np.zeros((1000, 1))
-
-
-def of_responses(p, seed, **params):
-    """Audit randomized responses, each of which is ln 3-private for p = 3/4."""
-    rng = np.random.default_rng(seed)
-
-    def responses(bits):
-        return np.where(rng.random(bits.shape) < p, bits, 1 - bits)
-
-    return audit_one_run(responses, CANARIES, epsilon=math.log(3), random_state=seed, **params)
-
-
-def test_one_run_audit_of_randomized_responses_is_tight_and_keeps_its_confidence():
-    report = of_responses(0.75, 0, n_guesses=1000)
-    assert 0.7 < report.epsilon_lower_bound <= math.log(3) and not report.refuted
-    assert of_responses(0.9, 0, n_guesses=1000).refuted
-    refuted = sum(of_responses(0.75, i, n_guesses=500, confidence=0.9).refuted for i in range(60))
-    assert refuted <= 15  # a binomial with 60 trials of 0.1 exceeds it once in 1,000 tests
-
-
-def test_one_run_audit_of_a_constant_and_of_the_data_themselves():
-    report = audit_one_run(np.zeros_like, CANARIES, epsilon=0.1, random_state=0)
-    assert report.epsilon_lower_bound == 0
-    report = audit_one_run(lambda table: table, CANARIES, epsilon=0.5, random_state=0)
-    assert report.refuted and "10 were guessed, 10 of them right" in str(report)
-
-
-def test_one_run_audit_takes_a_score():
-    report = audit_one_run(np.sum, CANARIES, score=lambda s: np.full(1000, s - 500), n_guesses=100)
-    assert report.epsilon_lower_bound < 0.6
-
-
-@pytest.mark.parametrize(
-    ("canaries", "params", "message"),
-    [
-        (CANARIES, {}, "pass score="),
-        (CANARIES, {"score": lambda s: s}, "one number for each canary"),
-        ((CANARIES[0], CANARIES[1][1:]), {}, "two tables of one shape"),
-        (CANARIES, {"n_guesses": 1001}, "n_guesses must be 1 to 1000"),
-    ],
-)
-def test_invalid_parameters_of_a_one_run_audit_are_refused(canaries, params, message):
-    with pytest.raises(ValueError, match=message):
-        audit_one_run(np.sum, canaries, **params)
-
-
-# ------------------------------------------------------------------ the report
 def test_audit_report_prints_and_plots_the_bound():
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt
 
     coins = audit_mechanism(coin(0.9), (0, 1), 400, epsilon=0.5, subject="a coin")
-    for report in (coins, audit_mechanism(lambda bit: 1, (0, 1), 100), of_responses(0.75, 0)):
+    for report in (coins, audit_mechanism(lambda bit: 1, (0, 1), 100)):
         ax = report.plot()
         assert f"at least {report.epsilon_lower_bound:.2f}" in ax.get_title()
         assert report.plot(ax) is ax
