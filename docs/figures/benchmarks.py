@@ -1,9 +1,9 @@
 """Draw the picture of the page on benchmarks: python docs/figures/benchmarks.py.
 
-It reads the tables of docs/reference/benchmarks.md and its detail pages, so that it cannot show
-other figures than these.
+It reads the files in benchmarks/results, so that it cannot show other figures than these.
 """
 
+import csv
 from pathlib import Path
 
 import matplotlib
@@ -12,20 +12,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-PAGES = HERE.parent / "reference"
+RESULTS = HERE.parents[1] / "benchmarks" / "results"
 
 
-def table(page, first, row_after=None):
-    """Return the rows, as dicts, of the table whose header begins with `first`."""
-    lines = (PAGES / page).read_text().splitlines()
-    start = lines.index(row_after) if row_after else 0
-    start = next(i for i in range(start, len(lines)) if lines[i].startswith(f"| {first} |"))
-    cells = []
-    for line in lines[start:]:
-        if not line.startswith("|"):
-            break
-        cells.append([cell.strip() for cell in line.strip("|").split("|")])
-    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+def table(name):
+    """Return the rows of a file in benchmarks/results, as dicts."""
+    with (RESULTS / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
 
 
 def draw(axes, rows, best, shown):
@@ -51,19 +44,19 @@ def number(cell):
 figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), layout="constrained")
 draw(
     axes[0],
-    table("benchmarks/accuracy.md", "problem", "**Test score**"),
+    table("hold_out_test"),
     "Optuna TPE",
     {
         "defaults": ("no search (defaults)", "s", "0.5"),
         "random": ("random search, not private", "D", "C0"),
-        '`"public"`': ("PrivateBayesSearchCV", "o", "C3"),
+        '"public"': ("PrivateBayesSearchCV", "o", "C3"),
     },
 )
 axes[0].set_title("Hold-out set of 2,000 records, epsilon = 1")
 axes[0].set_xlabel("test score minus that of Optuna TPE (not private)")
 draw(
     axes[1],
-    [row for row in table("benchmarks.md", "records") if row["tuned"]],
+    [row for row in table("one_table") if row["tuned"]],
     "not private",
     {
         "DPpack": ("DPpack's scheme", "^", "C2"),
