@@ -141,6 +141,7 @@ class PrivateLogisticRegression(PrivateClassifier):
             X, n, sensitivity, what="gradients of a model", units=units
         )
         X = np.column_stack([X, np.ones(len(X))])
+        squares = np.einsum("ij,ij->i", X, X)
         rows = IntegerRows(X, None if unit is None else np.bincount(unit)[unit])
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
@@ -149,7 +150,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         noise_of_steps = math.sqrt(n) * std * step / (1 - momentum)  # in W, at a rate of 1
         rate = self.learning_rate or min(_LARGEST_RATE, _NOISE / noise_of_steps)
         for i in range(n):
-            total = Secret(rows.total(self._errors(X, code, W)))
+            total = Secret(rows.total(self._errors(X, code, W, squares)))
             gradient = step * noisy(total).astype(np.float64)
             if i == 0:
                 # At W = 0 the gradient by the intercepts tells the shares of classes: start there,
@@ -191,14 +192,17 @@ class PrivateLogisticRegression(PrivateClassifier):
         check_number("max_iter", self.max_iter, *of_steps)
 
     @np.errstate(all="ignore")  # a warning would reveal a record
-    def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats) -> Floats:
-        """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
+    def _errors(self, X: Floats, code: NDArray[np.intp], W: Floats, squares: Floats) -> Floats:
+        """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1.
+
+        `squares`: of the norms of rows.
+        """
         errors = _probabilities(X @ W.T)
         errors[np.arange(len(X)), code] -= 1
         errors[code < 0] = 0
         if len(W) == 1:
             errors = errors[:, 1:]
-        norms = np.sqrt((errors**2).sum(axis=1) * (X**2).sum(axis=1))
+        norms = np.sqrt((errors**2).sum(axis=1) * squares)
         scaled: Floats = errors / np.maximum(norms, float(self.clip))[:, None]
         return scaled
 

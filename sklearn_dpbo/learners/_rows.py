@@ -39,7 +39,7 @@ def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:
     total = np.zeros((A.shape[1], B.shape[1]), dtype=np.int64)
     for first in range(0, len(A), _BLOCK):  # floats below 2^53: exact
         part = slice(first, first + _BLOCK)
-        total += (A[part].astype(float).T @ B[part].astype(float)).astype(np.int64)
+        total += (A[part].astype(float, copy=False).T @ B[part].astype(float, copy=False)).astype(np.int64)
     return total
 
 

@@ -1,7 +1,6 @@
 """The site builds without warnings, its links lead to pages, and its examples run."""
 
 import importlib
-import inspect
 import json
 import os
 import re
@@ -16,7 +15,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from browser import chromium, faults, screen, served
 from conftest import DATA
-from sklearn.model_selection import GridSearchCV
 from test_packaging import built
 
 import sklearn_dpbo
@@ -280,12 +278,3 @@ def test_docstrings_pass_numpydoc_validation():
         and not (code == "PR01" and any(part in name for part in EXPLAINED_ELSEWHERE))
     ]
     assert not found
-
-
-def test_migration_page_lists_all_parameters_and_attributes_of_grid_search():
-    page = (DOCS / "how_to" / "from_gridsearchcv.md").read_text()
-    attributes = inspect.getdoc(GridSearchCV).partition("\nAttributes\n")[2].partition("\nSee Also")
-    names = re.findall(r"^(\w+_) : ", attributes[0], re.MULTILINE)
-    assert {"cv_results_", "multimetric_"} <= set(names)
-    for name in [*inspect.signature(GridSearchCV).parameters, *names]:
-        assert re.search(rf"^\| [^|]*`{name}\b", page, re.MULTILINE), name
