@@ -38,8 +38,8 @@ def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:
     """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32."""
     total = np.zeros((A.shape[1], B.shape[1]), dtype=np.int64)
     for first in range(0, len(A), _BLOCK):  # floats below 2^53: exact
-        part = slice(first, first + _BLOCK)
-        total += (A[part].astype(float, copy=False).T @ B[part].astype(float, copy=False)).astype(np.int64)
+        a, b = (rows[first : first + _BLOCK].astype(float, copy=False) for rows in (A, B))
+        total += (a.T @ b).astype(np.int64)
     return total
 
 
