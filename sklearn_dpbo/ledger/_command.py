@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Any, summary: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=f"{summary}.")
-        added.set_defaults(run=run, parser=added)
+        added.set_defaults(run=run)
         return added
 
     show = command("show", _show, "Show the budget, what is spent and what is left")
@@ -57,17 +57,14 @@ def _parser() -> argparse.ArgumentParser:
     verify = command(
         "verify", _verify, "Check that no line was changed, and that the charges of reports exist"
     )
-    export = command("export", _export, "Write the history as CSV, or everything as JSON")
-    for each in (show, history, verify, export):
+    for each in (show, history, verify):
         each.add_argument("place", metavar="FILE_OR_URL", help=_PLACE)
         each.add_argument("--dataset", metavar="NAME", help="the data set, if there are several")
-    for printing in (show, history, verify):
-        printing.add_argument("--json", action="store_true", help="print JSON")
+        each.add_argument("--json", action="store_true", help="print JSON")
     history.add_argument("--last", type=_count, metavar="N", help="only the last N charges")
     verify.add_argument(
         "reports", nargs="*", metavar="REPORT.json", help="written by privacy_.to_json()"
     )
-    export.add_argument("out", metavar="OUT", help="file to write: *.csv or *.json")
     return parser
 
 
@@ -120,14 +117,3 @@ def _report(file: str) -> Any:
         return json.loads(Path(file).read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         raise ValueError(f"{file} is not JSON; write it with search.privacy_.to_json()") from None
-
-
-def _export(options: argparse.Namespace) -> None:
-    suffix = Path(options.out).suffix.lower()
-    if suffix not in (".csv", ".json"):
-        options.parser.error(f"OUT must end with .csv or .json; found {options.out!r}")
-    ledger = _opened(options.place, options.dataset)
-    if suffix == ".csv":
-        ledger.to_csv(options.out)
-    else:
-        ledger.to_json(options.out)

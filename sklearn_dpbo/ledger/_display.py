@@ -1,4 +1,4 @@
-"""What a ledger shows: as text, HTML and CSV, from dicts (zone: public).
+"""What a ledger shows: as text, from dicts (zone: public).
 
 Whoever may charge a ledger chooses the texts in it. What is not printable is shown escaped, so
 that a text cannot change what a terminal shows.
@@ -6,23 +6,19 @@ that a text cannot change what a terminal shows.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from ..report._card import card
 from ._composition import format_budget, format_loss
 from ._decimal import round_down_decimal
 from ._entries import Entry, Opening
 
-__all__ = ["as_csv", "as_html", "as_table", "as_text", "overview"]
+__all__ = ["as_table", "as_text", "overview"]
 
-# Longest text in a table, and the number of charges that `print` and HTML show.
+# Longest text in a table, and the number of charges that `print` shows.
 _MAX_WIDTH = 60
 _N_PRINTED = 20
-_N_ON_CARD = 5
 
 
 def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
@@ -78,23 +74,6 @@ def as_table(history: Sequence[dict[str, Any]]) -> str:
     return "\n".join(
         "  ".join(f"{row[name]:{widths[name]}}" for name in names).rstrip() for row in rows
     )
-
-
-def as_html(content: dict[str, Any]) -> str:
-    """Return an overview and its last charges as a card."""
-    rows = [(label, [text]) for label, text in _facts(content)]
-    charges = []
-    for row in reversed(content["history"][-_N_ON_CARD:]):
-        texts = [_cell(name, row[name]) for name in ("time", "who", "what", "estimator")]
-        loss = format_loss(row["epsilon"], row["delta"])
-        charges.append(", ".join(filter(None, [f"{row['number']}: {loss}", *texts])))
-    return card(_title(content), [*rows, ("last charges", charges)] if charges else rows)
-
-
-def as_csv(history: Sequence[dict[str, Any]]) -> str:
-    table = io.StringIO()
-    csv.writer(table).writerows([Entry.row_names(), *(row.values() for row in history)])
-    return table.getvalue()
 
 
 def _title(content: dict[str, Any]) -> str:

@@ -185,11 +185,7 @@ class Entry(NamedTuple):
     def row(self) -> dict[str, Any]:
         """Return the entry as a row of a table, with epsilon and delta as floats."""
         fields = self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
-        return {name: fields[name] for name in self.row_names()}
-
-    @classmethod
-    def row_names(cls) -> tuple[str, ...]:
-        return cls._fields[: cls._fields.index("totals")]
+        return {name: fields[name] for name in self._fields[: self._fields.index("totals")]}
 
 
 def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import json
+import html
 import os
 import secrets
 import unicodedata
@@ -16,13 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from .._privacy.accounting import Receipt
 from .._privacy.checks import check_number
 from ..exceptions import LedgerError
-from ..report._card import card
 from . import _display as display
 from . import _file as file
 from . import _server as server
@@ -290,10 +288,6 @@ class PrivacyLedger:
         left: dict[str, float] = self._overview()["left"]
         return left
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the history as a CSV file, which is overwritten."""
-        self._write(path, display.as_csv(self.history))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the ledger, read in one transaction.
 
@@ -305,10 +299,6 @@ class PrivacyLedger:
         content = display.overview(opening, entries[-1] if entries else opening)
         return content | {"history": [entry.row() for entry in entries]}
 
-    def to_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the result of `to_dict` as a JSON file, which is overwritten."""
-        self._write(path, json.dumps(self.to_dict(), indent=1))
-
     def __repr__(self) -> str:
         """Return the data set, but not the path, because reports and notebooks are published."""
         return f"PrivacyLedger(dataset={self.dataset!r})"
@@ -319,10 +309,10 @@ class PrivacyLedger:
 
     def _repr_html_(self) -> str:
         try:
-            return display.as_html(self.to_dict())
+            return f"<pre>{html.escape(str(self))}</pre>"
         except (LedgerError, ImportError):
-            state = ("state", ["cannot be read; print the ledger to see the error"])
-            return card(repr(self), [state])
+            shown = html.escape(repr(self))
+            return f"<pre>{shown} cannot be read; print the ledger to see the error</pre>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
@@ -350,13 +340,6 @@ class PrivacyLedger:
         return _checked_loss(epsilon, delta)._replace(
             assumption=assumption, who=self.who or _account()
         )
-
-    def _write(self, path: str | os.PathLike[str], content: str) -> None:
-        """Write a file, which is not the ledger's own."""
-        with contextlib.suppress(OSError):
-            if os.path.samefile(path, self.path):
-                raise ValueError("this is the file of the ledger itself; write to another file")
-        Path(path).write_text(content, encoding="utf-8", newline="")
 
     def _verify(self, reports: dict[str, Any]) -> Receipt:
         opening, entries = self._verified()
