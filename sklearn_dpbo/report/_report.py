@@ -230,7 +230,7 @@ class PrivacyReport:
         facts |= {
             "guarantee": self._guarantee(facts["weak"]),
             "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
-            "assumption": self.assumption or "none: it holds in the worst case",
+            "assumption": self.assumption or "none",
             "spent": [_spend_text(each) for each in facts["spent"]],
             "ledger": [f"charge {r.charge} of {r.ledger}, {r.head}" for r in self.receipts],
         }
@@ -240,8 +240,11 @@ class PrivacyReport:
     def _guarantee(self, weak: str | None) -> str:
         if not self.secure:
             return "NONE: the noise was seeded"
-        kind = "worst case" if self.assumption is None else "if the assumption holds; else none"
-        numbers = f"epsilon = {self.epsilon:g}, delta = {self.delta:g} ({kind})"
+        numbers = f"epsilon = {self.epsilon:g}, delta = {self.delta:g}"
+        if self.assumption is not None:
+            numbers += " (if the assumption holds; else none)"
+        elif not weak:
+            numbers += " (worst case)"
         return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
     def _spent(self) -> list[dict[str, Any]]:
