@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .._privacy.checks import check_number
 
-__all__ = ["VERSION", "MessageError", "check_message", "number", "numbers"]
+__all__ = ["VERSION", "MessageError", "check_message", "number", "numbers", "plain"]
 
 VERSION = 1
 
@@ -42,3 +44,8 @@ def numbers(name: str, value: Any, n: int) -> list[int]:
             f"{name} must be a list of different integers from 0 to {n - 1}; found {value!r:.200}"
         )
     return list(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as a Python one, which stores and estimators accept."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -33,8 +33,8 @@ from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
 from ..strategies._release import count_scores, public_model
 from ._holder import Holder
+from ._messages import plain
 from ._optuna import on_trials
-from ._spaces import plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ._spaces import Range, domains
+import numpy as np
+
+from ._messages import plain
 
 __all__ = ["on_trials"]
 
-# Returns the candidate that a trial suggests.
-Suggest = Callable[[Any], dict[str, Any]]
+# Returns the candidate that a trial suggests, or one of its values.
+Suggest = Callable[[Any], Any]
 
 
 def on_trials(objective: Any, space: Mapping[str, Any] | Suggest) -> Callable[[Any], float]:
@@ -34,14 +37,29 @@ def on_trials(objective: Any, space: Mapping[str, Any] | Suggest) -> Callable[[A
     return of_trial
 
 
-def _suggesting(space: Mapping[str, Any]) -> Suggest:
-    known = domains(space)
+def _suggesting(space: Any) -> Suggest:
+    if not isinstance(space, Mapping) or not space:
+        raise ValueError(
+            f"space must be a dict from parameter names to lists or distributions; found {space!r}"
+        )
+    parts = {str(name): _value_of(str(name), values) for name, values in space.items()}
+    return lambda trial: {name: suggest(trial) for name, suggest in parts.items()}
 
-    def suggest(trial: Any, name: str, domain: list[Any] | Range) -> Any:
-        if isinstance(domain, list):
-            return trial.suggest_categorical(name, domain)
-        if domain.whole:
-            return trial.suggest_int(name, domain.low, domain.high)
-        return trial.suggest_float(name, domain.low, domain.high, log=domain.log)
 
-    return lambda trial: {name: suggest(trial, name, domain) for name, domain in known.items()}
+def _value_of(name: str, values: Any) -> Suggest:
+    """Return a function of a trial that suggests a value of one parameter."""
+    if isinstance(values, list | np.ndarray) and len(values):
+        choices = [plain(value) for value in values]
+        return lambda trial: trial.suggest_categorical(name, choices)
+    law = getattr(getattr(values, "dist", None), "name", type(values).__name__)
+    if law not in ("uniform", "loguniform", "reciprocal", "randint"):
+        raise ValueError(
+            f"space[{name!r}] must be a list of values, or uniform, loguniform or randint of "
+            f"scipy.stats; found {values!r:.200}"
+        )
+    low, high = (plain(end) for end in values.support())
+    if law == "randint":
+        return lambda trial: trial.suggest_int(name, int(low), int(high))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"space[{name!r}] must have finite bounds; found {low} to {high}")
+    return lambda trial: trial.suggest_float(name, low, high, log=law != "uniform")

@@ -19,7 +19,7 @@ from ..scoring._scorers import PrivateScorer
 from ..search._parameters import check_parameters, n_iter_of, prepare_scorer, space_of
 from ..strategies._proposals import Domain
 from ..strategies._worst_case import WorstCase
-from ._spaces import plain
+from ._messages import plain
 
 __all__ = ["Plan", "checked_names", "together", "units_of"]
 

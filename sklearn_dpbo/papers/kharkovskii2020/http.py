@@ -14,7 +14,7 @@ from ...objective._messages import MessageError
 
 __all__ = ["create_app"]
 
-_SPENT = 'the budget is spent: ask for {"type": "best"} to get the best of the scored candidates'
+_SPENT = "the budget is spent; what was sent before can be asked for again"
 _NO_ANSWER = "the curator could not answer; the reason is in its own log and is not sent"
 _LOGGER = logging.getLogger(__name__)
 
