@@ -41,7 +41,7 @@ from sklearn.base import clone
 from utility_peers import PEERS, random_search
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy
 from sklearn_dpbo.papers.kusner2015.published import PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
 
@@ -70,7 +70,6 @@ STRATEGIES = {
     "GPNoisy()": GPNoisy(),
     "PublishedGPNoisy()": PublishedGPNoisy(),
     "GPNoiseFree(A=0.1, tau=1)": GPNoiseFree(A=0.1, tau=1.0),
-    "LipschitzConvex(candidate_share=0.5)": LipschitzConvex(candidate_share=0.5),
 }
 STRATEGY_PROBLEMS = ["spam", "digits", "forest_cover_svc", "spam_linear"]
 
@@ -85,11 +84,9 @@ def surface(case):
 
 
 def strategy_errors(name, folder, seed, strategy, epsilon, best):
-    """(regret, error of the released score as an estimate of the best one), or None."""
+    """(regret, error of the released score as an estimate of the best one)."""
     warnings.simplefilter("ignore")
     case = Case(name, folder)
-    if isinstance(strategy, LipschitzConvex) and case.problem.scoring != "ramp":
-        return None
     strategy = clone(strategy)
     if case.cut is not None and "public_cv" in strategy.get_params():
         strategy.set_params(public_cv=case.cut)
@@ -117,12 +114,10 @@ def study_strategies(options):
                     )
                     for seed in range(options.repeats)
                 )
-                cell = "-"
-                if found[0] is not None:
-                    regret, error = np.mean(found, axis=0)
-                    cell = f"{regret:.4f} / {error:.4f}"
-                    results.append({"problem": name, "strategy": label, "epsilon": epsilon,
-                                    "regret": regret, "score_error": error})  # fmt: skip
+                regret, error = np.mean(found, axis=0)
+                cell = f"{regret:.4f} / {error:.4f}"
+                results.append({"problem": name, "strategy": label, "epsilon": epsilon,
+                                "regret": regret, "score_error": error})  # fmt: skip
                 key = f"`{label}`, ε = {epsilon:g}"
                 rows.setdefault(key, []).append(cell)
                 print(heads[-1], key, cell, flush=True)

@@ -1,4 +1,4 @@
-"""Draw the pictures of the pages on families: python docs/figures/configuration.py."""
+"""Draw the pictures of the page on configuration: python docs/figures/configuration.py."""
 
 from pathlib import Path
 
@@ -9,14 +9,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_dpbo.papers.balcan2018 import (
-    Graph,
-    IndependentSet,
     Knapsack,
     KnapsackItems,
     OutwardRotation,
     PiecewiseConstant,
     QuadraticProgram,
-    SLinear,
     piecewise_utility,
     uniform_grid,
 )
@@ -32,13 +29,6 @@ def knapsack():
     return KnapsackItems(sizes**1.3 * rng.lognormal(0, 0.4, 30), sizes, sizes.sum() / 4)
 
 
-def graph():
-    """30 nodes; those with many neighbours are heavier."""
-    edges = np.argwhere(np.triu(rng.random((30, 30)) < rng.uniform(0.05, 0.4, 30), 1))
-    degree = np.bincount(edges.ravel(), minlength=30)
-    return Graph((1 + degree) ** 1.2 * rng.lognormal(0, 0.6, 30), edges)
-
-
 def cut():
     """The maximum cut of a graph of 12 nodes, with random weights."""
     W = np.triu(rng.exponential(size=(12, 12)) * (rng.random((12, 12)) < 0.5), 1)
@@ -47,9 +37,7 @@ def cut():
 
 PAGES = {
     "knapsack": (Knapsack(), knapsack, (0, 3), "exponent $\\rho$", 200),
-    "independent_set": (IndependentSet(), graph, (0, 3), "exponent $\\rho$", 200),
     "outward_rotation": (OutwardRotation(), cut, (0, np.pi / 2), "angle $\\gamma$", 60),
-    "s_linear": (SLinear(), cut, (0, 4), "s", 60),
 }
 
 
@@ -66,10 +54,9 @@ def draw(name, family, make, interval, label, n):
     axes[0].set_ylabel("utility of\nthree instances")
     axes[1].plot(grid, mean, color="black", lw=1)
     axes[1].set_ylabel(f"mean utility of\n{n} instances")
-    if family.breakpoints(sample[0]) is not None:
-        points = np.concatenate([u.breakpoints for u in utilities])
-        axes[1].plot(points, np.full(len(points), mean.min()), "|", ms=8, alpha=0.3)
-        axes[1].set_title(f"{len(points):,} critical points", fontsize=9, loc="right")
+    points = np.concatenate([u.breakpoints for u in utilities])
+    axes[1].plot(points, np.full(len(points), mean.min()), "|", ms=8, alpha=0.3)
+    axes[1].set_title(f"{len(points):,} critical points", fontsize=9, loc="right")
     for epsilon in (0.3, 1, 3):
         weight = np.exp(epsilon * n * (mean - mean.max()) / 2)
         density = weight / weight.mean() / (interval[1] - interval[0])

@@ -634,22 +634,6 @@ def test_algorithm_3_releases_best_score_with_expected_noise(
     assert not hasattr(search, "best_params_")
 
 
-def test_releasing_candidate_costs_candidate_share_of_epsilon(draws):
-    search = lipschitz(LipschitzConvex(candidate_share=0.25), n_iter=5, refit=True)
-    (flip, scale, counts), (laplace, _, best) = draws
-    assert (flip, laplace) == ("flip", "laplace")
-    assert len(counts) == 5
-    assert scale == pytest.approx(2 * 2**20 / 1.0)
-    assert best == max(counts)
-    assert [(s.epsilon, s.assumption is None) for s in search.privacy_.spends] == [
-        (1.0, True),
-        (3.0, False),
-    ]
-    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
-    assert search.cv_results_["validated"].all()
-    assert search.predict(linear_data()["X"]).shape == (100,)
-
-
 def test_refit_without_released_candidate_raises_value_error():
     with pytest.raises(ValueError, match=r"releases a score and no candidate.*refit=False"):
         lipschitz(refit=True)
@@ -884,7 +868,6 @@ def test_published_forms_are_not_imported_with_the_package():
         (GPNoiseFree(**FREE, max_level=-1), "max_level"),
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
-        (LipschitzConvex(candidate_share=1), "candidate_share"),
         (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
         (LipschitzConvex(lambda_bounds=3), "lambda_bounds must be"),
     ],

@@ -48,7 +48,6 @@ STRATEGIES = {
     "noise free, given": GPNoiseFree(A=0.1, tau=0.5, **GIVEN),
     "lipschitz": LipschitzConvex(),
     "lipschitz, published": PublishedLipschitzConvex(),
-    "lipschitz, candidate": LipschitzConvex(candidate_share=0.5),
 }
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
 

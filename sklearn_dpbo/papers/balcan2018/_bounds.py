@@ -171,8 +171,8 @@ def rotation_dispersion_bound(
 
     with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``,
     `excess_utility_bound` is then of the order of the abstract's ``H / m (1 / epsilon + n
-    sqrt(m))`` (Balcan, Dick and Vitercik, 2018), up to logarithms. Proof: "Tune outward rotations
-    for quadratic programmes" in the documentation.
+    sqrt(m))`` (Balcan, Dick and Vitercik, 2018), up to logarithms. Proof: "Tune an algorithm on
+    sensitive instances" in the documentation.
 
     Parameters
     ----------

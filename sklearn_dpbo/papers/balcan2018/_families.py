@@ -48,25 +48,14 @@ class BaseFamily(BaseEstimator):
 
     interval: tuple[float, float]
 
-    def __init__(self, *, utility_as: str = "share") -> None:
-        self.utility_as = utility_as
-
-    def check(self, interval: tuple[float, float]) -> None:
-        if self.utility_as not in ("share", "objective"):
-            raise ValueError(
-                f"utility_as must be 'share' or 'objective'; found {self.utility_as!r}"
-            )
-
     def utility(self, instance: Any, parameter: float) -> float:
         return float(self.utilities(instance, np.array([parameter], dtype=float))[0])
 
     def utilities(self, instance: Any, parameters: ArrayLike) -> NDArray[np.float64]:
-        """Return the utility at each of these parameters, shape (n_parameters,)."""
+        """Return the objective, as a share of its range, at each of these parameters."""
         rho = np.asarray(parameters, dtype=float)
         blocks = [rho[i : i + _BLOCK] for i in range(0, len(rho), _BLOCK)]
         objective = np.concatenate([self._objectives(instance, block) for block in blocks])
-        if self.utility_as == "objective":
-            return objective
         low, high = self._range(instance)
         width = high - low or np.inf
         return np.clip((objective - low) / width, 0, 1)  # despite rounding

@@ -61,10 +61,7 @@ class Knapsack(BaseFamily):
     ``rho = 1`` is the classic rule, ``rho = 0`` takes the most valuable first (Gupta and
     Roughgarden, "A PAC approach to application-specific algorithm selection", ITCS 2016).
 
-    Parameters
-    ----------
-    utility_as : {"share", "objective"}, default="share"
-        "share" is the value taken as a share of the value of all items.
+    The utility is the value taken as a share of the value of all items.
     """
 
     interval = (0.0, 3.0)
@@ -134,10 +131,7 @@ class IndependentSet(BaseFamily):
     first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki (Discrete Applied Mathematics
     126, 2003).
 
-    Parameters
-    ----------
-    utility_as : {"share", "objective"}, default="share"
-        "share" is the weight taken as a share of the weight of all nodes.
+    The utility is the weight taken as a share of the weight of all nodes.
     """
 
     interval = (0.0, 3.0)

@@ -56,15 +56,11 @@ class QuadraticProgram:
 class _Rounding(BaseFamily):
     """Base of both roundings: random directions, and the objective as a share."""
 
-    def __init__(
-        self, *, n_directions: int = 1, random_state: int = 0, utility_as: str = "share"
-    ) -> None:
-        super().__init__(utility_as=utility_as)
+    def __init__(self, *, n_directions: int = 1, random_state: int = 0) -> None:
         self.n_directions = n_directions
         self.random_state = random_state
 
     def check(self, interval: tuple[float, float]) -> None:
-        super().check(interval)
         check_number("n_directions", self.n_directions, "1 or more", lambda v: v >= 1, Integral)
         check_number("random_state", self.random_state, "0 and up", lambda v: v >= 0, Integral)
         _solver()
@@ -92,15 +88,14 @@ class OutwardRotation(_Rounding):
     """Round to signs after turning the vectors outwards by an angle gamma (Zwick, STOC 1999).
 
     ``x_i = sgn(<u_i, Z> cos(gamma) + z_(n + i) sin(gamma))``, with gamma in [0, pi / 2]: 0 is the
-    rounding of Goemans and Williamson, pi / 2 draws the signs at random.
+    rounding of Goemans and Williamson, pi / 2 draws the signs at random. The utility is
+    ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
 
     Parameters
     ----------
     n_directions, random_state : int, default=1 and 0
         Number of random directions per instance, over which the objective is averaged, and their
         public seed.
-    utility_as : {"share", "objective"}, default="share"
-        "share" is ``(x' A x + |A|) / (2 |A|)`` with ``|A|`` the sum of the absolute entries.
     """
 
     interval = (0.0, np.pi / 2)
@@ -132,7 +127,7 @@ class SLinear(_Rounding):
     """Draw signs with a bias that is linear up to s (Feige and Langberg, J. Algorithms 2006).
 
     ``x_i = 1`` with probability ``(1 + phi_s(<u_i, Z>)) / 2``, where ``phi_s(y)`` is ``y / s``,
-    clipped to [-1, 1]. The utility is the expected objective, given Z. Between the borders
+    clipped to [-1, 1]. The utility is the expected one, given Z. Between the borders
     ``|<u_i, Z>|`` it is a quadratic function of 1 / s and so not constant; it is computed at every
     point of the grid. The parameter s is positive; in the limit of 0 this is the rounding of
     Goemans and Williamson.
@@ -140,8 +135,6 @@ class SLinear(_Rounding):
     Parameters
     ----------
     n_directions, random_state : int
-        As in `OutwardRotation`.
-    utility_as : {"share", "objective"}, default="share"
         As in `OutwardRotation`.
     """
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..._data.tables import n_rows
 from ..._evaluation.evaluator import Evaluator
-from ..._evaluation.fitting import report_failures
-from ..._privacy.accounting import CHOICE, Budget
+from ..._privacy.accounting import Budget
 from ..._privacy.mechanisms import Mechanisms
-from ..._privacy.rounding import round_down
-from ..._privacy.sensitive import Secret, Sensitive
+from ..._privacy.sensitive import Secret
 from ..._space.space import SearchSpace
 from ...scoring._scorers import score_and_interval
 from ...strategies._acquisition import ExpectedImprovement
@@ -43,11 +40,6 @@ _ASSUMPTION_2 = (
 _RELEASED_SCORE = (
     "best_score_ and best_score_interval_: the best score seen. Neither the candidate that has it "
     "nor which candidates were evaluated is released."
-)
-_RELEASED_BOTH = (
-    "best_params_, best_index_, best_score_ (the best score seen), best_score_interval_, and "
-    "which candidates were evaluated (cv_results_: a Sobol sequence or grid). Everything else that "
-    "the search keeps, such as best_estimator_, follows from these and from the training set."
 )
 # Number of candidates that the search considers.
 _N_CANDIDATES = 256
@@ -86,10 +78,6 @@ class LipschitzConvex(Strategy):
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
         From `sklearn_dpbo.strategies`; other classes are refused, because they would see secret
         scores. None means ``ExpectedImprovement()``.
-    candidate_share : float, default=0.0
-        Share of epsilon, in [0, 1), for releasing a candidate as well. The evaluated candidates
-        then fill the space instead of following the scores, and permute-and-flip selects one. This
-        needs no assumption.
 
     Notes
     -----
@@ -104,30 +92,20 @@ class LipschitzConvex(Strategy):
         lipschitz: Any = None,
         lambda_bounds: Any = None,
         acquisition: Any = None,
-        candidate_share: Any = 0.0,
     ) -> None:
         self.g_star = g_star
         self.lipschitz = lipschitz
         self.lambda_bounds = lambda_bounds
         self.acquisition = acquisition
-        self.candidate_share = candidate_share
 
     assumption = _ASSUMPTION_2
+    released = _RELEASED_SCORE
+    releases_candidate = False
     _bounds_type: type[LipschitzBounds] = LipschitzBounds
-
-    @property
-    def releases_candidate(self) -> bool:
-        """Whether a candidate is released, or a score only."""
-        return bool(self.candidate_share > 0)
-
-    @property
-    def released(self) -> str:
-        return _RELEASED_BOTH if self.releases_candidate else _RELEASED_SCORE
 
     def check(self, budget: Budget) -> None:
         self._check("g_star", "positive", lambda v: v > 0, optional=True)
         self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
-        self._check("candidate_share", "in [0, 1)", lambda v: 0 <= v < 1)
         check_acquisition(self.acquisition)
         if self.lambda_bounds is not None:
             low_high = np.ravel(self.lambda_bounds)
@@ -146,7 +124,7 @@ class LipschitzConvex(Strategy):
         rng: np.random.Generator,
         mechanisms: Mechanisms,
     ) -> Release:
-        """Run Algorithm 3, or evaluate a fixed set of candidates if one is to be released."""
+        """Run Algorithm 3; comments give its lines."""
         require_mean(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
         oracle = replace(oracle, accept=check_converged)
@@ -156,16 +134,21 @@ class LipschitzConvex(Strategy):
                     f"{type(self).__name__} compares models that differ in {name!r} alone; "
                     f"param_grid has {sorted(axes)}. Search other parameters with WorstCase"
                 )
-        points = space.fill(n_iter if self.releases_candidate else _N_CANDIDATES, rng)
+        points = space.fill(_N_CANDIDATES, rng)
         candidates = space.params(points)
         C = np.array([params[name] for params in candidates], dtype=float)
         bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
-        if self.releases_candidate:
-            return self._from_fixed_candidates(candidates, oracle, bounds, mechanisms)
         seen = self._search(space.features(points), space.owner, candidates, oracle, n_iter)
         steps = _steps(oracle, bounds.sensitivity)
         best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
-        return self._released(candidates, oracle, best, mechanisms)
+        noisy = mechanisms.release_counts(
+            best,
+            mechanisms.budget.epsilon_left,
+            purpose="best score seen",
+            assumption=self.assumption,
+        )  # 5-6
+        score = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+        return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
 
     def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
         scorer = oracle.scorer
@@ -227,49 +210,6 @@ class LipschitzConvex(Strategy):
         for _ in range(min(n_iter, len(candidate_params)) - 1):
             seen = seen.then(evaluate_next)
         return seen
-
-    # ------------------------------------------------------------ released
-    def _from_fixed_candidates(
-        self,
-        candidates: tuple[dict[str, Any], ...],
-        oracle: Evaluator,
-        bounds: LipschitzBounds,
-        mechanisms: Mechanisms,
-    ) -> Release:
-        """Evaluate candidates that depend on no score, choose one, and release the best score.
-
-        Only the second term of Delta remains, as lambda is the same on neighbouring sets.
-        """
-        steps = _steps(oracle, bounds.between(bounds.lambda_bounds[0], bounds.lambda_bounds[0]))
-        found = oracle(candidates)
-        report_failures(found.fit_errors)
-        statistics = found.statistics.take(found.fitted)
-        share = round_down(Fraction(mechanisms.budget.epsilon) * Fraction(self.candidate_share))
-        chosen = mechanisms.select(statistics, share, purpose=CHOICE)
-        steps = min(steps, statistics.sensitivity)
-        best = statistics.measured(lambda values: [values.max()], steps)
-        release = self._released(candidates, oracle, best, mechanisms)
-        evaluated = tuple(
-            Candidate(params, fit_error=error)
-            for params, error in zip(candidates, found.fit_errors, strict=True)
-        )
-        return replace(release, candidates=evaluated, best_index=int(found.fitted[chosen]))
-
-    def _released(
-        self,
-        candidates: tuple[dict[str, Any], ...],
-        oracle: Evaluator,
-        best: Sensitive,
-        mechanisms: Mechanisms,
-    ) -> Release:
-        noisy = mechanisms.release_counts(
-            best,
-            mechanisms.budget.epsilon_left,
-            purpose="best score seen",
-            assumption=self.assumption,
-        )  # 5-6
-        score = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
-        return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
 
 
 @dataclass(frozen=True)
