@@ -5,12 +5,9 @@ import threading
 import warnings
 from collections import Counter
 
-import joblib
-import leaks
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -170,24 +167,6 @@ def test_batch_dependent_predictions_are_refused(two_classes, misbehave):
         evaluate(Threshold(misbehave=misbehave), problem_of(two_classes))
 
 
-def test_random_predictions_of_dummy_classifier_are_refused(two_classes):
-    with pytest.raises(BatchDependentError):
-        evaluate(DummyClassifier(strategy="uniform"), problem_of(two_classes))
-
-
-def test_batch_dependent_transformer_is_refused(two_classes):
-    class Centre(BaseEstimator):
-        def fit(self, X, y=None):
-            return self
-
-        def transform(self, X):
-            return X - X.mean(axis=0)
-
-    X, y, X_val, y_val = two_classes
-    with pytest.raises(BatchDependentError, match="Pipeline predicts"):
-        evaluate(make_pipeline(Centre(), LogisticRegression()), problem_of(two_classes))
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classes, capfd, n_jobs):
     with warnings.catch_warnings(record=True) as caught:
@@ -215,16 +194,6 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
     for n_jobs in (1, 2):
         evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
     assert depths == [1, 0]
-
-
-def test_threads_that_predict_leave_no_registry_of_warnings(two_classes):
-    X, y, X_val, y_val = two_classes
-    X_val = X_val.copy()
-    X_val[0, 0] = 54321.0
-    with warnings.catch_warnings(), joblib.parallel_config("threading"):
-        warnings.simplefilter("default")  # which remembers what has been shown
-        evaluate(leaks.WarnsOfLargest(), problem_of((X, y, X_val, y_val)), [{}] * 3, n_jobs=2)
-    assert "54321" not in str(vars(leaks).get("__warningregistry__"))
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
@@ -277,20 +246,6 @@ def test_error_score_raise_shows_frames_of_fit_only(two_classes):
 def test_error_if_all_fits_fail_names_the_first(two_classes):
     with pytest.raises(ValueError, match=r"All 2 candidates failed.*no privacy.*cannot fit at 1"):
         evaluate(FailsAt(), problem_of(two_classes), (GRID[1], GRID[3]))
-
-
-def test_error_in_training_predictions_is_a_failed_fit(two_classes):
-    class NoPredict(Threshold):
-        def predict(self, X):
-            raise RuntimeError("not today")
-
-    with pytest.raises(ValueError, match="RuntimeError: not today"):
-        evaluate(NoPredict(), problem_of(two_classes))
-
-
-def test_missing_response_method_is_a_failed_fit(two_classes):
-    with pytest.raises(ValueError, match=r"Threshold has none of the methods \['predict_proba'\]"):
-        evaluate(Threshold(), problem_of(two_classes), scoring="neg_log_loss")
 
 
 def test_scikit_learn_configuration_reaches_workers(rng):

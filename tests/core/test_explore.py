@@ -3,12 +3,11 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
@@ -16,12 +15,9 @@ from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
-    Domain,
     PublicModel,
-    choose_batch,
     validation_batch,
 )
-from sklearn_dpbo.strategies._surrogate import Kernel, Surrogate
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
@@ -87,13 +83,6 @@ def test_own_parameters_are_validated(guidance, n_iter):
     validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
     assert {"x": 0.05, "y": 0.95} in validated
     assert len(found["params"]) == n_iter
-
-
-def test_grid_keeps_its_order_although_own_parameters_lie_in_it():
-    search = search_of(space={"x": [0.5, 0.05], "y": [0.2, 0.95]})
-    assert [tuple(p.values()) for p in search.cv_results_["params"]] == [
-        (0.5, 0.2), (0.5, 0.95), (0.05, 0.2), (0.05, 0.95),
-    ]  # fmt: skip
 
 
 # ---------------------------------------------------------------- grids
@@ -168,14 +157,6 @@ def test_half_of_the_validated_are_the_best_explored():
     assert explored == best
 
 
-def test_failed_fits_are_not_validated_as_the_best_explored():
-    space = SearchSpace(UNIT)
-    model = model_of(space, failed=range(0, 20, 2))
-    failed = set(model.points.take(model.failed).identities())
-    assert len(failed) == 10
-    assert not failed & set(batch_of(space, model).identities()[:10])
-
-
 @pytest.mark.parametrize("n", [12, 48])
 def test_promising_candidates_keep_a_distance(n):
     space = SearchSpace(UNIT)
@@ -183,20 +164,6 @@ def test_promising_candidates_keep_a_distance(n):
     promising = space.features(batch)[n // 2 : n - n // 4]
     apart = np.linalg.norm(promising[:, None] - promising, axis=2)
     assert apart[np.triu_indices(len(promising), 1)].min() >= 0.5 / np.sqrt(n)
-
-
-def test_batch_with_distances_ends_where_no_point_is_left():
-    domain = Domain.of(SearchSpace(UNIT), [SearchSpace(UNIT).fill(64, np.random.default_rng(0))])
-    surrogate = Surrogate.on(domain.features, Kernel("matern52", 0.3), 1e-3).condition(0, 1.0)
-
-    def near(radius):
-        return lambda index: domain.within(radius, index)
-
-    assert len(choose_batch(surrogate, 64, [], near(2.0))) == 1
-    assert len(choose_batch(surrogate, 64, [])) == 64
-    spread = domain.features[choose_batch(surrogate, 64, [], near(0.3))]
-    apart = np.linalg.norm(spread[:, None] - spread, axis=2) + 9 * np.eye(len(spread))
-    assert 1 < len(spread) < 64 and apart.min() >= 0.3
 
 
 # ---------------------------------------------------------------- public scores in the choice
@@ -260,27 +227,6 @@ def test_prior_helps_where_noise_hides_validation_scores():
         return np.mean([np.hypot(p["x"] - 0.7, p["y"] - 0.2) for p in found])
 
     assert mean_distance(None) < 0.7 * mean_distance(0.0)
-
-
-# ---------------------------------------------------------------- where a search begins
-def test_initial_points_are_a_list_of_dicts():
-    for start in (
-        PrivateBayesSearchCV(SVC(), UNIT),
-        {"x": 0.1, "y": 0.1},
-        pd.DataFrame([{"x": 0.1}]),
-        iter([{"x": 0.1, "y": 0.1}]),
-    ):
-        with pytest.raises(ValueError, match=f"a list of dicts.*found {type(start).__name__}"):
-            search_of(strategy=WorstCase(initial_points=start))
-
-
-def test_strategy_with_fewer_parameters_can_be_cloned():
-    class Mine(WorstCase):
-        def __init__(self, guidance="public"):
-            super().__init__(guidance=guidance)
-
-    assert clone(Mine("none")).guidance == "none"
-    assert search_of(strategy=Mine(), n_iter=12).best_params_
 
 
 # ---------------------------------------------------------------- scores that diverge

@@ -6,7 +6,6 @@ import math
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from federated import TRAIN, Column, records, search_of
 from scipy.stats import loguniform
@@ -17,7 +16,6 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch, make_private_scorer
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
-from sklearn_dpbo.objective._site import _seed
 
 HELD = {"north": records([30, 70, 40], 80), "south": records([20, 90, 50], 100)}
 VOTE = dict(type="tell", version=1, what="vote", candidate=1, failed=[], m=80, unit="record")
@@ -172,24 +170,6 @@ def test_candidates_are_fitted_once_for_all_sites_and_all_before_any_prediction(
     held = {name: (7.25 * X, y) for name, (X, y) in HELD.items()}
     search_of(epsilon=10.0).set_params(estimator=Noted()).fit(*TRAIN, sites=held)
     assert log[:3] == ["fit"] * 3 and set(log[3:]) == {"protected"}
-
-
-def test_tables_of_the_sites_may_differ_in_kind():
-    columns = dict(columns=list("abc"))
-    (X, y), (X_int, y_int) = HELD["north"], HELD["south"]
-    held = {
-        "north": (pd.DataFrame(X, **columns), y.tolist()),
-        "south": (pd.DataFrame(X_int.astype(int), **columns), y_int),
-    }
-    search = PrivateFederatedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=10.0)
-    search.fit(pd.DataFrame(TRAIN[0], **columns), TRAIN[1], sites=held)
-    assert search.best_params_["C"] in (0.1, 1.0)
-
-
-def test_a_single_candidate_costs_nothing_to_choose():
-    search = search_of(1, epsilon=1e6).fit(*TRAIN, sites=HELD)
-    assert [loss.epsilon for loss in search.privacy_["south"].spends] == [1e6]
-    assert search.best_score_interval_ == pytest.approx((50 / 180, 50 / 180))
 
 
 def test_candidates_that_fail_are_never_chosen():
@@ -421,19 +401,6 @@ def test_a_ledger_that_refuses_late_ends_the_search_and_others_have_paid(tmp_pat
     assert not hasattr(search, "best_params_")
 
 
-def test_predictions_that_depend_on_the_batch_cost_nothing(tmp_path):
-    class Ranks(Column):
-        def predict(self, X):
-            return (X[:, 0] > X[:, 0].mean()).astype(int)
-
-    ledgers = ledgers_in(tmp_path, north=1.0, south=1.0)
-    search = search_of().set_params(estimator=Ranks())
-    train = np.random.default_rng(0).random((40, 3)), np.arange(40) % 2
-    with pytest.raises(ValueError, match="beside other records"):
-        search.fit(*train, sites=HELD, ledgers=ledgers)
-    assert all(ledger.spent["epsilon"] == 0 for ledger in ledgers.values())
-
-
 # ------------------------------------------------------------------ bad input
 @pytest.mark.parametrize(
     ("params", "message"),
@@ -466,22 +433,3 @@ def test_bad_parameters_are_named(params, message):
 def test_bad_sites_are_named(sites, message):
     with pytest.raises(ValueError, match=message):
         search_of().fit(*TRAIN, sites=sites)
-
-
-def test_records_by_position_and_ledgers_of_nobody_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="positional arguments"):
-        search_of().fit(*TRAIN, HELD)
-    with pytest.raises(ValueError, match="ledgers must be for the sites"):
-        search_of().fit(*TRAIN, sites=HELD, ledgers=ledgers_in(tmp_path, west=1.0))
-    for names in ("north", ["a", "a"], [], [3]):
-        with pytest.raises(ValueError, match="name"):
-            coordinator_of(sites=names)
-    for make in (coordinator_of, site_of):
-        with pytest.raises(ValueError, match="search must be a PrivateFederatedSearch"):
-            make(LogisticRegression())
-
-
-@pytest.mark.parametrize("kind", [int, np.int64])
-def test_a_seed_of_any_kind_of_integer_gives_each_site_noise_of_its_own(kind):
-    seeds = {_seed(kind(3), name) for name in ("north", "south")}
-    assert len(seeds) == 2 and kind(3) not in seeds

@@ -6,7 +6,6 @@ import pickle
 import warnings
 from datetime import UTC, datetime
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -375,11 +374,6 @@ def test_a_decision_function_that_raises_does_not_matter_where_it_is_not_needed(
     assert search.best_score_ == pytest.approx(search.score(X_VAL, Y_VAL), abs=0.05)
 
 
-def test_a_threshold_is_tuned_where_decision_function_raises():
-    tuned = tuner(NoMargin()).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert tuned.predict(X_VAL).shape == (140,)
-
-
 # --------------------------------------------------------------------------------------- bounds
 @pytest.mark.parametrize(
     ("name", "bounds"),
@@ -433,22 +427,6 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
         with pytest.raises(UserWarning, match=r"clip the gains of 100%.*Choose wider bounds"):
             error_search().fit(X, far, X_val=X_VAL, y_val=np.zeros(140))
     assert predicted and not np.isin(predicted, X_VAL[:, 1]).any(), "protected ones came first"
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_warning_of_bounds_comes_once_and_points_to_the_call(n_jobs):
-    far = np.full(200, 50.0)
-    threads = joblib.parallel_config("threading")
-    with threads, pytest.warns(UserWarning, match="The bounds of") as caught:
-        error_search(n_jobs=n_jobs).fit(X, far, X_val=X_VAL, y_val=np.zeros(140))
-    found = [each for each in caught if "The bounds of" in str(each.message)]
-    assert len(found) == 1 and found[0].filename == __file__
-
-
-def test_bounds_that_clip_validation_gains_alone_do_not_warn():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="The bounds of")
-        error_search().fit(X, np.zeros(200), X_val=X_VAL, y_val=np.full(140, 50.0))
 
 
 def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
@@ -512,15 +490,6 @@ def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(
 
 
 @BOTH
-def test_routing_without_transform_input_is_refused(make):
-    with sklearn.config_context(enable_metadata_routing=True):
-        step = make().set_fit_request(X_val=True, y_val=True)
-        with pytest.raises(ValueError, match="X_val came as it was"):
-            make_pipeline(StandardScaler(), step).fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert not FITS
-
-
-@BOTH
 def test_a_last_step_gets_validation_records_that_the_pipeline_transforms(make):
     with sklearn.config_context(enable_metadata_routing=True):
         step = make().set_fit_request(X_val=True, y_val=True)
@@ -529,21 +498,6 @@ def test_a_last_step_gets_validation_records_that_the_pipeline_transforms(make):
     scaler = StandardScaler().fit(X)
     alone = make().fit(scaler.transform(X), Y, X_val=scaler.transform(X_VAL), y_val=Y_VAL)
     assert pipe[-1].best_score_ == alone.best_score_
-
-
-@BOTH
-@pytest.mark.parametrize("nothing", ["passthrough", None])
-def test_a_last_step_after_steps_that_do_nothing_takes_raw_validation_records(make, nothing):
-    pipe = Pipeline([("nothing", nothing), ("tune", make())])
-    pipe.fit(X, Y, tune__X_val=X_VAL, tune__y_val=Y_VAL)
-    assert pipe[-1].privacy_.m == 140
-
-
-@BOTH
-def test_a_search_around_a_pipeline_takes_raw_validation_records(make):
-    pipe = make_pipeline(StandardScaler(), Stopped())
-    tuned = make(pipe, {"stopped__C": [0.01, 1.0]}) if make is search_over else make(pipe)
-    assert tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL).privacy_.m == 140
 
 
 # -------------------------------------------------------------------------- times in the ledger

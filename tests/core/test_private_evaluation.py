@@ -11,7 +11,6 @@ from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification, make_regression
-from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -209,33 +208,12 @@ def test_groups_weigh_the_same_however_many_records(binary):
     assert not len(evaluation._units.labels), "it does not keep which record is in which group"
 
 
-@pytest.mark.parametrize("kind", ["binary", "regression"])
-def test_records_by_themselves_give_the_same(kind, request):
-    model, public, (X_val, y_val) = request.getfixturevalue(kind)
-    problem = (model, public, (X_val[:10], y_val[:10]))
-    together, separate = (evaluated(problem, prediction=p) for p in ("together", "separate"))
-    for name, estimate in together.scores().items():
-        np.testing.assert_allclose(separate.scores()[name], estimate, rtol=1e-5, atol=1e-5)
-    assert "predicted alone" in separate.privacy_.condition
-
-
 def test_records_of_unknown_classes_count_as_wrong(binary):
     model, public, (X_val, y_val) = binary
     strange = np.where(np.arange(2000) < 400, 7, y_val)
     evaluation = evaluated((model, public, (X_val, strange)))
     exact = np.mean(model.predict(X_val) == strange)
     assert float(evaluation.score("accuracy")) == pytest.approx(exact, abs=1e-6)
-
-
-def test_r2_below_minus_one_is_released_as_it_is():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(6_000, 2)), rng.normal(size=6_000)
-    problem = problem_of(X, y, DummyRegressor(strategy="constant", constant=3.0), 2000)
-    found = evaluated(problem, 1e6, largest_error=9)
-    assert found.score("r2").value == pytest.approx(problem[0].score(*problem[2]), abs=0.1)
-    few = evaluated((*problem[:2], (X[:10], y[:10])), 0.1)
-    assert few.score("r2").low == -np.inf
-    assert json.loads(few.to_json())["scores"]["r2"]["low"] is None
 
 
 # ------------------------------------------------------------ sensitivity
@@ -395,24 +373,6 @@ def test_seeded_noise_is_said_to_be_none(binary):
     first, second = (evaluated(binary, epsilon=1.0, noise_random_state=0) for _ in range(2))
     assert first.scores() == second.scores()
     assert "NOT PRIVATE" in repr(first) and "NOT PRIVATE" in first._repr_html_()
-
-
-# ------------------------------------------------------------ figures
-@pytest.mark.parametrize(("kind", "label"), [("of_two", ()), ("of_three", ("b",))])
-def test_figures_are_sklearns_own(kind, label, request):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    evaluation = request.getfixturevalue(kind)
-    for name in ("confusion_matrix", "roc_curve", "precision_recall_curve", "calibration_curve"):
-        _, ax = plt.subplots()
-        given = () if name == "confusion_matrix" else label
-        display = getattr(evaluation, f"plot_{name}")(*given, ax=ax)
-        names = {"precision_recall_curve": "PrecisionRecall", "calibration_curve": "Calibration"}
-        expected = names.get(name, name.title().replace("_", ""))
-        assert type(display).__name__ == f"{expected}Display" and display.ax_ is ax
-    plt.close("all")
 
 
 # ------------------------------------------------------------ searches

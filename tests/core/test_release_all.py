@@ -78,12 +78,6 @@ def released(n, epsilon, delta, seed=0):
     return [series(table) for table in tables], budget.losses
 
 
-def test_pure_noise_grows_with_the_number_of_candidates():
-    noisy, (loss,) = released(5, 0.5, 0.0)
-    assert {each.scale for each in noisy} == {30.0} and not noisy[0].gaussian
-    assert (loss.epsilon, loss.delta) == (0.5, 0.0)
-
-
 def test_many_candidates_get_gaussian_noise_of_the_delta_that_is_charged():
     noisy, (loss,) = released(64, 0.5, 1e-6)
     assert noisy[0].gaussian and loss.delta == 1e-6
@@ -103,11 +97,6 @@ def test_the_noise_has_the_scale_that_it_says(n):
     assert spread == pytest.approx(expected, rel=0.15)
     inside = [low <= 100 <= high for each in found for low, high in [each.interval(0.95)[0]]]
     assert np.mean(inside) >= 0.93
-
-
-def test_scores_that_are_mostly_noise_are_warned_of(two_classes):
-    with pytest.warns(LowUtilityWarning, match="noise of the score"):
-        searched(two_classes, epsilon=0.1)
 
 
 def test_a_warning_of_noise_that_is_an_error_loses_no_result(two_classes):

@@ -68,12 +68,6 @@ def test_discrete_distributions_give_each_integer_once(distribution):
     assert len({params["n"] for params in found.params}) == len(found.params) == 4
 
 
-def test_scipy_distributions_with_icdf_are_sampled():
-    found = filled({"x": stats.Normal(mu=1.0, sigma=2.0)}, 16)
-    assert len(found.params) == 16
-    assert np.mean([params["x"] for params in found.params]) == pytest.approx(1.0, abs=0.3)
-
-
 def test_candidates_are_divided_evenly_among_the_dicts():
     grid = [
         {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
@@ -166,13 +160,6 @@ def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
         assert len(found.params) == n
 
 
-def test_first_points_fill_all_dicts():
-    space = SearchSpace([{"a": stats.uniform(0, 1)}, {"b": stats.uniform(0, 1)}, {"c": [1, 2, 3]}])
-    points = space.fill(60, np.random.default_rng(0))
-    assert points.subspace[:9].tolist() == [0, 1, 2] * 3 and len(points) == 60
-    assert space.fill(9, np.random.default_rng(0)).subspace.tolist() == [0, 1, 2] * 3
-
-
 def test_located_params_are_kept():
     """Converting to a coordinate and back loses digits, which the user's own values must keep."""
     grid, params = {"x": stats.loguniform(0.1, 10)}, {"x": 0.3}
@@ -240,11 +227,6 @@ def test_locate_says_why_a_candidate_is_outside_the_space(params, message):
         space.locate(params)
 
 
-def test_locate_rejects_a_fraction_of_an_integer_distribution():
-    with pytest.raises(ValueError, match=r"n=2\.5 is not a value"):
-        SearchSpace({"n": stats.randint(1, 5)}).locate({"n": 2.5})
-
-
 @settings(max_examples=15)
 @given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
 def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
@@ -265,16 +247,6 @@ def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     assert owner.size == 0 or set(owner) == set(range(owner.max() + 1))
 
 
-def test_near_with_a_smaller_radius_moves_less():
-    space = SearchSpace({"x": stats.uniform(0, 1), "y": stats.uniform(0, 1)})
-    center = space.locate({"x": 0.5, "y": 0.5})
-    far, close = (
-        np.abs(space.near(center, radius, 300, np.random.default_rng(0)).unit - 0.5).mean()
-        for radius in (0.2, 0.02)
-    )
-    assert close < far / 8
-
-
 def test_features_of_two_categories_have_distance_one():
     space = SearchSpace(
         [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.1, 0.2]}]
@@ -286,11 +258,3 @@ def test_features_of_two_categories_have_distance_one():
     # None is in another dict of the space, which adds a distance of one.
     assert np.linalg.norm(c - none) == pytest.approx(np.sqrt(2))
     assert len(set(space.owner)) == 3
-
-
-def test_a_category_in_two_dicts_has_the_same_features():
-    space = SearchSpace([{"k": ["a", "b"]}, {"k": ["b", "a"], "x": [1, 2]}])
-    features = space.features(space.fill(10, np.random.default_rng(0)))
-    found = space.params(space.fill(10, np.random.default_rng(0)))
-    one_hot = features[:, :2] > 0
-    assert len({tuple(row) for row, p in zip(one_hot, found, strict=True) if p["k"] == "a"}) == 1

@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from scipy.stats import uniform
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -23,10 +22,8 @@ from sklearn.model_selection import (
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import Training, hold_out, split_training
+from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.strategies import WorstCase
 
 X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
@@ -274,20 +271,6 @@ def test_groups_for_a_splitter_with_a_validation_set_are_refused(two_classes):
             estimator.fit(X, y, X_val=X_val, y_val=y_val, groups=np.arange(len(X)))
 
 
-def test_public_cv_with_groups_is_refused_unless_the_split_is_made_beforehand(two_classes):
-    X, y, X_val, y_val = two_classes
-    groups = np.arange(len(X)) // 2
-    by_groups = GroupShuffleSplit(1, random_state=0)
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": uniform(0.1, 1)}, n_iter=9, strategy=WorstCase()
-    )
-    with pytest.raises(ValueError, match=r"groups.*public_cv=\[\(train, test\)\]"):
-        search.set_params(strategy__public_cv=by_groups).fit(X, y, X_val=X_val, y_val=y_val)
-    split = list(by_groups.split(X, y, groups))
-    search.set_params(strategy__public_cv=split).fit(X, y, X_val=X_val, y_val=y_val)
-    assert (~search.cv_results_["validated"]).sum() == 3
-
-
 # ------------------------------------------------------------- tables of two kinds
 WHOLE = np.arange(80).reshape(40, 2) % 7
 TABLES = {
@@ -381,22 +364,6 @@ def test_rows_with_other_indices_are_refused(arguments, names):
     assert "p39" not in str(raised.value), "labels may be names"
 
 
-def test_rows_with_the_same_index_or_none_are_taken():
-    same = {"groups_val": TARGETS, "fit_params": {"sample_weight": TARGETS}}
-    assert split(X=LABELLED, y=TARGETS, **VAL, **same).units.m == 2
-    plain = {"groups_val": Y, "fit_params": {"sample_weight": Y.tolist()}}
-    assert split(X=LABELLED, y=Y, **VAL | {"y_val": Y}, **plain).units.m == 2
-    assert split(y=SHUFFLED, X_val=SAME, y_val=TARGETS).units.m == 40
-
-
-@pytest.mark.parametrize("what", ["y", "groups"])
-def test_rows_of_one_table_with_other_indices_are_refused(what):
-    learner = PrivateLogisticRegression(bounds=(0, 80), classes=[0, 1])
-    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, delta=1e-6, protect="all")
-    with pytest.raises(ValueError, match=f"X and {what} have different indices"):
-        search.fit(LABELLED, **{"y": TARGETS, "groups": TARGETS} | {what: SHUFFLED})
-
-
 TEXTS = ["a b", "c"] * 20
 WORDS = np.array([TEXTS, TEXTS]).T
 STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # of NumPy 2
@@ -425,18 +392,6 @@ def test_groups_that_are_missing_are_refused(dtype):
     for given in (groups, pd.Series(groups), list(groups)):
         with pytest.raises(ValueError, match="groups have missing values"):
             split(X_val=SAME, y_val=Y, groups_val=given)
-
-
-class NeedsX(ShuffleSplit):
-    def get_n_splits(self, X, y=None, groups=None):
-        return len(X) // 40
-
-
-def test_a_splitter_that_counts_its_splits_by_X_is_used():
-    cv = NeedsX(1, test_size=10, random_state=0)
-    assert split(cv=cv).units.m == 10
-    training = Training(X, Y)
-    assert len(split_training(training, LogisticRegression(), cv, np.random.default_rng())[1].y)
 
 
 class Opaque:

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
@@ -70,13 +70,6 @@ def test_share_of_worst_case_is_checked_as_that_of_one_table():
         fitted(WorstCase(score_share=0.97))
 
 
-def test_one_table_is_refused_without_protection_of_all():
-    X, y = data()
-    search = PrivateBayesSearchCV(PrivateLogisticRegression(), {"clip": [1.0]}, strategy=OneTable())
-    with pytest.raises(ValueError, match="works with protect='all'"):
-        search.fit(X, y)
-
-
 # ------------------------------------------------------------ what is tried on made-up records
 def test_strategies_of_papers_are_refused():
     with pytest.raises(ValueError, match="GPNoisy works with protect='validation'.*worst_case"):
@@ -104,13 +97,6 @@ def test_charge_that_the_ledger_refuses_is_none():
 
 
 # ------------------------------------------------------------ what fails before a charge
-def test_areas_of_either_class_are_released():
-    scoring = {"of 1": "roc_auc", "of 0": make_private_scorer("roc_auc", pos_label=0)}
-    search = fitted("worst_case", scoring=scoring, refit="of 1", epsilon=100.0)
-    assert search.best_scores_["of 1"] == pytest.approx(search.best_scores_["of 0"], abs=0.2)
-    same = fitted("worst_case", scoring={"a": "roc_auc", "b": "roc_auc"}, refit="a")
-    assert same.best_scores_["a"] == same.best_scores_["b"]  # equal counts share one release
-    assert len(same.privacy_.spends) == len(search.privacy_.spends) - 1
 
 
 @pytest.mark.parametrize("protect", ["all", "validation"])
@@ -133,14 +119,6 @@ def test_score_that_cannot_be_computed_of_counts_is_an_error_before_a_charge(
             search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **params)
             search.fit(X, y, X_val=X_val, y_val=y_val)
     assert not ledger.history and not getattr(caught.value, "__notes__", [])
-
-
-def test_correlation_with_a_report_is_released(two_classes):
-    X, y, X_val, y_val = two_classes
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.01, 1.0]}, scoring="matthews_corrcoef", release="evaluation"
-    ).fit(X, y, X_val=X_val, y_val=y_val)
-    assert -1 <= search.best_score_ <= 1 and "f1" in search.evaluation_.to_dict()["scores"]
 
 
 # ------------------------------------------------------------ models that predict one value

@@ -1,7 +1,5 @@
 """The Gaussian process compared with scikit-learn's, kernel parameters and acquisitions."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from sklearn_dpbo.papers.kusner2015 import Kernel
 from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
-from sklearn_dpbo.strategies._likelihood import _negative_log_likelihood, default_kernel, fit_kernel
+from sklearn_dpbo.strategies._likelihood import _negative_log_likelihood, fit_kernel
 from sklearn_dpbo.strategies._proposals import choose_batch
 from sklearn_dpbo.strategies._surrogate import KERNEL_SHAPES, Surrogate
 
@@ -98,17 +96,6 @@ def test_conditioning_without_a_value_shrinks_the_variance_and_keeps_the_mean():
     assert without_value.variance[7] < model.variance[7]
 
 
-def test_conditioning_takes_the_memory_of_at_most_two_arrays():
-    domain = np.random.default_rng(0).random((20_000, 2))
-    tracemalloc.start()
-    model = Surrogate.on(domain, Kernel("matern52", np.full(2, 0.3)), 1e-4, capacity=100)
-    for i in range(100):
-        model = model.condition(i, 1.0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak <= 2 * 8 * 20_000 * 100
-
-
 def test_noise_variance_of_zero_raises():
     with pytest.raises(ValueError, match="noise variance must be positive; found 0"):
         Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
@@ -159,12 +146,6 @@ def test_fit_kernel_recovers_length_scales_and_noise(rng):
     assert mean == pytest.approx(10, abs=3)
 
 
-def test_features_of_one_parameter_share_a_length_scale(rng):
-    X = rng.random((30, 3))
-    found, _, _ = fit_kernel(X, np.sin(9 * X[:, 0]), "matern52", np.array([0, 1, 1]))
-    assert found.length_scale[1] == found.length_scale[2] != found.length_scale[0]
-
-
 @pytest.mark.parametrize("y", [[1.0], [1.0, 2.0], [3.0] * 10, [0.0, 1.0] * 5])
 def test_fit_kernel_accepts_few_constant_or_contradictory_values(y):
     X = np.full((len(y), 2), 0.5)
@@ -173,11 +154,6 @@ def test_fit_kernel_accepts_few_constant_or_contradictory_values(y):
     assert mean == pytest.approx(np.mean(y))
     model = Surrogate.on(X, kernel, noise, mean).condition_all(range(len(y)), y)
     assert np.isfinite(model.mean).all()
-
-
-def test_default_length_scale_grows_with_the_number_of_parameters():
-    two, eight = (default_kernel("matern52", np.arange(d)).length_scale[0] for d in (2, 8))
-    assert eight == pytest.approx(2 * two)
 
 
 # ---------------------------------------------------------------- acquisition

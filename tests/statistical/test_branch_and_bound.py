@@ -48,14 +48,6 @@ def test_regret_falls_faster_than_any_power_of_evaluations(d, at):
     assert np.exp(third) < 1e-5
 
 
-def test_maximum_of_quadratic_is_found_to_three_digits():
-    path = branch_and_bound(
-        lambda x: -5 * ((x - 0.37) ** 2).sum(), 2, n_iter=100, kernel=Kernel("matern52", 0.5)
-    )
-    best = path.points[int(np.argmax(path.values))]
-    assert best == pytest.approx((0.37, 0.37), abs=1e-3)
-
-
 @settings(max_examples=25)
 @given(
     d=st.integers(1, 3),

@@ -68,19 +68,6 @@ def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     assert (total.on(grid)(grid) == total(grid)).all()
 
 
-def test_sums_of_integers_of_any_size_are_exact():
-    small = PiecewiseConstant((0, 1), [0.5], np.array([127, -128], dtype=np.int8))
-    assert PiecewiseConstant.total([small]).values.tolist() == [127, -128]
-    big = 2**40 + 1
-    ones = [PiecewiseConstant((0, 1), [0.5], [big, 0]) for _ in range(1000)]
-    assert PiecewiseConstant.total(ones).values.tolist() == [1000 * big, 0]
-
-
-def test_quantized_rounds_utilities_to_integers():
-    u = PiecewiseConstant((0, 1), [0.25, 0.5], [0.0, 1.0, 1.9999999])
-    assert u.quantized(2.0, 100).values.tolist() == [0, 50, 100]
-
-
 @pytest.mark.parametrize(
     ("interval", "breakpoints", "values", "says"),
     [
@@ -660,13 +647,6 @@ def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, expe
     assert "without a utility" not in c.privacy_.details()
 
 
-def test_fitted_configurator_does_not_keep_the_exact_total():
-    c = configurator(epsilon=0.01, noise_random_state=2).fit([0.1] * 997)
-    kept = repr(vars(c)) + c.privacy_.details() + c.privacy_._repr_html_() + str(pickle.dumps(c))
-    assert str(997 * 2**20) not in kept
-    assert not [v for v in vars(c).values() if isinstance(v, PiecewiseConstant | Secret)]
-
-
 def test_keyboard_interrupt_is_raised_without_its_message():
     class Interrupted(Steps):
         def utility(self, instance, parameter):
@@ -678,96 +658,6 @@ def test_keyboard_interrupt_is_raised_without_its_message():
 
 
 # ---------------------------------------------------------------- isolation of instances
-
-
-class Writes:
-    """Writes into the parameters that it is given."""
-
-    interval = (0.0, 1.0)
-
-    def breakpoints(self, instance):
-        return None
-
-    def utility(self, instance, parameter):
-        return float(self.utilities(instance, np.array([parameter]))[0])
-
-    def utilities(self, instance, parameters):
-        parameters -= instance
-        return np.exp(-(parameters**2))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_instance_that_writes_into_parameters_does_not_change_the_grid(n_jobs):
-    c = configurator(Writes(), n_jobs=n_jobs).fit([0.0] * 30 + [0.00123456789] * 2)
-    assert c.best_parameter_ in uniform_grid((0, 1), 64)
-    seen = configurator(Writes(), invalid="zero", n_jobs=n_jobs, epsilon=1e4, interval=(0, 0.01))
-    assert seen.fit([0.0] * 63 + [5.0]).best_score_ == pytest.approx(63 / 64, abs=1e-3)
-
-
-class Odd:
-    """An instance that can fail, print or exit when it is pickled or unpickled."""
-
-    def __init__(self, does="nothing"):
-        self.does = does
-
-    def __reduce__(self):
-        if self.does == "refuse":
-            raise RuntimeError("SECRET")
-        return Odd, (self.does,), {"does": self.does}
-
-    def __setstate__(self, state):
-        import os
-        import sys
-
-        if state["does"] == "print":
-            print("SECRET", flush=True)
-            print("SECRET", file=sys.stderr, flush=True)
-        if state["does"] == "fail":
-            raise RuntimeError("SECRET")
-        if state["does"] == "leave":
-            sys.exit(3)
-        vars(self).update(state)
-        assert os is not None
-
-
-class OddFamily:
-    interval = (0, 1)
-
-    def breakpoints(self, instance):
-        if instance.does == "errstate":
-            np.seterr(all="raise")
-        return [0.5]
-
-    def utility(self, instance, parameter):
-        return float(np.exp(-1e5) + 1)  # underflows, which NumPy ignores by default
-
-
-@pytest.mark.parametrize(
-    ("does", "n_jobs"),
-    [("refuse", 1), ("print", 1), ("fail", 1), ("leave", 1), ("errstate", 1), ("print", 2),
-     ("leave", 2)],
-)  # fmt: skip
-def test_instance_that_fails_or_prints_does_not_affect_the_others(does, n_jobs, capfd):
-    before = np.geterr()
-    c = configurator(OddFamily(), n_jobs=n_jobs, invalid="zero", epsilon=1e5)
-    c.fit([Odd() for _ in range(15)] + [Odd(does)])
-    assert 15 / 16 - 1e-3 <= c.best_score_ <= 1
-    assert "SECRET" not in "".join(capfd.readouterr())
-    assert np.geterr() == before
-
-
-def test_instances_are_not_modified():
-    class Sorts(Steps):
-        def utility(self, instance, parameter):
-            instance.sort()
-            return 1.0
-
-        def breakpoints(self, instance):
-            return []
-
-    mine = np.array([3.0, 1.0, 2.0])
-    configurator(Sorts()).fit([mine] * 3)
-    assert mine.tolist() == [3, 1, 2]
 
 
 def test_nodes_of_weight_0_do_not_hide_breakpoints():
@@ -797,9 +687,3 @@ def test_invalid_parameters_of_piecewise_utility_raise():
         configurator().fit([])
     with pytest.raises(ValueError, match="s is positive"):
         SLinear().utility(list(programmes())[1], 0.0)
-
-
-@pytest.mark.parametrize("epsilon", [np.float32(2), np.int64(2)])
-def test_configurator_accepts_numpy_numbers(epsilon):
-    c = configurator(epsilon=epsilon, score_share=np.float32(0.5)).fit([0.5] * 9)
-    assert c.privacy_.epsilon == 2.0

@@ -171,15 +171,6 @@ def test_gp_strategies_spend_half_of_budget_on_each_release():
         assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
 
 
-@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE)])
-def test_each_fit_warns_of_assumption_once(strategy, recwarn):
-    fitted(strategy)
-    said = [w for w in recwarn if w.category is GuaranteeAssumptionWarning]
-    assert len(said) == 1
-    assert "Assumption 1" in str(said[0].message)
-    assert said[0].filename == __file__
-
-
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
@@ -229,33 +220,6 @@ def test_algorithm_2_draws_candidate_as_algorithm_1(draws):
     _, scale, scores = draws[0]
     expected = 2.0 * mean / (2 * bounds.sensitivity_of_mean)
     assert np.array(scores) / scale == pytest.approx(expected, abs=1e-5)
-
-
-def test_best_score_is_released_when_lattice_is_exhausted(draws):
-    fitted(GPNoiseFree(**FREE, max_level=1), n_iter=30)
-    assert len(FITTED) == 3
-    assert draws[1][2] == max(right(x) for x in FITTED)
-
-
-def test_too_large_lattice_raises_value_error():
-    with pytest.raises(ValueError, match="the most: use a smaller one"):
-        fitted(GPNoiseFree(**FREE, max_level=40))
-
-
-def test_buffered_native_output_is_suppressed():
-    """The C library writes into a pipe only when its buffer is full or the process ends."""
-    script = (
-        "import ctypes\n"
-        "from sklearn_dpbo._evaluation.suppress_output import suppress_output\n"
-        "c = ctypes.CDLL(None)\n"
-        "c.printf(b'before ')\n"
-        "with suppress_output():\n"
-        "    c.printf(b'secret ')\n"
-        "c.printf(b'after')\n"
-    )
-    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
-    heard = subprocess.check_output([sys.executable, "-c", script], text=True, env=buffered)
-    assert heard == "before after"
 
 
 @pytest.mark.parametrize("missing", [dict(A=None), dict(tau=None)])
@@ -351,11 +315,6 @@ def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
     ).replace("  ", " ")
     assert search._repr_html_()
     assert "A and tau" in GPNoiseFree(**FREE).assumption
-
-
-def test_search_without_score_needs_one_evaluation_of_algorithm_2():
-    search = fitted(GPNoiseFree(**GIVEN, score_share=0, max_level=1), n_iter=1)
-    assert len(FITTED) == 1 and search.best_index_ in range(3)
 
 
 # ------------------------------------------------------------ scores that are no means of gains
@@ -772,13 +731,6 @@ def test_fits_that_have_not_converged_raise_value_error(draws):
         check_converged(model, problem)
 
 
-def test_wider_lambda_bounds_add_noise(draws):
-    space = {"logisticregression__C": [0.01]}
-    lipschitz(space=space)
-    lipschitz(LipschitzConvex(lambda_bounds=(0.5, 2.0)), space=space)
-    assert draws[0][1] < draws[1][1]
-
-
 def test_custom_gain_needs_lipschitz_constant(draws):
     def halved(y, decision):
         return 0.5 * np.clip(np.where(y == 1, decision, -decision), 0, 1)
@@ -888,9 +840,3 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)
-
-
-def test_algorithm_1_runs_with_one_evaluation(draws):
-    fitted(GPNoisy(**NOISY), n_iter=1)
-    assert len(FITTED) == 1
-    assert draws[1][2] == right(GRID[0])

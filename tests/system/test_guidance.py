@@ -1,7 +1,6 @@
 """Guidance of the worst-case strategy: the candidates that it tries, and their privacy cost."""
 
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +8,10 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import loguniform, randint, uniform
+from scipy.stats import loguniform, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
@@ -155,14 +152,6 @@ def test_all_candidates_of_small_space_are_validated():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_value_of_small_distribution_is_tried_once(kind):
-    found = search_of(
-        kind, space={"x": randint(0, 2), "y": randint(0, 6)}, epsilon=100.0
-    ).cv_results_
-    assert len(found["params"]) == 12 and found["validated"].all()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_guidance_handles_conditional_and_categorical_parameters(kind):
     space = [
         {"x": uniform(0, 1), "z": ["a", "b", None]},
@@ -196,12 +185,6 @@ def test_failed_fits_are_reported_and_not_selected(kind):
     assert search.best_params_["z"] != "fails"
     failed = [p["z"] == "fails" for p in search.cv_results_["params"]]
     assert [e is not None for e in search.cv_results_["fit_error"]] == failed
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_error_if_all_fits_fail_says_no_privacy_was_spent(kind):
-    with pytest.raises(ValueError, match=r"All \d+ candidates failed.*no privacy was spent"):
-        search_of(kind, space={**SPACE, "z": ["fails"]}, epsilon=100.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -279,56 +262,6 @@ def test_invalid_strategy_parameters_raise_value_error_before_any_fit(parameter,
     params = {"guidance": "public"} | {parameter: value}
     with pytest.raises(ValueError, match=message):
         search_of(**params, estimator=Never())
-
-
-def odd_case(rng):
-    """Return an unusual search: few records, few candidates, or extreme parameters."""
-    n, m = int(rng.choice([5, 8, 30, 100])), int(rng.choice([1, 7, 200, 3000]))
-    X, X_val = rng.normal(size=(n, 4)), rng.normal(size=(m, 4))
-    y, y_val = ((Z[:, 0] > 0).astype(int) for Z in (X, X_val))
-    y[:2] = 0, 1
-    estimator, space, scoring = [
-        (LogisticRegression(), {"C": loguniform(1e-4, 1e4)}, "accuracy"),
-        (LogisticRegression(), {"C": loguniform(1e-4, 1e4), "tol": [1e-3, 1e-4]}, "roc_auc"),
-        (DecisionTreeClassifier(random_state=0),
-         [{"max_depth": randint(1, 4), "criterion": ["gini", "entropy"]},
-          {"max_features": [1, 1.0, "sqrt", None], "min_samples_leaf": randint(1, 6)}], None),
-        (KNeighborsClassifier(), {"n_neighbors": randint(1, 12)}, "neg_brier_score"),
-    ][rng.integers(4)]  # fmt: skip
-    strategy = WorstCase(
-        guidance=str(rng.choice(KINDS)), batch_size=int(rng.choice([1, 3, 8, 100])),
-        score_share=float(rng.choice([0.01, 0.4, 0.8])),
-        prior_weight=rng.choice([None, 0.0, 9.0]),
-    )  # fmt: skip
-    groups = None if rng.random() < 0.6 else rng.integers(0, max(1, m // 3), size=m)
-    search = PrivateBayesSearchCV(
-        estimator, space, epsilon=float(10 ** rng.uniform(-3, 6)), scoring=scoring,
-        delta=float(rng.choice([0, 1e-6, 1e-300, 0.9])), strategy=strategy, random_state=0,
-        n_iter=int(rng.choice([1, 7, 8, 9, 16, 30])), noise_random_state=[None, 0][rng.integers(2)],
-        prediction="together",
-    )  # fmt: skip
-    return search, dict(X=X, y=y, X_val=X_val, y_val=y_val, groups_val=groups)
-
-
-@pytest.mark.soak
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", range(8))
-def test_unusual_searches_end_with_valid_result_or_all_fits_failed(seed):
-    rng, n_sound = np.random.default_rng(seed), 0
-    for _ in range(60):
-        search, data = odd_case(rng)
-        try:
-            search.fit(**data)
-        except ValueError as error:
-            assert re.match(r"All \d+ candidates failed on the training set", str(error))
-            continue
-        n_sound += 1
-        spent, found = search.privacy_.spends, search.cv_results_
-        assert sum(Fraction(loss.epsilon) for loss in spent) <= Fraction(search.epsilon)
-        assert sum(Fraction(loss.delta) for loss in spent) <= Fraction(search.delta)
-        assert 1 <= len(found["params"]) <= search.n_iter
-        assert found["validated"][search.best_index_]
-    assert n_sound > 45
 
 
 def test_guided_search_with_regressor_reports_public_scores(two_classes):

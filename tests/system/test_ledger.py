@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from getpass import getuser
 from pathlib import Path
@@ -325,18 +324,6 @@ def test_parts_of_a_budget_without_epsilon_are_refused_and_not_ignored(path, par
         PrivacyLedger(path, "patients", **part)
 
 
-def test_texts_are_made_before_the_ledger_is_locked(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
-    ledger = opened(path)
-
-    class LooksAtTheLedger:
-        def __str__(self):
-            return f"left: {ledger.left['epsilon']}"
-
-    ledger.charge(0.5, what=LooksAtTheLedger(), purpose=LooksAtTheLedger())
-    assert ledger.history[0]["what"] == "left: 1.0"
-
-
 def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_path):
     with pytest.raises(LedgerError, match="no such file"):
         PrivacyLedger(path, "patients")
@@ -424,12 +411,6 @@ def test_processes_together_spend_exactly_the_budget_and_each_share(place):
     assert len(PrivacyLedger(place, "patients").history) == 30
 
 
-def test_six_threads_together_spend_exactly_the_budget(place):
-    opened(place, epsilon=2.0)
-    with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(charge_until_refused, [place] * 6, [0.1] * 6)) == 20
-
-
 def charge_and_send(place, releases):
     ledger = PrivacyLedger(place, "patients")
     for i in range(1000):
@@ -486,63 +467,6 @@ def test_what_was_cut_off_does_not_count_and_is_marked_and_receipts_reveal_a_cut
             ledger.verify(receipts)
 
 
-@pytest.mark.parametrize(
-    "tail",
-    [
-        b"",
-        b'{"number": 2, "time": "x", "epsilon": "-0.5", "delta": "0", "ass',
-        bytes(3 * 2**20),
-        b"{" + bytes(200) + b'"hash": "0"} 700\n',  # the beginning and the end got to the disk
-        b'{"number": 2, "time": "x", "epsilon": "0.001" <torn>\n' * 100,
-    ],
-)
-def test_a_torn_tail_is_passed_over(path, tail):
-    ledger = opened(path)
-    for charge in (1, 2, 3):
-        ledger.charge("0.25", what="a test")
-        with path.open("ab") as file:
-            file.write(tail)
-        assert ledger.verify().charge == charge and ledger.left["epsilon"] == 1 - charge / 4
-
-
-class PowerFailure(BaseException):
-    """Nothing runs after it."""
-
-
-def failing_write(descriptor, content, rng):
-    """Leave a beginning of what is written on the disk, with zeros instead of some blocks."""
-    kept = bytearray(content)
-    for start in range(0, len(content), 512):
-        if rng.random() < 0.4:
-            kept[start : start + 512] = bytes(len(kept[start : start + 512]))
-    for_all = rng.random() < 0.5
-    os.write(descriptor, bytes(kept if for_all else kept[: rng.integers(len(kept) + 1)]))
-    raise PowerFailure
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_power_failures_one_after_the_other_lose_no_release_and_break_no_chain(
-    path, seed, monkeypatch
-):
-    from sklearn_dpbo.ledger import _file
-
-    write, rng = _file._write, np.random.default_rng(seed)
-    monkeypatch.setattr(_file, "_sync", lambda descriptor: None)
-    ledger, published, released = opened(path, epsilon=1e6), [], Fraction(0)
-    for _ in range(15):
-        epsilon = str(rng.choice(["0.1", "1/3", "1e-300", "2"]))
-        with monkeypatch.context() as patched:
-            if rng.random() < 0.7:
-                patched.setattr(_file, "_write", lambda d, c: failing_write(d, c, rng))
-            with contextlib.suppress(PowerFailure):
-                text = "x\N{GRINNING FACE}" * int(rng.choice([1, 200]))
-                published.append(ledger.charge(epsilon, what=text))
-                released += Fraction(epsilon)
-        published.append(ledger.verify(published))
-        assert ledger.spent["epsilon"] >= float(released)
-    assert _file._write is write and ledger.charge(1, what="it goes on")
-
-
 def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch):
     """A read ends before a block that cannot be read: the line before would seem the last one."""
     ledger, read = opened(path), os.pread
@@ -558,30 +482,6 @@ def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch
         ledger.charge(0.3, what="beyond the budget")
 
 
-def test_a_flipped_bit_does_not_change_what_is_left(path, tmp_path, rng):
-    ledger = opened(path)
-    for _ in range(5):
-        ledger.charge("1/7", what="a test")
-    content = path.read_bytes()
-    for place in rng.integers(0, 8 * len(content), 150):
-        damaged = bytearray(content)
-        damaged[place // 8] ^= 1 << (place % 8)
-        (tmp_path / "damaged.db").write_bytes(damaged)
-        try:
-            left = PrivacyLedger(tmp_path / "damaged.db", "patients").left["epsilon"]
-        except LedgerError:
-            continue
-        assert left == ledger.left["epsilon"]
-
-
-@pytest.mark.parametrize("link", [os.link, os.symlink])
-def test_a_file_with_two_names_is_one_ledger(path, link):
-    opened(path)
-    link(path, other := path.with_name("other.db"))
-    with ThreadPoolExecutor(2) as pool:
-        assert sum(pool.map(charge_until_refused, [path, other], [0.1] * 2)) == 10
-
-
 def test_a_charge_follows_the_file_that_took_the_place_while_it_waited(path):
     """It must not go to a file that has been moved away."""
     ledger = opened(path)
@@ -594,31 +494,6 @@ def test_a_charge_follows_the_file_that_took_the_place_while_it_waited(path):
         os.replace(path.with_name("new.db"), path)
     thread.join()
     assert ledger.spent["epsilon"] == 0.25
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_fork_during_a_charge_does_not_block_the_child(place):
-    ledger = opened(place, epsilon=1000.0)
-    stop = threading.Event()
-
-    def charge():
-        while not stop.is_set():
-            ledger.charge(0.01, what="a thread")
-
-    thread = threading.Thread(target=charge)
-    thread.start()
-    children = []
-    for _ in range(5):
-        if (child := os.fork()) == 0:
-            try:
-                ledger.charge(0.01, what="a child")
-                os._exit(0)
-            finally:
-                os._exit(1)
-        children.append(child)
-    stop.set()
-    thread.join()
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 5
 
 
 def with_line(number, edit):
@@ -803,24 +678,6 @@ def test_a_locked_ledger_is_refused_after_the_timeout(path, monkeypatch):
     assert len(ledger.history) == 1
 
 
-def test_a_ledger_that_waits_delays_no_other_and_no_fork(path, monkeypatch):
-    """There was one lock for all ledgers of a process, and for forks."""
-    waiting, other = opened(path), opened(path.with_name("other.db"))
-    with path.open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 3600.0)
-        thread = threading.Thread(
-            target=waiting.charge, args=(0.1,), kwargs={"what": "it waits"}, daemon=True
-        )
-        thread.start()
-        other.charge(0.1, what="not delayed")
-        if (child := os.fork()) == 0:
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0 and thread.is_alive()
-    thread.join()
-    assert len(waiting.history) == 1
-
-
 def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     ledger = opened(path)
     read, write = os.pipe()
@@ -886,14 +743,6 @@ def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):
         ledger.charge(0.1, what="meanwhile")
         assert list(book.lines()) == [first, last], "what there was when it was locked"
     assert len(ledger.history) == 2
-
-
-def test_a_name_that_others_take_again_and_again_is_an_error_and_no_endless_loop(path, monkeypatch):
-    ledger = opened(path)
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.05)
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._is_at", lambda descriptor, path: False)
-    with pytest.raises(LedgerError, match="other files took its place"):
-        ledger.charge(0.1, what="a test")
 
 
 # ---------------------------------------------------------------- the estimators

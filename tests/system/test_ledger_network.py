@@ -3,22 +3,17 @@
 import contextlib
 import copy
 import os
-import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from postgresql import Proxy, free_port, run_sql
+from postgresql import Proxy
 from test_ledger import charge_until_refused, opened
 from test_ledger_server import transaction_of
 
 from sklearn_dpbo import PrivacyLedger
-from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.ledger import _connection as ledger_connection
-
-UNKNOWN = "whether the change was made is not known.*if it was, it counts as spent"
-SILENT = "has not answered for"
 
 
 @pytest.fixture
@@ -42,18 +37,6 @@ def test_a_host_that_accepts_and_says_nothing_is_an_error(impatient):
         proxy.connect = lambda: threading.Event().wait()
         with pytest.raises(LedgerError, match="timeout"):
             opened(proxy.url)
-
-
-@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no pthread_kill here")
-def test_an_interrupt_ends_the_wait_for_a_connection(proxy):
-    proxy.is_mute = True
-    main = threading.main_thread().ident
-    timer = threading.Timer(0.3, signal.pthread_kill, [main, signal.SIGINT])
-    timer.start()
-    started = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        opened(proxy.url)
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -84,53 +67,7 @@ def test_silence_at_any_message_of_a_charge_is_an_error(own_database, impatient,
         assert n_answered > 5 and len(history) == 1, "all points were tried"
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no SIGSTOP here")
-@pytest.mark.parametrize("at", ["statement", "commit"])
-def test_a_server_process_that_is_stopped_is_an_error(own_database, impatient, at):
-    ledger = opened(own_database)
-    backend = None
-    try:
-        with (
-            pytest.raises(LedgerError, match=SILENT if at == "statement" else UNKNOWN),
-            transaction_of(ledger) as execute,
-        ):
-            ((backend,),) = execute("SELECT pg_backend_pid()")
-            os.kill(backend, signal.SIGSTOP)
-            if at == "statement":
-                execute("SELECT 1")
-    finally:
-        os.kill(backend, signal.SIGCONT)
-    ledger.charge(0.1, what="a test")
-
-
-def test_after_an_exception_a_silent_server_does_not_delay_it_for_long(proxy, impatient):
-    ledger = opened(proxy.url)
-    with pytest.raises(ZeroDivisionError), transaction_of(ledger):
-        proxy.is_mute = True
-        raise ZeroDivisionError
-
-
 # ---------------------------------------------------------------- other ledgers, and forks
-
-
-def test_a_ledger_that_waits_delays_no_other_ledger_and_no_fork(own_database, tmp_path):
-    others = opened(tmp_path / "budget.db"), PrivacyLedger(own_database, "others", 1.0, create=True)
-    ledger = opened(own_database)
-    with transaction_of(ledger) as execute:
-        assert execute("SELECT 1") == [(1,)]
-        waiting = threading.Thread(target=lambda: ledger.charge(0.1, what="waits for the lock"))
-        waiting.start()
-        while run_sql(own_database, "SELECT count(*) FROM pg_locks WHERE NOT granted") != [(1,)]:
-            time.sleep(0.01)
-        started = time.monotonic()
-        for other in others:
-            other.charge(0.1, what="another ledger")
-        if (child := os.fork()) == 0:
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert time.monotonic() - started < 5 and waiting.is_alive()
-    waiting.join()
-    assert len(ledger.history) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -166,29 +103,6 @@ def test_behind_a_pooler_three_clients_together_spend_exactly_the_budget(pooler)
     assert len(opened(pooler.url, epsilon=2.0).history) == 20
 
 
-def test_a_pooled_session_keeps_no_settings_and_no_locks(pooler, own_database):
-    ledger = opened(pooler.url)
-    name = run_sql(own_database, "SELECT current_database()")[0][0]
-    run_sql(own_database, f"ALTER DATABASE {name} SET synchronous_commit = off")
-    locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
-    for _ in range(3):
-        ledger.charge("0.25", what="a test")
-        assert run_sql(pooler.url, "SHOW lock_timeout") == [("0",)]
-        assert run_sql(own_database, locks) == [(0,)]
-    with pytest.raises(BudgetExceededError):
-        ledger.charge("0.5", what="too much")
-
-
-def test_behind_a_pooler_a_silent_server_is_an_error_and_its_lock_is_released(pooler, impatient):
-    ledger = opened(pooler.url)
-    with contextlib.closing(Proxy(pooler.url)) as proxy:
-        silent = PrivacyLedger(proxy.url, "patients")
-        with pytest.raises(LedgerError, match=SILENT), transaction_of(silent) as execute:
-            proxy.is_mute = proxy.is_deaf = True
-            execute("SELECT 1")
-    ledger.charge(0.1, what="a test")
-
-
 # ---------------------------------------------------------------- TLS
 
 
@@ -206,22 +120,3 @@ def test_a_ledger_with_tls_checks_the_name_and_the_authority(encrypted):
         with pytest.raises(LedgerError, match=f"{message}.*Nothing may be released"):
             PrivacyLedger(url, "patients")
     assert ledger.left["epsilon"] == 0.75
-
-
-@pytest.mark.parametrize("at", ["statement", "commit"])
-def test_silence_is_an_error_with_tls_too(encrypted, impatient, at):
-    opened(encrypted.url())
-    with contextlib.closing(Proxy(encrypted.url())) as proxy:
-        ledger = PrivacyLedger(encrypted.url(port=proxy.port), "patients")
-        with (
-            pytest.raises(LedgerError, match=SILENT if at == "statement" else UNKNOWN),
-            transaction_of(ledger) as execute,
-        ):
-            proxy.is_mute = True
-            if at == "statement":
-                execute("SELECT 1")
-
-
-def test_a_server_that_does_not_run_is_an_error():
-    with pytest.raises(LedgerError, match="Connection refused|connection failed"):
-        opened(f"postgresql://postgres@127.0.0.1:{free_port()}/db")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from postgresql import Server, new_database, run_sql, with_database
+from postgresql import new_database, run_sql, with_database
 from test_ledger import charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
@@ -75,26 +75,6 @@ def test_a_url_with_a_password_is_refused_and_not_shown(url):
     with pytest.raises(ValueError) as caught:
         opened(url)
     assert SECRET not in f"{caught.value!r}{caught.value.__cause__!r}"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql://host/db",
-        "postgres://me@host:5432/db?sslmode=verify-full&passfile=/home/me/.pgpass",
-        "postgresql://me@[::1]:5432/db",
-        "postgresql://?service=budgets",
-        "postgresql://a:1,b:2/db?target_session_attrs=primary",
-        "postgresql://me@/db?host=%2Frun",
-    ],
-)
-def test_a_url_without_a_password_is_accepted_unchanged(url):
-    assert ledger_server.is_url(url) and ledger_server.checked_url(url) == url
-
-
-def test_paths_with_colons_are_not_taken_for_urls():
-    for path in ("budget.db", "/a/b:/c.db", "./abc:/x.db", "C:/budget.db", r"C:\budget.db"):
-        assert not ledger_server.is_url(path)
 
 
 def test_errors_repr_and_pickles_do_not_contain_the_password_of_the_environment(
@@ -185,56 +165,6 @@ def test_transactions_override_the_defaults_of_the_database(database):
     with transaction_of(PrivacyLedger(database, "patients")) as execute:
         assert execute("SHOW synchronous_commit") == [("on",)]
         assert execute("SHOW transaction_isolation") == [("read committed",)]
-
-
-def test_read_only_transactions_are_refused(database):
-    ledger = opened(database)
-    name = run_sql(database, "SELECT current_database()")[0][0]
-    run_sql(database, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-    with pytest.raises(LedgerError, match="read-only"):
-        ledger.check(0.1, what="a test")
-
-
-@contextlib.contextmanager
-def setting(url, name, value):
-    """Change a setting of the server and wait until it is in effect; restore it at the end."""
-    before = run_sql(url, f"SHOW {name}")
-    try:
-        run_sql(url, f"ALTER SYSTEM SET {name} = {value}")
-        run_sql(url, "SELECT pg_reload_conf()")
-        while run_sql(url, f"SHOW {name}") == before:
-            time.sleep(0.01)
-        yield
-    finally:
-        run_sql(url, f"ALTER SYSTEM RESET {name}")
-        run_sql(url, "SELECT pg_reload_conf()")
-        while run_sql(url, f"SHOW {name}") != before:
-            time.sleep(0.01)
-
-
-def test_a_server_with_an_unsafe_setting_is_refused_until_it_is_changed(own_database):
-    ledger = opened(own_database)
-    with (
-        setting(own_database, "full_page_writes", "off"),
-        pytest.raises(LedgerError, match="full_page_writes = off.*Nothing may be released"),
-    ):
-        ledger.charge(0.1, what="a test")
-    ledger.charge(0.1, what="a test")
-
-
-@pytest.mark.slow
-def test_a_replica_is_refused():
-    server = Server()
-    try:
-        ledger = opened(server.url)
-        server.stop_at_once()
-        (server.folder / "standby.signal").touch()
-        server.start()
-        for attempt in (lambda: ledger.charge(0.1, what="a test"), lambda: ledger.left):
-            with pytest.raises(LedgerError, match="a replica"):
-                attempt()
-    finally:
-        server.remove()
 
 
 @pytest.mark.parametrize(
@@ -407,15 +337,6 @@ def test_the_primary_key_prevents_a_second_charge_with_the_same_number(database,
     assert charged(database) == 1
 
 
-def test_a_client_that_is_idle_too_long_loses_its_lock_and_its_charge(database, monkeypatch):
-    monkeypatch.setattr(ledger_connection, "TIMEOUT", 0.2)
-    ledger = opened(database)
-    monkeypatch.setattr(ledgers, "refuse_excess", lambda *args: time.sleep(1))
-    with pytest.raises(LedgerError, match="idle-in-transaction timeout|closed"):
-        ledger.charge(0.1, what="a test")
-    assert charged(database) == 0
-
-
 # ---------------------------------------------------------------- crashes
 
 
@@ -454,6 +375,23 @@ def test_a_commit_whose_answer_is_lost_counts_as_spent(database, monkeypatch):
         with pytest.raises(LedgerError, match="not known.*if it was, it counts as spent"):
             ledger.charge(0.75, what="a test")
     assert ledger.left["epsilon"] == 0.25
+
+
+@contextlib.contextmanager
+def setting(url, name, value):
+    """Change a setting of the server and wait until it is in effect; restore it at the end."""
+    before = run_sql(url, f"SHOW {name}")
+    try:
+        run_sql(url, f"ALTER SYSTEM SET {name} = {value}")
+        run_sql(url, "SELECT pg_reload_conf()")
+        while run_sql(url, f"SHOW {name}") == before:
+            time.sleep(0.01)
+        yield
+    finally:
+        run_sql(url, f"ALTER SYSTEM RESET {name}")
+        run_sql(url, "SELECT pg_reload_conf()")
+        while run_sql(url, f"SHOW {name}") != before:
+            time.sleep(0.01)
 
 
 def test_a_commit_that_no_standby_confirms_is_an_error(own_database, monkeypatch):
@@ -500,25 +438,6 @@ def test_every_release_before_the_server_is_killed_was_charged(server, rng):
                 assert process.wait() == 1 and "LedgerError" in lines[-1]
             assert len(PrivacyLedger(url, "patients").history) >= released
         assert charged(url) <= released + n_kills * n_processes
-
-
-@pytest.mark.slow
-def test_a_restored_dump_is_the_same_ledger(server, own_database):
-    opened(own_database).charge(0.5, what="before the dump")
-    folder, host = Path(server.process.bin_path), server.process.get_postmaster_info().socket_dir
-    connect = ("-h", str(host), "-U", "postgres", "-d")
-
-    def run(program, url, **params):
-        name = run_sql(url, "SELECT current_database()")[0][0]
-        command = [folder / program, *connect, name]
-        return subprocess.run(command, check=True, capture_output=True, text=True, **params).stdout
-
-    dump = run("pg_dump", own_database)
-    with new_database(server.url) as url:
-        run("psql", url, input=f"\\set ON_ERROR_STOP on\n{dump}")
-        ledger = PrivacyLedger(url, "patients")
-        ledger.charge(0.25, what="after it")
-        assert ledger.verify().charge == 2 and ledger.left["epsilon"] == 0.25
 
 
 # ---------------------------------------------------------------- connections

@@ -1,14 +1,12 @@
 """A search that protects every record of one table: the flow, from parameters to the report."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.stats import loguniform
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score, roc_auc_score
@@ -257,23 +255,6 @@ def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
 
 
 # ------------------------------------------------------------------------- as in scikit-learn
-def test_a_fitted_search_is_used_like_grid_search():
-    X, y = table()
-    search = search_of(PrivateLogisticRegression(max_iter=5), {"C": loguniform(0.1, 10)}, n_iter=4)
-    assert search.fit(X, y) is search and is_classifier(search)
-    assert search.classes_.tolist() == [0, 1] and search.n_features_in_ == 2
-    assert search.predict_proba(X).shape == (300, 2)
-    assert search.score(X, y) == accuracy_score(y, search.predict(X))
-    assert search.cv_results_["params"][search.best_index_] == search.best_params_
-    assert len(search.cv_results_["params"]) == len(search.cv_results_["param_C"])
-    assert search.n_splits_ == 1 and not search.multimetric_
-    with pytest.raises(KeyError, match="only the chosen candidate's score"):
-        search.cv_results_["mean_test_score"]
-    assert not hasattr(clone(search), "best_params_")
-    for shown in (repr(search), search._repr_html_(), search.privacy_.details()):
-        assert "PrivateLogisticRegression" in shown or "every record" in shown.lower()
-    loaded = pickle.loads(pickle.dumps(search))
-    assert (loaded.predict(X) == search.predict(X)).all() and loaded.privacy_ == search.privacy_
 
 
 def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret():
@@ -284,13 +265,6 @@ def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret():
         assert np.ma.getmaskarray(results["validated"]).all() == masked
         assert np.isnan(results["mean_fit_time"]).all() and not any(results["fit_error"])
         assert len(results["params"]) == 3, "the public ones, fitted or not"
-
-
-def test_without_refit_no_model_is_kept():
-    search = search_of(refit=False).fit(*table())
-    assert not hasattr(search, "best_estimator_") and search.best_params_["alpha"] in (0.01, 0.1, 1)
-    with pytest.raises(AttributeError, match="predict"):
-        search.predict(table()[0])
 
 
 def test_seeds_decide_all_and_workers_nothing():
@@ -351,14 +325,6 @@ def test_groups_reach_models_in_pipelines_with_metadata_routing_too():
     with sklearn.config_context(enable_metadata_routing=True):
         search = search_of(pipeline, grid).fit(X, y, groups=np.arange(300) // 3)
     assert search.privacy_.m == 100
-
-
-def test_searches_warn_of_no_open_file():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
-        warnings.filterwarnings("ignore", message=".*noise.*")
-        search_of().fit(*table())
 
 
 # ------------------------------------------------------------------------- what is refused
@@ -428,17 +394,6 @@ def test_wrong_input_is_refused_before_anything_is_charged(params, data, message
         search.fit(**{"X": X, "y": y} | data)
     assert not any(ledger.spent.values())
     assert not hasattr(search, "best_params_")
-
-
-def test_models_without_groups_protect_single_records_only():
-    class Plain(PrivateRidgeClassifier):
-        def private_training(self):
-            from dataclasses import replace
-
-            return replace(super().private_training(), groups=None)
-
-    with pytest.raises(ValueError, match="Plain protects single records and no groups"):
-        search_of(Plain()).fit(*table(), groups=np.arange(300) // 2)
 
 
 # ------------------------------------------------------------------------- before anything is spent

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 import sklearn
 import xgboost
-from mlflow.utils.autologging_utils import disable_autologging
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -310,33 +309,12 @@ def test_a_search_logs_no_run(tracked, kind):
     assert tracked() == []
 
 
-@pytest.mark.parametrize("kind", ["list", "distribution"])
-def test_a_search_in_threads_logs_no_run(tracked, kind):
-    fit_search(kind, n_jobs=2)
-    assert tracked() == []
-
-
-def test_autologging_works_again_after_a_search(tracked):
-    logistic_search().fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert_autologging_works(tracked)
-
-
 def test_autologging_works_again_after_a_search_that_failed(tracked):
     search = search_over(LogisticRegression(), {"C": [-1.0]})
     with pytest.raises(ValueError, match="'C' parameter"):
         search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
     assert tracked() == []
     assert_autologging_works(tracked)
-
-
-def test_a_run_of_the_users_own_gets_nothing_from_a_search(tracked):
-    with mlflow.start_run():
-        fit_search("list")
-        fit_search("distribution")
-        mlflow.log_param("own", 1)
-    (run,) = tracked()
-    assert run.data.params == {"own": "1"} and run.data.metrics == {}
-    assert digests([run]) == set()
 
 
 def logged_with(tracked, estimator, X_val):
@@ -391,32 +369,6 @@ def test_what_is_logged_would_depend_on_protected_records_without_suspension(tra
 def test_what_a_threshold_logs_does_not_depend_on_protected_records(tracked):
     assert not depends_on_validation_set(tracked, threshold())
     assert len(tracked()) <= 2, "there is one fit for each validation set, on public records"
-    assert_autologging_works(tracked)
-
-
-@pytest.mark.parametrize("inner", [logistic_search, threshold])
-def test_autologging_stays_suspended_in_a_search_within_a_search(tracked, inner):
-    """MLflow's own suspension ends with the first of several that ends."""
-    search = search_over(inner(), {"epsilon": [1.0, 2.0]})
-    search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-    assert tracked() == []
-    assert_autologging_works(tracked)
-
-
-def test_a_suspension_of_the_users_own_outlasts_a_search(tracked):
-    with disable_autologging():
-        fit_search("list")
-        LogisticRegression().fit(X, Y)
-    assert tracked() == []
-
-
-def test_two_searches_in_threads_log_no_run(tracked):
-    def fit(seed):
-        search = logistic_search(random_state=seed)
-        return search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
-
-    joblib.Parallel(2, backend="threading")(joblib.delayed(fit)(seed) for seed in range(4))
-    assert tracked() == []
     assert_autologging_works(tracked)
 
 

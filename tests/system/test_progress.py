@@ -20,14 +20,10 @@ from leaks import (
     secrets,
     walk,
 )
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from test_kusner2015 import NOISY, known_data
 from test_kusner2015 import search_of as gp_search_of
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo._evaluation import progress
 from sklearn_dpbo._evaluation.progress import CallbackSupportMixin, with_callbacks
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
@@ -134,15 +130,6 @@ def test_callbacks_hear_of_every_fit_with_every_guidance(guidance):
     search_of(strategy=WorstCase(guidance)).set_callbacks(spy).fit(**public, **protected)
     assert len(spy.of("end", "candidate")) == 16
     assert not spy.leaks and not spy.tables
-
-
-@needs_callbacks
-def test_wish_of_a_callback_to_stop_is_not_heard():
-    """It may have looked at a clock, and the protected records of a slow prediction at it."""
-    public, protected = data()
-    search = search_of(strategy=WorstCase("public", batch_size=1), n_iter=16)
-    search.set_callbacks(Spy(asks_to_stop=True)).fit(**public, **protected)
-    assert len(search.cv_results_["params"]) == 16
 
 
 @needs_callbacks
@@ -256,19 +243,6 @@ def test_callbacks_of_estimator_receive_training_records_only(backend):
     assert not found_in(numbers, secrets("accuracy", None))
 
 
-@needs_callbacks
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_scoring_monitor_logs_each_fit(two_classes, n_jobs):
-    from sklearn.callback import ScoringMonitor
-
-    X, y, X_val, y_val = two_classes
-    monitor = ScoringMonitor(scoring="accuracy")
-    model = LogisticRegression(max_iter=20).set_callbacks(monitor)
-    search = PrivateBayesSearchCV(model, {"C": [0.1, 1.0]}, n_jobs=n_jobs, noise_random_state=0)
-    search.fit(X, y, X_val=X_val, y_val=y_val)
-    assert len(monitor.get_logs(select="all")) == 2, "a fit of each candidate, and no refit"
-
-
 # ------------------------------------------------------------ exceptions
 BEFORE = [("setup", "fit"), ("begin", "fit"), ("begin", "candidate"), ("end", "candidate")]
 AFTER = [("end", "fit"), ("teardown", "fit")]
@@ -308,22 +282,6 @@ def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_
 
 
 # ------------------------------------------------------------ scikit-learn's callbacks
-@pytest.mark.skipif(has_callbacks, reason="scikit-learn 1.9 and later")
-def test_older_scikit_learn_has_no_callbacks():
-    assert not hasattr(search_of(), "set_callbacks")
-
-
-@needs_callbacks
-def test_clones_keep_callbacks():
-    spy = Spy()
-    for search in (search_of(), GridSearchCV(Known(), {"which": [0, 1]}),
-                   PrivateThresholdClassifier(Known())):  # fmt: skip
-        assert search.set_callbacks(spy) is search
-        assert clone(search)._skl_callbacks == [spy]
-        search.set_callbacks()
-        assert not hasattr(clone(search), "_skl_callbacks")
-        with pytest.raises(TypeError, match="FitCallback protocol"):
-            search.set_callbacks(Spy)
 
 
 @needs_callbacks
@@ -359,22 +317,4 @@ def test_lines_of_fits(capfd, n_jobs):
     assert capfd.readouterr() == ("".join(lines), "")
 
 
-def test_verbose_0_prints_nothing(capfd):
-    public, protected = data()
-    search_of().fit(**public, **protected)
-    assert capfd.readouterr() == ("", "")
-
-
 # ------------------------------------------------------------ thresholds
-@needs_callbacks
-@pytest.mark.parametrize("at", [("begin", "fit"), ("end", "fit")])
-def test_exception_in_threshold_callback_reveals_no_raw_score(at):
-    public, protected = data()
-    model = FrozenEstimator(search_of().fit(**public, **protected).best_estimator_)
-    tuned = PrivateThresholdClassifier(model, epsilon=1e-7)
-    spy = Spy(RuntimeError("no more"), at)
-    with pytest.raises(RuntimeError, match="no more") as caught:
-        tuned.set_callbacks(spy).fit(**public, **protected)
-    assert hasattr(tuned, "best_threshold_") == (at == ("end", "fit"))
-    assert not spy.leaks and spy.order[-1] == ("teardown", "fit", 0)
-    assert not found_in(frames_of(caught.value), secrets("accuracy", None))
