@@ -258,6 +258,18 @@ def test_printed_beta_covers_confidence_events_of_two_searches(n, delta):
     assert 2 * bands + c < 0.4876 * delta
 
 
+def test_printed_beta_covers_events_by_tails_of_normal_distribution_and_not_by_their_bound():
+    """``P(|Z| > x) <= e^(-x^2 / 2)`` yields delta / 2 for each search: 5/3 delta in all."""
+    bands, c = confidence_events(1, 0.999999)
+    assert (2 * bands + c) == pytest.approx(0.4875, abs=1e-3), "the largest share"
+    t = np.arange(1, 200_000)
+    b = NoisyBounds(**NOISY)
+    by_bound = (50 * np.exp([-b.beta(int(i)) / 2 for i in t])).sum()
+    assert by_bound == pytest.approx(0.3 / 2, rel=1e-4)
+    too_small = confidence_events(1, 0.1, share=0.6)[0]
+    assert 2 * too_small > 0.1, "beta matters"
+
+
 # ------------------------------------------------------------ Theorems 1 and 2 hold for any path
 def improvement(t, mu, std, picked):
     best = mu[picked].max() if picked else 0.0
@@ -280,6 +292,28 @@ def test_theorem_1_holds_for_expected_improvement():
         gaps.append(np.abs(mu - nu).max())
     assert fails_less_often_than(delta, np.array(gaps) > bounds.sensitivity_of_mean)
     assert not fails_less_often_than(delta, np.array(gaps) > bounds._c(3) / 4)
+
+
+def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
+    """It claims that the largest posterior mean is at least the last observation."""
+    rng = np.random.default_rng(0)
+    T, n, delta, noise = 5, 30, 0.1, 1.0
+    x = np.linspace(0, 1, n)[:, None]
+    K = Kernel("squared_exponential", 0.3)(x, x)
+    root = np.linalg.cholesky(K + 1e-9 * np.eye(n))
+    bounds = NoisyBounds(T, n, delta, 1.0, noise, 1.0)
+
+    def upper_bound(t, mu, std, picked):
+        return mu + math.sqrt(bounds.beta(t)) * std
+
+    step, conclusion = [], []
+    for _ in range(400):
+        f = root @ rng.standard_normal(n)
+        mu, _, v, _ = search(upper_bound, f, K, T, noise, rng)
+        step.append(mu.max() >= v[-1])
+        conclusion.append(mu.max() >= f.max() - math.sqrt(bounds.beta(T + 1)))
+    assert 1 - np.mean(step) == pytest.approx(0.38, abs=0.02)
+    assert all(conclusion)
 
 
 # ------------------------------------------------------------ does Theorem 7 hold?

@@ -40,6 +40,24 @@ def test_threshold_reproduces_which_r_fit_in_table_1():
         assert projection_threshold(epsilon, 1e-5, largest + 1) > s_min
 
 
+def test_no_s_min_has_the_largest_r_of_all_three_tables_of_a_data_set():
+    """If 10, 15 and 20 were the largest integers that fit, s_min would lie in disjoint intervals.
+
+    If they are the largest of those compared, s_min of the loans lies in [202.4, 237.7).
+    """
+
+    def interval(log_epsilon, r, after):
+        epsilon = math.exp(log_epsilon)
+        return [projection_threshold(epsilon, 1e-5, k) for k in (r, after)]
+
+    tables = [(2.7, 10, 15), (2.9, 15, 20), (3.1, 20, 30)]
+    literal = np.array([interval(e, r, r + 1) for e, r, _ in tables])
+    assert literal[:, 0].max() > literal[:, 1].min()
+    compared = np.array([interval(*table) for table in tables])
+    assert compared[:, 0].max() == pytest.approx(202.4, abs=0.05)
+    assert compared[:, 1].min() == pytest.approx(237.7, abs=0.05)
+
+
 # ------------------------------------------------------------ Lemma 1
 def failures(n, nu, r, runs, rng):
     """How often a projection on r directions changes some squared distance by more than nu."""
