@@ -8,12 +8,10 @@ text. The noise is much larger than those numbers, so that no released score pas
 import re
 import traceback
 import types
-import warnings
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
@@ -153,11 +151,3 @@ def frames_of(error):
         seen[id(error)] = (error.args, getattr(error, "__notes__", []))
         error = error.__cause__ or error.__context__
     return list(seen.values())
-
-
-class WarnsOfLargest(LogisticRegression):
-    """Warns of the largest number that it predicts."""
-
-    def predict(self, X):
-        warnings.warn(f"secret {X.max()}", stacklevel=1)
-        return super().predict(X)

@@ -155,6 +155,7 @@ def coin(p, seed=0):
     return lambda bit: int(rng.random() < (p if bit else 1 - p))
 
 
+@pytest.mark.slow
 def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
     """At a confidence of 90 %, at most 10 % of audits refute a true claim."""
     claim = {"epsilon": math.log(3), "confidence": 0.9}
@@ -261,7 +262,8 @@ def search(**params):
     return PrivateBayesSearchCV(ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0, **params)
 
 
-@pytest.mark.parametrize("size", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 4])
 def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial(size):
     """Of records, or of groups of four."""
     train, (X, y), (_, other) = opposed_models(9)

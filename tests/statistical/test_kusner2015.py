@@ -386,10 +386,10 @@ def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, 
             GPNoiseFree(**GIVEN, score_share=0, max_level=2),
             {"epsilon": 30.0},
             id="all of it",
-            marks=pytest.mark.slow,
         ),
     ],
 )
+@pytest.mark.slow
 def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     draws, strategy, params, monkeypatch
 ):
@@ -598,6 +598,7 @@ def test_refit_without_released_candidate_raises_value_error():
         lipschitz(refit=True)
 
 
+@pytest.mark.slow
 def test_lipschitz_noise_is_laplace_and_half_noise_is_detected(monkeypatch):
     data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
     params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)

@@ -78,8 +78,8 @@ def tuner(**params):
 @pytest.mark.parametrize(
     ("scoring", "method"),
     [
-        pytest.param("accuracy", "auto", marks=pytest.mark.slow),
-        ("balanced_accuracy", "decision_function"),
+        ("accuracy", "auto"),
+        pytest.param("balanced_accuracy", "decision_function", marks=pytest.mark.slow),
     ],
 )
 def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, method):

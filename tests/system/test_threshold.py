@@ -207,7 +207,7 @@ def test_groups_are_units_of_noise(rare):
     assert (t.privacy_.unit, t.privacy_.m) == ("group", 500)
     # The noise of the score belongs to 500 units, not to 2,000.
     noisy = [fitted(rare, groups_val=groups, epsilon=1.0, noise_random_state=i).best_score_
-             for i in range(40)]  # fmt: skip
+             for i in range(16)]  # fmt: skip
     assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 500)
 
 
