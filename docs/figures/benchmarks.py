@@ -59,9 +59,9 @@ draw(
     [row for row in table("one_table") if row["tuned"]],
     "not private",
     {
-        "DPpack": ("DPpack's scheme", "^", "C2"),
-        "diffprivlib": ("diffprivlib", "v", "C1"),
         "defaults": ("private defaults, one fit", "s", "0.5"),
+        "newcomer": ("the same, columns as they come", "D", "C0"),
+        "kernel": ("with curved boundaries, one fit", "^", "C2"),
         "tuned": ('tuned, protect="all"', "o", "C3"),
     },
 )
