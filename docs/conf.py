@@ -30,7 +30,14 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 # Read by the gallery, which makes pages of them; or no pages at all.
-exclude_patterns = ["_build", "paper", "gallery", "examples", "figures/*.py", "auto_gallery/*.ipynb"]
+exclude_patterns = [
+    "_build",
+    "paper",
+    "gallery",
+    "examples",
+    "figures/*.py",
+    "auto_gallery/*.ipynb",
+]
 templates_path = ["_templates"]
 default_role = "obj"  # names in single backquotes lead to the reference, if it has them
 # Literal blocks of pages are formulas.
