@@ -274,6 +274,7 @@ def test_bound_of_a_whole_search_is_below_its_epsilon_and_not_trivial(size):
     assert (report.epsilon, report.delta) == (2.0, 0.0)
 
 
+@pytest.mark.slow
 def test_audit_search_is_reproducible_with_a_seed_and_leaves_the_search_unchanged():
     s = search(random_state=None)
     before = s.get_params()

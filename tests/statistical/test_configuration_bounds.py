@@ -132,6 +132,7 @@ def expected_utility(rho):
     return np.clip(np.minimum(rho, 0.4) - np.maximum(rho - 0.5, 0), 0, None) / 0.4
 
 
+@pytest.mark.slow
 def test_expected_utility_bound_holds_over_samples_and_draws(rng):
     n, width, k = 150, 0.02, 30
     grid = uniform_grid((0, 1), 256)

@@ -353,7 +353,7 @@ def half_the_noise(monkeypatch):
 
 
 LAPLACE = [
-    pytest.param(GPNoisy(**NOISY, n_candidates=4), 2, {}, id="noisy"),
+    pytest.param(GPNoisy(**NOISY, n_candidates=4), 2, {}, id="noisy", marks=pytest.mark.slow),
     pytest.param(GPNoiseFree(**FREE, max_level=2), 3, {}, id="noise free", marks=pytest.mark.slow),
 ]
 

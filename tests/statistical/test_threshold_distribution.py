@@ -81,9 +81,8 @@ def test_counts_at_the_threshold_have_laplace_noise_of_their_joint_sensitivity(h
     assert (p(4.0) > ALPHA) != half and (p(2.0) > ALPHA) == half
 
 
-@pytest.mark.parametrize(
-    "scoring", [pytest.param("f1", marks=pytest.mark.slow), "matthews_corrcoef"]
-)
+@pytest.mark.parametrize("scoring", ["f1", "matthews_corrcoef"])
+@pytest.mark.slow
 def test_interval_covers_score_at_the_threshold(scoring):
     """Binomial(200, 0.95): fewer than 177 happen once in 10,000 runs; half of it covers 70 %."""
     rng, covered, covered_by_half = np.random.default_rng(0), 0, 0

@@ -28,6 +28,13 @@ def sessions_of(page):
     return "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
 
 
+def longest_are_slow(pages):
+    """Return the pages as parameters; those whose code takes seconds run with the slow tests."""
+    long = ("audits.md", "one_table.md", "private_learners.md", "one_sensitive_table.md")
+    marks = {name: pytest.mark.slow for name in long}
+    return [pytest.param(p, id=p.name, marks=marks.get(p.name, ())) for p in pages]
+
+
 @pytest.fixture
 def names():
     """Variables that the documentation takes for granted: data, and nothing else."""
@@ -41,7 +48,7 @@ def names():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
-@pytest.mark.parametrize("page", list(filter(blocks_of, PAGES)), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", longest_are_slow(filter(blocks_of, PAGES)))
 def test_python_blocks_of_documentation_run(page, names, capsys, request):
     """One after another, in one namespace."""
     if page.name in NEEDS:
@@ -56,7 +63,7 @@ def test_python_blocks_of_documentation_run(page, names, capsys, request):
         exec(block, names)
 
 
-@pytest.mark.parametrize("page", list(filter(sessions_of, PAGES)), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", longest_are_slow(filter(sessions_of, PAGES)))
 def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
     """Errors are quoted literally, apart from line breaks."""
     for block in blocks_of(page):
@@ -67,6 +74,7 @@ def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
     assert result.attempted and not result.failed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
 def test_example_scripts_run(example, capsys, monkeypatch):
     if "FOLDER" in example.read_text():
@@ -79,7 +87,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
     "module",
     [
         "_data.fit_parameters",
-        "audit._fits",
+        pytest.param("audit._fits", marks=pytest.mark.slow),
         "audit._mechanism",
         "audit._neighbours",
         "evaluation._private_evaluation",

@@ -78,7 +78,7 @@ def tuner(**params):
 @pytest.mark.parametrize(
     ("scoring", "method"),
     [
-        ("accuracy", "auto"),
+        pytest.param("accuracy", "auto", marks=pytest.mark.slow),
         pytest.param("balanced_accuracy", "decision_function", marks=pytest.mark.slow),
     ],
 )

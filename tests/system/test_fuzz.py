@@ -1060,6 +1060,7 @@ class Anything(Cut):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 @pytest.mark.parametrize("values", LONG_LISTS)
 def test_long_lists_are_searched_or_refused(values, opened):
     """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
