@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateObjective
+from sklearn_dpbo import PrivateObjective, public
 from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide, ModelerSide
 
 N_CALLS = 12
@@ -45,7 +45,7 @@ def hospital():
         log_C, log_gamma = candidates[row]
         return objective({"svc__C": 10**log_C, "svc__gamma": 10**log_gamma})
 
-    side = CuratorSide(candidates, score)
+    side = CuratorSide(public(candidates), score)
     token = secrets.token_urlsafe()
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(side, token), log_config=None))

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo import PrivateFederatedSearch
+from sklearn_dpbo import PrivateFederatedSearch, public
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.papers.kharkovskii2020 import CuratorSide, GaussianCurator, ModelerSide
 
 TOKEN = "a-token-of-some-length"
 CS = [float(C) for C in np.logspace(-4, 4, 9)]
-TABLE = np.log10(CS)[:, None]
+LOG_CS = np.log10(CS)[:, None]
+TABLE = public(LOG_CS)
 
 
 def side_of(objective, table=TABLE, **params):
@@ -27,7 +28,7 @@ def ask(*rows):
 
 
 # ------------------------------------------------------------ private outcomes
-@pytest.mark.parametrize("table", [TABLE, GaussianCurator(epsilon=5.0, delta=1e-3).fit(TABLE)])
+@pytest.mark.parametrize("table", [TABLE, GaussianCurator(epsilon=5.0, delta=1e-3).fit(LOG_CS)])
 def test_outcomes_have_noise_and_a_budget(objective_of, table):
     """The modeler sees candidates, or a noisy image of them, and their scores with noise."""
     objective = objective_of(n_calls=4)
@@ -53,10 +54,19 @@ def test_messages_that_are_refused_cost_nothing(objective_of, message):
     assert objective.calls_ == [] and not objective.privacy_.spends
 
 
-def test_sides_that_make_no_sense():
-    for table, oracle in [(TABLE, None), (TABLE, 3.0), (None, len), ([[np.nan]], len), ([], len)]:
-        with pytest.raises(ValueError, match="oracle|NaN|array"):
-            CuratorSide(table, oracle)
+@pytest.mark.parametrize(
+    ("table", "oracle", "says"),
+    [
+        (TABLE, None, "oracle must be a function"),
+        (LOG_CS, len, r"mark it: public\(table\); found ndarray"),  # it may hold protected rows
+        (None, len, "found NoneType"),
+        (public([[np.nan]]), len, "NaN"),
+        (public([]), len, "array"),
+    ],
+)
+def test_sides_that_make_no_sense(table, oracle, says):
+    with pytest.raises(ValueError, match=says):
+        CuratorSide(table, oracle)
 
 
 # ------------------------------------------------------------ HTTP

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from ..._data.fit_parameters import Public
 from ...objective._messages import VERSION, MessageError, check_message, number
 from ._modeler import Modeler
 
@@ -37,8 +38,9 @@ class CuratorSide:
 
     Parameters
     ----------
-    curated : GaussianCurator, ProjectionCurator, or array-like of shape (n_rows, n_components)
-        A fitted curator, or a table that is public, such as one of candidates.
+    curated : GaussianCurator, ProjectionCurator, or `public` table
+        A fitted curator; or ``public(table)`` for a table that needs no protection, such as one of
+        candidates, of shape (n_rows, n_components).
     oracle : callable
         Takes a row number and returns the outcome of the row, a float. It is called once per row,
         and what it returns is sent as it is: if outcomes are protected, let a `PrivateObjective`
@@ -53,6 +55,13 @@ class CuratorSide:
     def __init__(self, curated: Any, oracle: Callable[[int], float]) -> None:
         if not callable(oracle):
             raise ValueError(f"oracle must be a function of a row number; found {oracle!r}")
+        if isinstance(curated, Public):
+            curated = curated.value
+        elif not hasattr(curated, "fit"):
+            raise ValueError(
+                "curated is a fitted curator, whose table has noise. To hand over a table as it "
+                f"is, mark it: public(table); found {type(curated).__name__}"
+            )
         self._rows, self._input_noise = _table_of(curated)
         self._oracle, self._lock = cache(oracle), threading.Lock()
         self.result: tuple[int, float] | None = None
