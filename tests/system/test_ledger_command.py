@@ -209,7 +209,7 @@ def test_html_and_print_show_what_is_left_and_the_last_charges_and_not_the_path(
     assert "... and 4 earlier" in text and len(text.splitlines()) == 6 + 1 + 1 + 20
 
 
-def test_a_ledger_that_cannot_be_read_has_a_repr_and_a_card(folder):
+def test_a_ledger_that_cannot_be_read_has_a_repr_and_says_so_in_notebooks(folder):
     ledger = opened("patients.ledger")
     Path("patients.ledger").unlink()
     assert repr(ledger) == "PrivacyLedger(dataset='patients 2025')"
