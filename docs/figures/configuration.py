@@ -1,4 +1,4 @@
-"""Draw the pictures of the page on configuration: python docs/figures/configuration.py."""
+"""Draw the picture of the page on configuration: python docs/figures/configuration.py."""
 
 from pathlib import Path
 
@@ -11,9 +11,7 @@ import numpy as np
 from sklearn_dpbo.papers.balcan2018 import (
     Knapsack,
     KnapsackItems,
-    OutwardRotation,
     PiecewiseConstant,
-    QuadraticProgram,
     piecewise_utility,
     uniform_grid,
 )
@@ -29,22 +27,9 @@ def knapsack():
     return KnapsackItems(sizes**1.3 * rng.lognormal(0, 0.4, 30), sizes, sizes.sum() / 4)
 
 
-def cut():
-    """The maximum cut of a graph of 12 nodes, with random weights."""
-    W = np.triu(rng.exponential(size=(12, 12)) * (rng.random((12, 12)) < 0.5), 1)
-    return QuadraticProgram(-(W + W.T))
-
-
-PAGES = {
-    "knapsack": (Knapsack(), knapsack, (0, 3), "exponent $\\rho$", 200),
-    "outward_rotation": (OutwardRotation(), cut, (0, np.pi / 2), "angle $\\gamma$", 60),
-}
-
-
-def draw(name, family, make, interval, label, n):
+def draw(interval=(0, 3), n=200):
     """Save one instance's utility, the sample's mean with critical points, and the density."""
-    sample = [make() for _ in range(n)]
-    utilities = [piecewise_utility(family, x, interval, GRID) for x in sample]
+    utilities = [piecewise_utility(Knapsack(), knapsack(), interval, GRID) for _ in range(n)]
     total = PiecewiseConstant.total([u.quantized(1.0, STEPS) for u in utilities])
     grid = uniform_grid(interval, GRID)
     mean = total(grid) / (STEPS * n)
@@ -63,12 +48,11 @@ def draw(name, family, make, interval, label, n):
         axes[2].plot(grid, density, lw=1, label=f"epsilon = {epsilon:g}")
     axes[2].set_ylabel("density of the\nselected value")
     axes[2].set_ylim(bottom=0)
-    axes[2].set_xlabel(label)
+    axes[2].set_xlabel("exponent $\\rho$")
     axes[2].legend(frameon=False)
-    figure.savefig(HERE / f"{name}.png", dpi=110)
+    figure.savefig(HERE / "knapsack.png", dpi=110)
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    for name, page in PAGES.items():
-        draw(name, *page)
+    draw()
