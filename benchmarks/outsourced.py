@@ -2,7 +2,6 @@
 
     python benchmarks/outsourced.py [--runs 50] [--problems gp loans houses branin]
                                     [--json outsourced.json] [--figure outsourced.png]
-                                    [--curves outsourced_curves.png]
     python benchmarks/outsourced.py --scale    # seconds and memory of the modeler, and nothing else
     python benchmarks/outsourced.py --thresholds    # s_min of our rows and of the paper's tables
 
@@ -321,27 +320,6 @@ def panels(results):
     return figure, list(zip(axes.flat, names, strict=False))
 
 
-def draw_curves(results, path):
-    """As the paper's Figure 2: regret over the number of outcomes, r fixed, a curve for each ε."""
-    figure, parts = panels(results)
-    for axis, name in parts:
-        r, log_epsilons = PROBLEMS[name]().figure
-        of = {(x["method"], x["log_epsilon"], x["r"]): x["curve"]
-              for x in results if x["problem"] == name}  # fmt: skip
-        asked = range(1, len(of["rows", None, None]) + 1)
-        for i, log_epsilon in enumerate(log_epsilons):
-            label = f"published, r = {r}, ε = e^{log_epsilon}"
-            axis.plot(asked, of["published", log_epsilon, r], color=f"C{i}", label=label)
-        log_epsilon = max(log_epsilons)
-        axis.plot(asked, of["sound", log_epsilon, None], "k-", label=f"sound, ε = e^{log_epsilon}")
-        axis.plot(asked, of["rows", None, None], "k--", label="rows")
-        axis.plot(asked, of["random", None, None], "k:", label="random")
-        axis.set(yscale="log", xlabel="outcomes", ylabel="simple regret", title=name)
-        axis.legend(fontsize=7)
-        axis.grid(alpha=0.3)
-    figure.savefig(path, dpi=120)
-
-
 def draw(results, path):
     """Regret after all outcomes over ε."""
     figure, parts = panels(results)
@@ -375,7 +353,6 @@ def main():
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--json")
     parser.add_argument("--figure")
-    parser.add_argument("--curves")
     options = parser.parse_args()
     if options.measure:
         measure(*map(int, options.measure))
@@ -393,8 +370,6 @@ def main():
             json.dump(results, file, indent=1)
     if options.figure:
         draw(results, options.figure)
-    if options.curves:
-        draw_curves(results, options.curves)
 
 
 if __name__ == "__main__":
