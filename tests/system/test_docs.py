@@ -30,7 +30,13 @@ def sessions_of(page):
 
 def longest_are_slow(pages):
     """Return the pages as parameters; those whose code takes seconds run with the slow tests."""
-    long = ("audits.md", "one_table.md", "private_learners.md", "one_sensitive_table.md")
+    long = (
+        "audits.md",
+        "one_table.md",
+        "private_learners.md",
+        "one_sensitive_table.md",
+        "planning.md",
+    )
     marks = {name: pytest.mark.slow for name in long}
     return [pytest.param(p, id=p.name, marks=marks.get(p.name, ())) for p in pages]
 

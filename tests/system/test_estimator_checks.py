@@ -43,7 +43,10 @@ def closeness(y, predicted):
 
 SEARCHES = [
     (LogisticRegression(), {"C": [0.1, 1.0]}, None),
-    (Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1))),
+    pytest.param(
+        Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1)),
+        marks=pytest.mark.slow,
+    ),
     # Without break_ties SVC's own predictions differ from the argmax of its decision values.
     pytest.param(
         make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None,
@@ -118,7 +121,7 @@ LEFT_OUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+@pytest.mark.parametrize("kind", ["classifier", pytest.param("regressor", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore")
 def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
     load = load_breast_cancer if kind == "classifier" else load_diabetes

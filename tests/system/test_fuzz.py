@@ -735,7 +735,7 @@ def sizes(few, many):
 
 
 @pytest.mark.filterwarnings("ignore")
-@sizes(80, 1200)
+@sizes(50, 1200)
 @pytest.mark.parametrize("group", FIELDS)
 def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
     run_cases(searches(group), lambda case: of_search(case, opened), n, 1 / 3, f"search, {group}")

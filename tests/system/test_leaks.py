@@ -154,7 +154,6 @@ def test_no_array_of_raw_counts_is_alive_after_fit():
     public, protected = data()
     search_of().fit(**public, **protected)
     assert not any(has_counts(array) for array in arrays_alive())
-    for dtype in (int, float, object):  # the test can fail
-        planted = [np.array(list(COUNTS.values()), dtype)]
-        assert any(has_counts(array) for array in arrays_alive())
-        del planted
+    planted = [np.array(list(COUNTS.values()), dtype) for dtype in (int, float, object)]
+    found = {array.dtype for array in arrays_alive() if has_counts(array)}
+    assert found == {array.dtype for array in planted}, "the test can fail"

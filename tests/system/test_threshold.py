@@ -195,20 +195,21 @@ class Keeps(LogisticRegression):
 def test_estimator_state_left_by_validation_predictions_is_not_kept(rare, frozen):
     X, y, X_val, y_val = rare
     model = FrozenEstimator(Keeps().fit(X, y)) if frozen else Keeps()
-    tuned = PrivateThresholdClassifier(model).fit(X, y, X_val=X_val, y_val=y_val)
+    tuned = PrivateThresholdClassifier(model).fit(X, y, X_val=X_val[:200], y_val=y_val[:200])
     inner = tuned.estimator_.estimator if frozen else tuned.estimator_
     kept = getattr(inner, "last", X[:0])
     assert not np.isin(X_val[:, 0], kept[:, 0]).any()
 
 
 def test_groups_are_units_of_noise(rare):
-    groups = np.arange(2000) // 4
-    t = fitted(rare, groups_val=groups)
-    assert (t.privacy_.unit, t.privacy_.m) == ("group", 500)
-    # The noise of the score belongs to 500 units, not to 2,000.
-    noisy = [fitted(rare, groups_val=groups, epsilon=1.0, noise_random_state=i).best_score_
+    X, y, X_val, y_val = rare
+    few, groups = (X[:200], y[:200], X_val[:400], y_val[:400]), np.arange(400) // 4
+    t = fitted(few, groups_val=groups)
+    assert (t.privacy_.unit, t.privacy_.m) == ("group", 100)
+    # The noise of the score belongs to 100 units, not to 400.
+    noisy = [fitted(few, groups_val=groups, epsilon=1.0, noise_random_state=i).best_score_
              for i in range(16)]  # fmt: skip
-    assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 500)
+    assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 100)
 
 
 # ---------------------------------------------------------------- the scikit-learn contract
