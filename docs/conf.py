@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_dpbo
@@ -40,12 +41,13 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "obj"  # names in single backquotes lead to the reference, if it has them
-# Literal blocks of pages are formulas.
 highlight_language = "text"
 
 # -- Pages and notebooks
 myst_heading_anchors = 4  # as repository viewers make them: guide.md#what-is-drawn
 nb_execution_mode = "off"  # the tests execute them
+myst_fence_as_directive = ["math"]  # as repository viewers show it
+html_math_renderer = "mathml"  # which browsers read without a script
 
 # Pages that include a file from above docs/, which links to others there by its own name.
 _ABOVE = {
@@ -152,8 +154,17 @@ def _describe(app, pagename, templatename, context, doctree):
     context["description"] = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
 
 
+def _as_mathml(translator, node):
+    """Write a formula as MathML."""
+    block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=block)
+    translator.body.append(f'<div class="formula">{formula}</div>' if block else formula)
+    raise nodes.SkipNode
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))
     app.connect("html-page-context", _describe)
     app.connect("html-page-context", _short_sidebar, priority=400)  # the theme's handler: 500
     app.connect("autodoc-skip-member", _skip_inherited)
