@@ -284,6 +284,23 @@ def digits_network(rng):
     return Problem("digits, network", *network(), *cut)
 
 
+def rare(X, y, share, rng):
+    """Keep all records of class 0, and of class 1 so many that they are this share."""
+    n = round(share / (1 - share) * (y == 0).sum())
+    kept = np.concatenate([np.flatnonzero(y == 0), rng.permutation(np.flatnonzero(y == 1))[:n]])
+    return X[np.sort(kept)], y[np.sort(kept)]
+
+
+def spam_rare(rng):
+    cut = parts(*rare(*_spam_frame(), 0.05, rng), 500, 1500, rng)
+    return Problem("spam, SVC, rare", *svc(), *cut, scoring="roc_auc")
+
+
+def census_rare(rng):
+    cut = some_test(parts(*rare(*_census_table(), 0.08, rng), 800, 2000, rng))
+    return Problem("census income, random forest, rare", forest(), FOREST, *cut, scoring="f1")
+
+
 # ---------------------------------------------------------------- held out
 def spam_neighbours(rng):
     return Problem("spam, neighbours", *neighbours(), *parts(*_spam_frame(), 500, 2000, rng))
@@ -317,6 +334,13 @@ def cover_rare(rng):
     return Problem("rare forest cover, random forest", forest(), FOREST, *cut, scoring="roc_auc")
 
 
+def cover_rare_f1(rng):
+    """Krummholz, 4 % of the records, against all else."""
+    X, y = _cover_table()
+    cut = some_test(parts(X, (y == 7).astype(int), 800, 2000, rng))
+    return Problem("rare forest cover, SVC", *svc(max_iter=20_000), *cut, scoring="f1")
+
+
 def spam_network(rng):
     return Problem("spam, network", *network(), *parts(*_spam_frame(), 600, 2000, rng))
 
@@ -325,12 +349,13 @@ TUNED_ON = {
     f.__name__: f
     for f in (spam, spam_linear, spam_pipeline, readmission, census, forest_cover,
               forest_cover_svc, digits, houses,
-              spam_300, census_600, census_copies, cover_neighbours, digits_network)
+              spam_300, census_600, census_copies, cover_neighbours, digits_network,
+              spam_rare, census_rare)
 }  # fmt: skip
 HELD_OUT = {
     f.__name__: f
     for f in (spam_neighbours, cover_mislabelled, census_svc, census_svc_2000, spam_copies,
-              cover_rare, spam_network)
+              cover_rare, cover_rare_f1, spam_network)
 }  # fmt: skip
 ALL = TUNED_ON | HELD_OUT
 

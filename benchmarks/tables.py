@@ -24,6 +24,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import qmc, rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score
 
 INNER_SHARE = 0.8
 PARTS = ("full_val", "full_test", "full_train", "inner_val", "inner_train")
@@ -85,6 +86,8 @@ def scores(problem, responses, y, groups=None):
         n, positive = len(y), y == 1
         above = rankdata(responses, axis=1)[:, positive].mean(axis=1) - (positive.sum() + 1) / 2
         return above / (n - positive.sum())
+    if problem.scoring == "f1":
+        return np.array([f1_score(y, labels) for labels in responses])
     gain = 1 - np.minimum(abs(responses - y), 1) if problem.bounds else responses == y
     if groups is None:
         return gain.mean(axis=1)

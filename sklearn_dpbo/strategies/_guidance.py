@@ -24,8 +24,9 @@ __all__ = ["Guidance"]
 _FEWEST = 8
 # and this many scores within the training set.
 _LEAST_EXPLORED = 3
-# Share of the evaluations that explore; and of these, the share that fills the space first.
-_PUBLIC_SHARE, _INITIAL_SHARE = 1 / 3, 0.5
+# Share of the evaluations that explore; and of these, the share that fills the space first, and how
+# many do at most.
+_PUBLIC_SHARE, _INITIAL_SHARE, _MOST_INITIAL = 1 / 3, 0.5, 16
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
 # If none are explored, candidates fitted within the training set to see how a good one predicts.
@@ -189,8 +190,9 @@ class Guidance:
             self._score_again(self._model, fewest)
 
     def _first_explored(self, n: int) -> Points:
-        """Return half of where to start, and points that fill the space."""
-        start, filled = self._start.take(slice(n // 2)), math.ceil(_INITIAL_SHARE * n)
+        """Return where to start, half of n at most, and points that fill the space."""
+        start = self._start.take(slice(n // 2))
+        filled = min(math.ceil(_INITIAL_SHARE * n), _MOST_INITIAL)
         everything = Domain.of(self._space, [start, self._pool]).points
         return everything.take(slice(max(len(start), filled)))
 
