@@ -11,10 +11,7 @@ from joblib import register_parallel_backend
 from joblib._parallel_backends import LokyBackend
 from postgresql import (  # noqa: F401
     database,
-    encrypted,
-    encrypted_server,
     own_database,
-    pooler,
     server,
 )
 from sklearn.datasets import make_classification
