@@ -38,7 +38,9 @@ def regrets(d, n_iter, seeds, at):
     return np.median(rows, axis=0)
 
 
-@pytest.mark.parametrize(("d", "at"), [(1, (6, 12, 24)), (2, (20, 40, 80))])
+@pytest.mark.parametrize(
+    ("d", "at"), [(1, (6, 12, 24)), pytest.param(2, (20, 40, 80), marks=pytest.mark.slow)]
+)
 def test_regret_falls_faster_than_any_power_of_evaluations(d, at):
     """The slope of the regret on log-log axes grows with the number of evaluations."""
     first, second, third = np.log(regrets(d, at[-1], range(10), at))

@@ -49,6 +49,7 @@ class Intervals:
         return float(self.utilities(instance, np.array([parameter]))[0])
 
 
+@pytest.mark.slow
 def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(rng):
     sample = simulated(rng, 150)
     utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]

@@ -187,6 +187,7 @@ def race(folder):
     return {"ends": ends, "charges": len(ledger.history) - 1, "results": results_in(folder)}
 
 
+@pytest.mark.slow
 def test_eight_processes_do_not_overspend_a_budget(tmp_path):
     """1.45 is left, so all processes together make fourteen fits at 0.1."""
     found = helper("race", tmp_path)
@@ -350,7 +351,7 @@ STAGES = {
     "initial points": dict(guidance="none"),
 }  # fmt: skip
 FAILED_FITS = ("first fit", "third fit", "probe", "gain of a probe")
-KINDS = [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit]
+KINDS = [RuntimeError, KeyboardInterrupt, SystemExit]
 
 
 def faulty_search(ledger, stage, guidance=None, **params):

@@ -66,7 +66,7 @@ CASES = [
     ("case", "backend"),
     [
         *((case, "threading") for case in CASES),
-        *((case, "loky") for case in CASES if "n_jobs" in case),
+        *(pytest.param(case, "loky", marks=pytest.mark.slow) for case in CASES if "n_jobs" in case),
     ],
     ids=lambda s: str(s)[:40],
 )
@@ -106,7 +106,7 @@ def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, re
 
 @pytest.mark.parametrize("fail", ["interrupt", "fit"])
 # An exception makes joblib kill its workers and start new ones, which takes seconds.
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_exception_contains_no_raw_score(fail, n_jobs):
     public, protected = data()
     params = dict(error_score="raise") if fail == "fit" else {}
@@ -122,7 +122,7 @@ def test_exception_contains_no_raw_score(fail, n_jobs):
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.FitFailedWarning")
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_warning_raised_as_error_contains_no_raw_score(n_jobs):
     public, protected = data()
     with pytest.raises(FitFailedWarning) as caught:

@@ -151,7 +151,10 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("case", "backend"),
-    [*((case, "loky") for case in CASES), ({"n_jobs": 2}, "threading")],
+    [
+        *((case, "threading") for case in CASES),
+        pytest.param({"n_jobs": 2}, "loky", marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_no_raw_score_and_no_number_of_fits_is_kept_printed_or_logged(

@@ -50,6 +50,7 @@ def test_private_and_ordinary_searches_use_the_same_workers():
     assert reusable_executor._executor is pool
 
 
+@pytest.mark.slow
 def test_searches_in_threads_leave_output_as_it_was_and_show_no_record():
     """Also if candidates fail, and if Ctrl-C ends other searches meanwhile."""
     script = Path(__file__).parent / "searches_in_threads.py"

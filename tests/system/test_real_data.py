@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from sklearn_dpbo import PrivateBayesSearchCV
 
 
+@pytest.mark.slow
 def test_search_on_spambase_finds_good_classifier():
     frame = pd.read_csv(data_file("spambase.csv.gz"))
     X, y = frame.drop(columns="spam"), frame["spam"].map({0: "ham", 1: "spam"})

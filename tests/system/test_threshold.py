@@ -72,7 +72,6 @@ def test_models_whose_own_fit_takes_a_validation_set_are_tuned(rare):
 SCORINGS = [
     "accuracy",
     "balanced_accuracy",
-    "weighted_accuracy",
     make_private_scorer("weighted_accuracy", class_weight={0: 1, 1: 7}),
     make_private_scorer("neg_cost", cost_matrix=[[0, 1], [5, -2]]),
     make_private_scorer(closeness, bounds=(-1, 2)),
