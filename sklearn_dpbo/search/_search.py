@@ -13,7 +13,7 @@ from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
-from ..strategies._base import Strategy
+from ..strategies._base import Strategy, Task
 from ..strategies._utility import warn_of_low_utility
 from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
 from ._one_table import fit_one_table
@@ -301,7 +301,7 @@ class PrivateBayesSearchCV(
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as oracle.progress:
             with note_on_error(lambda: spent_before(mechanisms.budget)):
-                release = strategy.run(space, oracle, n_iter=n_iter, rng=rng, mechanisms=mechanisms)
+                release = strategy.run(Task(space, oracle, n_iter, rng, mechanisms))
             privacy = PrivacyReport.of_validation_set(
                 problem,
                 mechanisms,

@@ -22,6 +22,7 @@ __all__ = [
     "Release",
     "Scores",
     "Strategy",
+    "Task",
 ]
 
 # Several scores of one candidate.
@@ -79,6 +80,31 @@ class Release:
     hints: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a search gives its strategy.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        The search space.
+    oracle : Evaluator
+        Evaluates candidates; its statistics are sensitive.
+    n_iter : int
+        Largest number of candidates to evaluate.
+    rng : numpy.random.Generator
+        For public randomness only.
+    mechanisms : Mechanisms
+        Release whatever depends on the validation set.
+    """
+
+    space: SearchSpace
+    oracle: Evaluator
+    n_iter: int
+    rng: np.random.Generator
+    mechanisms: Mechanisms
+
+
 class Strategy(BaseEstimator):
     """Base of strategies; their parameters are scikit-learn parameters.
 
@@ -125,28 +151,6 @@ class Strategy(BaseEstimator):
         """Check a parameter that is a number, as `check_number` does."""
         check_number(name, getattr(self, name), *args, **kwargs)
 
-    def run(
-        self,
-        space: SearchSpace,
-        oracle: Evaluator,
-        *,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> Release:
-        """Search the space.
-
-        Parameters
-        ----------
-        space : SearchSpace
-            The search space.
-        oracle : Evaluator
-            Evaluates candidates; its statistics are sensitive.
-        n_iter : int
-            Largest number of candidates to evaluate.
-        rng : numpy.random.Generator
-            For public randomness only.
-        mechanisms : Mechanisms
-            Release whatever depends on the validation set.
-        """
+    def run(self, task: Task) -> Release:
+        """Search the space, and release what was found."""
         raise NotImplementedError

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
-from .._privacy.mechanisms import Mechanisms
-from .._space.space import Points, SearchSpace
+from .._space.space import Points
+from ._base import Task
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import public_model, rehearse
@@ -44,17 +43,10 @@ _MOST_OF_PRIOR = 2.0**62
 class Guidance:
     """One sequence of evaluations, guided by options of `WorstCase`; `history` has them."""
 
-    def __init__(
-        self,
-        options: Any,
-        space: SearchSpace,
-        oracle: Evaluator,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> None:
-        self._options, self._space, self._oracle = options, space, oracle
-        self._n_iter, self._rng, self._mechanisms = n_iter, rng, mechanisms
+    def __init__(self, options: Any, task: Task) -> None:
+        self._options, self._space, self._oracle = options, task.space, task.oracle
+        self._n_iter, self._rng, self._mechanisms = task.n_iter, task.rng, task.mechanisms
+        space, oracle, n_iter, rng = task.space, task.oracle, task.n_iter, task.rng
         self.history = History(space.none)
         self._scores_of_few: list[float] = []
         self._model: PublicModel | None = None

@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
-from .._privacy.mechanisms import Mechanisms
-from .._space.space import SearchSpace
-from ._base import Release, Strategy
+from ._base import Release, Strategy, Task
 from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
@@ -126,17 +121,10 @@ class WorstCase(Strategy):
                 f"search; found {type(start).__name__}"
             )
 
-    def run(
-        self,
-        space: SearchSpace,
-        oracle: Evaluator,
-        *,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> Release:
+    def run(self, task: Task) -> Release:
         """Guide and evaluate, select, release."""
-        guidance = Guidance(self, space, oracle, n_iter, rng, mechanisms)
+        oracle, mechanisms = task.oracle, task.mechanisms
+        guidance = Guidance(self, task)
         history = guidance.run()
         candidates, public = tuple(history.candidates), guidance.public_scores
         report_failures(tuple(each.fit_error for each in candidates))

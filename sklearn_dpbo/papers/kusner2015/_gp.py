@@ -22,9 +22,9 @@ from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
-from ..._space.space import Points, SearchSpace
+from ..._space.space import Points
 from ...scoring._scorers import score_and_interval
-from ...strategies._base import Candidate, Release, Strategy
+from ...strategies._base import Candidate, Release, Strategy, Task
 from ...strategies._likelihood import fit_kernel
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
@@ -109,29 +109,22 @@ class GPStrategy(Strategy):
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
 
     # ------------------------------------------------------------ public
-    def _model(
-        self,
-        points: Points,
-        space: SearchSpace,
-        oracle: Evaluator,
-        n_iter: int,
-        rng: np.random.Generator,
-    ) -> Model:
+    def _model(self, points: Points, task: Task) -> Model:
         """Collect the parameters that are given; learn the others within the training set."""
+        space, oracle, m = task.space, task.oracle, task.oracle.problem.units.m
         candidates, features = space.params(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
         if lacking := [name for name in _LEARNT if known[name] is None]:
-            explored = self._explore(candidates, oracle, n_iter, rng)
+            explored = self._explore(candidates, task)
             scores = explored.scores[explored.scored]
-            one_record = np.ptp(oracle.scorer.bounds) / oracle.problem.units.m
+            one_record = np.ptp(oracle.scorer.bounds) / m
             if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
                     f"{len(scores)} candidates could be scored within the training set: too few "
                     f"to learn {lacking} from, or their scores are all equal. Increase n_iter, or "
                     f"pass the values as in {type(self).__name__}({lacking[0]}=...)"
                 )
-            m = oracle.problem.units.m
-            known = self._learn(known, features, space.owner, explored, m, rng)
+            known = self._learn(known, features, explored, task)
         if np.size(known["length_scale"]) not in (1, features.shape[1]):
             raise ValueError(
                 f"length_scale must be one number or {features.shape[1]}, one per feature; "
@@ -146,28 +139,17 @@ class GPStrategy(Strategy):
             **known,
         )
 
-    def _explore(
-        self,
-        candidates: tuple[dict[str, Any], ...],
-        oracle: Evaluator,
-        n_iter: int,
-        rng: np.random.Generator,
-    ) -> Explored:
+    def _explore(self, candidates: tuple[dict[str, Any], ...], task: Task) -> Explored:
         """Score some candidates within the training set."""
-        n = max(0, min(math.ceil(self.public_share * n_iter), n_iter - 2, len(candidates)))
-        rows = rng.choice(len(candidates), n, replace=False)
-        public = oracle.public(self.public_cv, rng)
+        share = math.ceil(self.public_share * task.n_iter)
+        n = max(0, min(share, task.n_iter - 2, len(candidates)))
+        rows = task.rng.choice(len(candidates), n, replace=False)
+        public = task.oracle.public(self.public_cv, task.rng)
         params = tuple(candidates[i] for i in rows)
         return Explored(rows, public(params, by_record=True))
 
     def _learn(
-        self,
-        known: dict[str, Any],
-        features: np.ndarray,
-        owner: np.ndarray,
-        explored: Explored,
-        m: int,
-        rng: np.random.Generator,
+        self, known: dict[str, Any], features: np.ndarray, explored: Explored, task: Task
     ) -> dict[str, Any]:
         """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
 
@@ -176,7 +158,7 @@ class GPStrategy(Strategy):
 
         ok = explored.scored
         X, scores = features[explored.positions[ok]], explored.scores[ok]
-        kernel, variance, mean = fit_kernel(X, scores, self.kernel, owner)
+        kernel, variance, mean = fit_kernel(X, scores, self.kernel, task.space.owner)
         scale = first("prior_scale", math.sqrt(kernel.variance))
         found = {
             "length_scale": first("length_scale", kernel.length_scale),
@@ -186,7 +168,8 @@ class GPStrategy(Strategy):
         }
         if known["k1"] is not None:
             return {**found, "k1": known["k1"]}
-        ours, theirs = neighbouring_scores([explored.found[i].result for i in ok], m, _N_PAIRS, rng)
+        gains, m = [explored.found[i].result for i in ok], task.oracle.problem.units.m
+        ours, theirs = neighbouring_scores(gains, m, _N_PAIRS, task.rng)
         estimate = estimate_dataset_kernel(
             ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
         )

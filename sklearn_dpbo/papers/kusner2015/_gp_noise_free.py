@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
-from ..._privacy.mechanisms import Mechanisms
 from ..._space.axes import Distribution
 from ..._space.space import SearchSpace
-from ...strategies._base import Release
+from ...strategies._base import Release, Task
 from ._branch_and_bound import branch_and_bound
 from ._gp import ASSUMPTION_1, GPStrategy, assemble
 from ._in_secret import require_mean
@@ -116,21 +114,14 @@ class GPNoiseFree(GPStrategy):
         self._check("tau", "positive", lambda v: v > 0, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
-    def run(
-        self,
-        space: SearchSpace,
-        oracle: Evaluator,
-        *,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> Release:
+    def run(self, task: Task) -> Release:
         """Run Algorithm 2; comments give its lines."""
+        oracle, mechanisms = task.oracle, task.mechanisms
         require_mean(oracle.scorer, type(self).__name__)
-        d, level = self._lattice(space)
+        d, level = self._lattice(task.space)
         lattice = _points(d, level)
-        model = self._model(space.at(lattice), space, oracle, n_iter, rng)
-        T, Lambda = n_iter - model.n_explored, len(model)
+        model = self._model(task.space.at(lattice), task)
+        T, Lambda = task.n_iter - model.n_explored, len(model)
         if T < 2 and self.score_share:
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"

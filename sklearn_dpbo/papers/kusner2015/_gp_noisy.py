@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
-from ..._privacy.mechanisms import Mechanisms
-from ..._space.space import SearchSpace
-from ...strategies._base import Release
+from ...strategies._base import Release, Task
 from ._gp import GPStrategy, assemble
 from ._in_secret import require_mean
 from ._trace import Trace
@@ -99,19 +96,12 @@ class GPNoisy(GPStrategy):
         self._check("noise", "positive", lambda v: v > 0, optional=True)
         self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)
 
-    def run(
-        self,
-        space: SearchSpace,
-        oracle: Evaluator,
-        *,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> Release:
+    def run(self, task: Task) -> Release:
         """Run Algorithm 1; comments give its lines."""
+        oracle, mechanisms = task.oracle, task.mechanisms
         require_mean(oracle.scorer, type(self).__name__)
-        model = self._model(space.fill(self.n_candidates, rng), space, oracle, n_iter, rng)
-        T, Lambda = n_iter - model.n_explored, len(model)
+        model = self._model(task.space.fill(self.n_candidates, task.rng), task)
+        T, Lambda = task.n_iter - model.n_explored, len(model)
         (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta

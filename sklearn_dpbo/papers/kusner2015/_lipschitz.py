@@ -11,12 +11,10 @@ import numpy as np
 from ..._data.tables import n_rows
 from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
-from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.sensitive import Secret
-from ..._space.space import SearchSpace
 from ...scoring._scorers import score_and_interval
 from ...strategies._acquisition import ExpectedImprovement
-from ...strategies._base import Candidate, Release, Strategy
+from ...strategies._base import Candidate, Release, Strategy, Task
 from ...strategies._likelihood import uninformed
 from ...strategies._surrogate import Surrogate
 from ._in_secret import (
@@ -115,16 +113,9 @@ class LipschitzConvex(Strategy):
                     f"{self.lambda_bounds!r}"
                 )
 
-    def run(
-        self,
-        space: SearchSpace,
-        oracle: Evaluator,
-        *,
-        n_iter: int,
-        rng: np.random.Generator,
-        mechanisms: Mechanisms,
-    ) -> Release:
+    def run(self, task: Task) -> Release:
         """Run Algorithm 3; comments give its lines."""
+        space, oracle, mechanisms = task.space, task.oracle, task.mechanisms
         require_mean(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
         oracle = replace(oracle, accept=check_converged)
@@ -134,11 +125,11 @@ class LipschitzConvex(Strategy):
                     f"{type(self).__name__} compares models that differ in {name!r} alone; "
                     f"param_grid has {sorted(axes)}. Search other parameters with WorstCase"
                 )
-        points = space.fill(_N_CANDIDATES, rng)
+        points = space.fill(_N_CANDIDATES, task.rng)
         candidates = space.params(points)
         C = np.array([params[name] for params in candidates], dtype=float)
         bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
-        seen = self._search(space.features(points), space.owner, candidates, oracle, n_iter)
+        seen = self._search(space.features(points), space.owner, candidates, oracle, task.n_iter)
         steps = _steps(oracle, bounds.sensitivity)
         best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
         noisy = mechanisms.release_counts(
