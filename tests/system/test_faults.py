@@ -14,7 +14,6 @@ import json
 import logging
 import os
 import random
-import resource
 import shutil
 import signal
 import struct
@@ -54,7 +53,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._evaluation import suppress_output as suppress_output
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
+from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.strategies import WorstCase
@@ -179,22 +178,7 @@ def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_p
     assert counts["results"] >= 3, "children released results"
 
 
-def race(folder):
-    ledger = PrivacyLedger(f"{folder}/budget.db", "patients", 2, create=True)
-    ledger.charge(0.55, what="something before")
-    children = [fork(fit_until_refused, ledger, f"{folder}/results{i}") for i in range(8)]
-    ends = [os.waitpid(child, 0)[1] for child in children]
-    return {"ends": ends, "charges": len(ledger.history) - 1, "results": results_in(folder)}
-
-
-@pytest.mark.slow
-def test_eight_processes_do_not_overspend_a_budget(tmp_path):
-    """1.45 is left, so all processes together make fourteen fits at 0.1."""
-    found = helper("race", tmp_path)
-    assert found == {"ends": [0] * 8, "charges": 14, "results": 14}
-
-
-# ---------------------------------------------------------------- full disks
+# ---------------------------------------------------------------- what holds after any fault
 
 
 @contextlib.contextmanager
@@ -206,46 +190,6 @@ def drawing():
         yield drawn
     finally:
         mechanisms._draw = draw
-
-
-def refused_without_room(ledger):
-    """Assert that a fit is refused, draws nothing and sets nothing."""
-    search = small_search(ledger)
-    X = np.linspace(0, 1, 20)[:, None]
-    with drawing() as drawn, pytest.raises(LedgerError, match="Nothing may be released"):
-        search.fit(X, np.arange(20) % 2, X_val=X.copy(), y_val=np.arange(20) % 2)
-    assert not drawn
-    assert not [name for name in vars(search) if name.endswith("_")]
-
-
-def limited(folder):
-    """Charge until the file cannot grow; Python ignores the signal that is sent then."""
-    ledger = PrivacyLedger(f"{folder}/budget.db", "patients", 1000, create=True)
-    size = os.path.getsize(ledger.path)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4096, resource.RLIM_INFINITY))
-    made = 0
-    with drawing() as drawn:
-        while made < 1000:
-            drawn.clear()
-            try:
-                fit_small(ledger)
-            except LedgerError:
-                break
-            made += 1
-        assert not drawn and made == len(ledger.history)
-        refused_without_room(ledger)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    fit_small(ledger)
-    assert len(ledger.history) == made + 1
-    return {"made": made}
-
-
-def test_nothing_is_drawn_when_ledger_file_cannot_grow(tmp_path):
-    found = helper("limited", tmp_path)
-    assert 5 < found["made"] < 1000
-
-
-# ---------------------------------------------------------------- what holds after any fault
 
 
 @pytest.fixture
@@ -660,5 +604,5 @@ def kill_in_mid_search(marker, env):
 
 
 if __name__ == "__main__":
-    tasks = {f.__name__: f for f in (kills, race, limited, on_disk)}
+    tasks = {f.__name__: f for f in (kills, on_disk)}
     print(json.dumps(tasks[sys.argv[1]](*sys.argv[2:])))
