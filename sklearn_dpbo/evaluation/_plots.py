@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.calibration import CalibrationDisplay
-from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
 from . import _curves as curves
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they take a while to import, and few searches are drawn
     from matplotlib.axes import Axes
+    from sklearn.calibration import CalibrationDisplay
+    from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
 __all__ = ["ClassifierFigures"]
 
@@ -42,6 +42,8 @@ class ClassifierFigures:
         -------
         display : sklearn.metrics.ConfusionMatrixDisplay
         """
+        from sklearn.metrics import ConfusionMatrixDisplay
+
         matrix = self.confusion_matrix(threshold)
         display = ConfusionMatrixDisplay(matrix, display_labels=self.classes)
         options = {"values_format": ",d", "cmap": "Blues", "colorbar": False} | kwargs
@@ -68,6 +70,8 @@ class ClassifierFigures:
         -------
         display : sklearn.metrics.RocCurveDisplay
         """
+        from sklearn.metrics import RocCurveDisplay
+
         c, (fpr, tpr, _) = self._score_of(label), self.roc_curve(label)
         display = RocCurveDisplay(fpr=fpr, tpr=tpr)
         options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
@@ -89,6 +93,8 @@ class ClassifierFigures:
         -------
         display : sklearn.metrics.PrecisionRecallDisplay
         """
+        from sklearn.metrics import PrecisionRecallDisplay
+
         c, (precision, recall, _) = self._score_of(label), self.precision_recall_curve(label)
         # Where no positive record lies above the threshold, the precision means nothing.
         precision, recall = precision[recall > 0], recall[recall > 0]
@@ -120,6 +126,8 @@ class ClassifierFigures:
         -------
         display : sklearn.calibration.CalibrationDisplay
         """
+        from sklearn.calibration import CalibrationDisplay
+
         c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
         prob_true, prob_pred = self.calibration_curve(label, n_bins=n_bins)
         low, high = self._band(
