@@ -25,13 +25,13 @@ def box(axes, x, y, text, colour):
 
 
 def arrow(axes, start, end):
-    """Draw an arrow from the right edge of one box to the left edge of another."""
-    axes.annotate(
-        "",
-        (end[0] - WIDTH / 2 - 0.06, end[1]),
-        (start[0] + WIDTH / 2 + 0.06, start[1]),
-        arrowprops={"arrowstyle": "-|>", "color": "#444444"},
-    )
+    """Draw an arrow between the nearest edges of two boxes."""
+    across, down = end[0] - start[0], end[1] - start[1]
+    if down:  # from the lower edge to the upper one
+        start, end = (start[0], start[1] - HEIGHT / 2 - 0.06), (end[0], end[1] + HEIGHT / 2 + 0.06)
+    elif across:
+        start, end = (start[0] + WIDTH / 2 + 0.06, start[1]), (end[0] - WIDTH / 2 - 0.06, end[1])
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "#444444"})
 
 
 def draw(axes, title, boxes, arrows):
@@ -41,48 +41,56 @@ def draw(axes, title, boxes, arrows):
     for start, end in arrows:
         arrow(axes, boxes[start][:2], boxes[end][:2])
     axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
-    axes.set_xlim(-1.05, 10.25)
-    axes.set_ylim(-0.45, 1.55)
     axes.set_aspect("equal")
     axes.axis("off")
 
 
-figure, axes = plt.subplots(2, 1, figsize=(9, 3.9), layout="constrained")
-draw(
-    axes[0],
-    "Hold-out set: the validation set is protected",
+def save(name, size, *drawing):
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    draw(axes, *drawing)
+    xs, ys = zip(*(each[:2] for each in drawing[1].values()), strict=True)
+    axes.set_xlim(min(xs) - WIDTH / 2 - 0.1, max(xs) + WIDTH / 2 + 0.1)
+    axes.set_ylim(min(ys) - HEIGHT / 2 - 0.1, max(ys) + HEIGHT / 2 + 0.1)
+    figure.savefig(HERE / name, dpi=115)
+
+
+# Narrow, so that both stand side by side on a desk and one above the other on a phone.
+NARROW = (3.5, 3.9)
+save(
+    "hold_out_flow.png",
+    NARROW,
+    "Hold-out set: X_val is protected",
     {
-        "train": (0, 1.1, "training set\n(not protected)", PLAIN),
-        "fit": (2.4, 1.1, "fit candidates,\nany estimator", PLAIN),
-        "val": (0, 0, "validation set\n(sensitive)", SENSITIVE),
-        "score": (4.6, 0, "score candidates\n(exact, kept secret)", SENSITIVE),
-        "noise": (6.9, 0, "choose and score\nwith noise", NOISE),
-        "result": (9.2, 0, "best_params_\nbest_score_", RELEASED),
-        "model": (9.2, 1.1, "best_estimator_\n(not protected)", PLAIN),
+        "train": (0, 4, "training set\n(not protected)", PLAIN),
+        "fit": (0, 3, "fit candidates,\nany estimator", PLAIN),
+        "val": (2.2, 3, "validation set\n(sensitive)", SENSITIVE),
+        "score": (2.2, 2, "score candidates\n(exact, kept secret)", SENSITIVE),
+        "noise": (2.2, 1, "choose and score\nwith noise", NOISE),
+        "model": (0, 0, "best_estimator_\n(not protected)", PLAIN),
+        "result": (2.2, 0, "best_params_\nbest_score_", RELEASED),
     },
     [("train", "fit"), ("fit", "score"), ("val", "score"), ("score", "noise"), ("noise", "result"),
      ("fit", "model")],
 )  # fmt: skip
-draw(
-    axes[1],
-    'One table: every record is protected, protect="all"',
+save(
+    "one_table_flow.png",
+    NARROW,
+    'One table: protect="all"',
     {
-        "table": (0, 0.55, "one table\n(sensitive)", SENSITIVE),
-        "first": (2.4, 1.1, "first part\n(sensitive)", SENSITIVE),
-        "second": (2.4, 0, "second part\n(sensitive)", SENSITIVE),
-        "fit": (4.6, 1.1, "fit candidates\nwith noise", NOISE),
-        "noise": (6.9, 0, "choose and score\nwith noise", NOISE),
-        "result": (9.2, 0, "best_params_\nbest_score_", RELEASED),
-        "model": (9.2, 1.1, "best_estimator_\n(private)", RELEASED),
+        "table": (1.1, 4, "one table\n(sensitive)", SENSITIVE),
+        "first": (0, 3, "first part\n(sensitive)", SENSITIVE),
+        "second": (2.2, 3, "second part\n(sensitive)", SENSITIVE),
+        "fit": (0, 2, "fit candidates\nwith noise", NOISE),
+        "noise": (2.2, 1, "choose and score\nwith noise", NOISE),
+        "model": (0, 0, "best_estimator_\n(private)", RELEASED),
+        "result": (2.2, 0, "best_params_\nbest_score_", RELEASED),
     },
     [("table", "first"), ("table", "second"), ("first", "fit"), ("second", "noise"),
      ("fit", "noise"), ("noise", "result"), ("noise", "model")],
 )  # fmt: skip
-figure.savefig(HERE / "data_flow.png", dpi=130)
-
-figure, ax = plt.subplots(figsize=(9, 2.1), layout="constrained")
-draw(
-    ax,
+save(
+    "publishing.png",
+    (9, 1.8),
     "From a search to its readers",
     {
         "data": (0, 1.1, "sensitive records", SENSITIVE),
@@ -93,12 +101,5 @@ draw(
         "paper": (9.2, 1.1, "paper, dashboard", RELEASED),
     },
     [("data", "search"), ("search", "report"), ("report", "paper"), ("ledger", "verify"),
-     ("report", "verify")],
+     ("report", "verify"), ("search", "ledger")],
 )  # fmt: skip
-ax.annotate(
-    "",
-    (2.4, HEIGHT / 2 + 0.06),
-    (2.4, 1.1 - HEIGHT / 2 - 0.06),
-    arrowprops={"arrowstyle": "-|>", "color": "#444444"},
-)
-figure.savefig(HERE / "publishing.png", dpi=130)
