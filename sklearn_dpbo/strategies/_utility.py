@@ -24,6 +24,8 @@ _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
     "score": "best_score_ says little: look at best_score_interval_",
 }
+# Beyond this, how many times as many records are needed is of no use.
+_MOST_TIMES = 1000
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -58,9 +60,12 @@ def noise_hints(
     if noise <= spread:
         return ()
     size = f"a standard deviation of {noise:.2g}" if np.isfinite(noise) else "no known limit"
+    # Noise is in proportion to 1 / (epsilon m).
+    times = noise / max(spread, 1e-300)
+    much = f" (about {times:.2g} times as much of either)" if times < _MOST_TIMES else ""
     return (
         f"The noise of the {what} is larger than the differences between candidates, so "
         f"{_CONSEQUENCES[what]}. In units of {scorer.name} the noise has {size}, and "
         f"candidates differ by {spread:.2g} ({how}). Use more (validation) records, of a rare "
-        "class especially, or a larger epsilon; plan_search computes how many",
+        f"class especially, or a larger epsilon{much}; plan_search computes how many",
     )

@@ -10,7 +10,8 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.strategies import WorstCase
@@ -18,6 +19,7 @@ from sklearn_dpbo.strategies._proposals import (
     PublicModel,
     validation_batch,
 )
+from sklearn_dpbo.strategies._utility import noise_hints
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
@@ -288,3 +290,13 @@ def test_grid_too_large_to_be_fitted_whole_is_fitted_in_part_with_a_warning():
     with pytest.warns(UserWarning, match="1,000,000 candidates; with n_iter=64 fits"):
         assert len(search_of(space=huge, n_iter=None).cv_results_["params"]) <= 64
     assert len(search_of(space=huge, n_iter=12).cv_results_["params"]) == 12
+
+
+def test_warning_says_how_many_times_as_many_records_noise_takes():
+    """With 2.45 times as many, or so much more epsilon, noise equals what candidates differ by."""
+    scorer, public = make_private_scorer("accuracy").prepare(np.array([0, 1])), [0.7, 0.8, 0.9]
+    (text,) = noise_hints(scorer, Units.of(10), public, epsilon=1.0)
+    assert "about 2.4 times as much of either" in text
+    for m, epsilon in ((25, 1.0), (10, 2.5)):
+        assert not noise_hints(scorer, Units.of(m), public, epsilon=epsilon)
+    assert noise_hints(scorer, Units.of(24), public, epsilon=1.0)
