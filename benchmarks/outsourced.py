@@ -210,8 +210,7 @@ def run(name, runs):
         means, errors = study(problem, runs, method, log_epsilon, r)
         mean, error = float(means[-1]), float(errors[-1])
         row = {"problem": name, "method": method, "log_epsilon": log_epsilon, "r": r,
-               "regret": mean, "se": error, "paper": paper,
-               "curve": means.round(5).tolist()}  # fmt: skip
+               "regret": mean, "se": error, "paper": paper}  # fmt: skip
         if method == "published":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

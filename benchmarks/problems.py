@@ -4,8 +4,8 @@ A problem's `shifts` are rules that pick validation records (by label or by feat
 models are then scored on a validation set unlike the training set.
 
 `TUNED_ON` names the problems that constants of the search may be set on, `HELD_OUT` those that are
-reported only. Both lists, and the problems themselves, were written down before any search was run
-on the last five of the one or on any of the other.
+reported only. The problems under "also tuned on" and "held out" were written down before any search
+was run on them.
 
 Data files are looked for in the folder that SKLEARN_DPBO_DATA names, by default in
 ``shared/data`` beside the project; digits come with scikit-learn.

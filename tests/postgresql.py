@@ -15,7 +15,7 @@ VARIABLE = "SKLEARN_DPBO_POSTGRESQL"
 
 
 class Server:
-    """A server in a temporary folder, which a test may change, kill and start again."""
+    """A server in a temporary folder, which tests may change."""
 
     def __init__(self):
         wheel = pytest.importorskip(

@@ -26,10 +26,9 @@ def box(axes, x, y, text, colour):
 
 def arrow(axes, start, end):
     """Draw an arrow between the nearest edges of two boxes."""
-    across, down = end[0] - start[0], end[1] - start[1]
-    if down:  # from the lower edge to the upper one
+    if start[1] > end[1]:  # from the lower edge to the upper one
         start, end = (start[0], start[1] - HEIGHT / 2 - 0.06), (end[0], end[1] + HEIGHT / 2 + 0.06)
-    elif across:
+    else:
         start, end = (start[0] + WIDTH / 2 + 0.06, start[1]), (end[0] - WIDTH / 2 - 0.06, end[1])
     axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": "#444444"})
 

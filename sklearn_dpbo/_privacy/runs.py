@@ -95,7 +95,7 @@ class Repeated:
     2022. With a smaller eta, above -1, the loss is smaller; most searches then have few runs, and
     some very many. Of runs with the privacy profile h, the best has, for each e, the profile
     ``E[K] h(epsilon - (1 + eta) ln(exp(e) + (1 / gamma - 1) h(e)))``: Koskela, Redberg and Wang,
-    ICML 2024; proof in the documentation, "The guarantee".
+    ICML 2024; proof in the documentation, "The guarantee for one table".
     """
 
     eta: float

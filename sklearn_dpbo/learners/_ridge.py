@@ -28,8 +28,9 @@ class _FromGram(PrivateLearner):
     """Solves from noisy sums of products of rows (x, 1, targets).
 
     Columns are counted in `_STEPS` steps, 1 and targets in half as many: their sums have twice the
-    noise so. The documentation, "The guarantee", bounds the sensitivity by (b + 2 c)^2 + b^2, with
-    traces of at most b for columns and c for each of 1 and targets, also with `_squares`.
+    noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
+    by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and targets, also
+    with `_squares`.
     """
 
     # Whether the sum of squared targets is released, too.

@@ -23,8 +23,8 @@ __all__ = ["Guidance"]
 _FEWEST = 8
 # and this many scores within the training set.
 _LEAST_EXPLORED = 3
-# Share of the evaluations that explore; and of these, the share that fills the space first, and how
-# many do at most.
+# Share of the evaluations that explore; of these, the share that fills the space first; and how
+# many fill it at most.
 _PUBLIC_SHARE, _INITIAL_SHARE, _MOST_INITIAL = 1 / 3, 0.5, 16
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
@@ -44,9 +44,9 @@ class Guidance:
     """One sequence of evaluations, guided by options of `WorstCase`; `history` has them."""
 
     def __init__(self, options: Any, task: Task) -> None:
-        self._options, self._space, self._oracle = options, task.space, task.oracle
-        self._n_iter, self._rng, self._mechanisms = task.n_iter, task.rng, task.mechanisms
         space, oracle, n_iter, rng = task.space, task.oracle, task.n_iter, task.rng
+        self._options, self._space, self._oracle = options, space, oracle
+        self._n_iter, self._rng, self._mechanisms = n_iter, rng, task.mechanisms
         self.history = History(space.none)
         self._scores_of_few: list[float] = []
         self._model: PublicModel | None = None

@@ -24,7 +24,7 @@ _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
     "score": "best_score_ says little: look at best_score_interval_",
 }
-# Beyond this, how many times as many records are needed is of no use.
+# A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96

@@ -97,6 +97,19 @@ def test_grid_is_evaluated_whole_unless_n_iter_is_given():
     assert len(search_of(n_iter=None).cv_results_["params"]) == 64
 
 
+@pytest.mark.parametrize(("n_iter", "filled"), [(32, 6), (64, 11), (128, 16), (200, 16)])
+def test_half_of_the_explored_and_at_most_16_fill_the_space(n_iter, filled, monkeypatch):
+    learn, sizes = PublicModel.learn, []
+
+    def counting(space, points, scores):
+        sizes.append(len(points))
+        return learn(space, points, scores)
+
+    monkeypatch.setattr(PublicModel, "learn", counting)
+    search_of(n_iter=n_iter)
+    assert sizes[0] == filled
+
+
 # ---------------------------------------------------------------- exploring again
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize(
