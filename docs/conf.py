@@ -65,6 +65,7 @@ def _link_to_pages(app, path, parent, content):
 
 # -- Reference
 autosummary_generate = True
+autosummary_context = {"since": {}}  # names that are newer than 1.0, with their versions
 autodoc_typehints = "none"  # types are in the docstrings, with shapes and units
 numpydoc_show_class_members = False  # the template lists them, without scikit-learn's own
 numpydoc_class_members_toctree = False

@@ -24,4 +24,4 @@ __all__ = [
     "private_evaluation",
     "public",
 ]
-__version__ = "0.1.0"
+__version__ = "1.0.0"

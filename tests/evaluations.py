@@ -56,7 +56,7 @@ class Known:
             claimed = scale / factor
             noisy.append(NoisyCounts(tuple((exact + noise).tolist()), claimed))
         report = report_of(self.epsilon, self.units.m)
-        return self.design.released(tuple(noisy), self.units, report)
+        return self.design._released(tuple(noisy), self.units, report)
 
     def covered(self, truth, n, factor=1.0):
         """How often intervals of numbers, by name, cover the truth, of n evaluations."""

@@ -238,8 +238,10 @@ def _odd_cells(column: Any) -> Iterator[tuple[str, list[Any]]]:
     elif str(column.dtype).startswith("str") or any(isinstance(cell, str) for cell in cells):
         yield "new", list(_NEW_TEXTS)
     if not (isinstance(column.dtype, np.dtype) and kind in "biuSU"):
-        nan = column.dtype.type("NaT") if kind in "mM" else np.nan
-        hole = getattr(column.dtype, "na_value", nan)
+        if hasattr(column.dtype, "na_value"):
+            hole = column.dtype.na_value
+        else:
+            hole = np.array("NaT", column.dtype)[()] if kind in "mM" else np.nan
         last = len(cells) - 1  # it is missing, too
         yield "missing", [cell if (last - i) % 2 else hole for i, cell in enumerate(cells)]
     if kind == "f":

@@ -64,7 +64,7 @@ class Evaluation:
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
 
-    def released(
+    def _released(
         self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""

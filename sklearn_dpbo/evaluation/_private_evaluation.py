@@ -24,7 +24,7 @@ from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..report._report import PrivacyReport
+from ..report._report import report_of_validation_set
 from ..scoring._response import Responses
 from ._design import METHODS, check_task, design_of
 
@@ -186,7 +186,7 @@ def private_evaluation(
         )
         for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
     )
-    report = PrivacyReport.of_validation_set(
+    report = report_of_validation_set(
         problem,
         mechanisms,
         prediction,
@@ -194,4 +194,4 @@ def private_evaluation(
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    return design.released(noisy, problem.units, report)
+    return design._released(noisy, problem.units, report)

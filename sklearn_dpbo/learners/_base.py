@@ -19,7 +19,7 @@ from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
-from ..report._report import PrivacyReport
+from ..report._report import PrivacyReport, report_of
 from ._declaration import PrivateTraining
 from ._labels import as_declared, class_numbers, public_classes
 from ._scaling import Scaling, cell_counts, sensitivity_of_counts, shares_of_cells
@@ -163,7 +163,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self.intercept_ = constants - self.coef_ @ self.center_
 
     def _report(self, mechanisms: Mechanisms, units: Units) -> PrivacyReport:
-        return PrivacyReport.of(
+        return report_of(
             mechanisms,
             title="Differentially private model",
             unit=units.name,

@@ -77,7 +77,7 @@ class PrivateTraining:
         """Cost of one fit, for neighbouring data sets in which one unit is replaced."""
         return Fit(self.composition, _NEIGHBOURS[self.neighbours])
 
-    def within(self, step: str) -> PrivateTraining:
+    def _within(self, step: str) -> PrivateTraining:
         """Return the same of a pipeline that has this estimator as its last step."""
 
         def inside(name: str | None) -> str | None:

@@ -32,7 +32,7 @@ def private_training(estimator: Any) -> PrivateTraining:
                     "or a FrozenEstimator that was fitted on public records"
                 )
         step, last = estimator.steps[-1]
-        return private_training(last).within(step)
+        return private_training(last)._within(step)
     # Ask the class: a FrozenEstimator has all attributes of the estimator inside it.
     if callable(getattr(type(estimator), "private_training", None)):
         found: PrivateTraining = estimator.private_training()

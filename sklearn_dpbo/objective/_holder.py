@@ -17,7 +17,7 @@ from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
-from ..report._report import PrivacyReport
+from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 from ..strategies._release import public_model
@@ -88,7 +88,7 @@ class Holder:
     def privacy_(self) -> PrivacyReport:
         """The privacy report of what was released so far: print it."""
         options = self._evaluator.options
-        return PrivacyReport.of_validation_set(
+        return report_of_validation_set(
             self._evaluator.problem, self._mechanisms, options.prediction, **self._facts
         )
 

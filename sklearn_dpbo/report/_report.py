@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
@@ -103,36 +103,6 @@ class PrivacyReport:
     noise: str
     secure: bool
     receipts: tuple[Receipt, ...] = ()
-
-    @classmethod
-    def of(cls, mechanisms: Mechanisms, **facts: Any) -> Self:
-        """Return the report of what these mechanisms released; facts are further parameters."""
-        budget, noise = mechanisms.budget, mechanisms.noise
-        spent = {
-            "epsilon": budget.epsilon,
-            "delta": budget.spent[1],
-            "assumption": None,
-            "spends": budget.losses,
-            "noise": noise.description,
-            "secure": noise.secure,
-            "receipts": budget.receipts,
-        }
-        return cls(**(spent | facts))
-
-    @classmethod
-    def of_validation_set(
-        cls, problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
-    ) -> Self:
-        """Return the report of what these mechanisms released of a validation set."""
-        return cls.of(
-            mechanisms,
-            unit=problem.units.name,
-            m=problem.units.m,
-            data="validation set",
-            protected=problem.protected,
-            condition=PREDICTION_CONDITIONS[prediction],
-            **facts,
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
@@ -290,3 +260,33 @@ def _mechanism(losses: list[PrivacyLoss]) -> str:
     if len(losses) == 1:
         return first.mechanism
     return f"{first.mechanism} and {len(losses) - 1} more like it, one after another"
+
+
+def report_of(mechanisms: Mechanisms, **facts: Any) -> PrivacyReport:
+    """Return the report of what these mechanisms released; facts are further parameters."""
+    budget, noise = mechanisms.budget, mechanisms.noise
+    spent = {
+        "epsilon": budget.epsilon,
+        "delta": budget.spent[1],
+        "assumption": None,
+        "spends": budget.losses,
+        "noise": noise.description,
+        "secure": noise.secure,
+        "receipts": budget.receipts,
+    }
+    return PrivacyReport(**(spent | facts))
+
+
+def report_of_validation_set(
+    problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
+) -> PrivacyReport:
+    """Return the report of what these mechanisms released of a validation set."""
+    return report_of(
+        mechanisms,
+        unit=problem.units.name,
+        m=problem.units.m,
+        data="validation set",
+        protected=problem.protected,
+        condition=PREDICTION_CONDITIONS[prediction],
+        **facts,
+    )

@@ -27,7 +27,7 @@ from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
-from ..report._report import PREDICTION_CONDITIONS, PrivacyReport
+from ..report._report import PREDICTION_CONDITIONS, PrivacyReport, report_of
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
@@ -246,7 +246,7 @@ def _report(
     search: Any, table: DividedTable, mechanisms: Mechanisms, *, condition: str = "", **facts: Any
 ) -> PrivacyReport:
     row_by_row = PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
-    return PrivacyReport.of(
+    return report_of(
         mechanisms,
         title="Differentially private hyper-parameter search on one table",
         unit=table.units.name,

@@ -12,7 +12,7 @@ from .._evaluation.progress import CallbackSupportMixin, watched
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..report._report import TRAINING_NOT_PROTECTED, report_of_validation_set
 from ..strategies._base import Strategy, Task
 from ..strategies._utility import warn_of_low_utility
 from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
@@ -302,7 +302,7 @@ class PrivateBayesSearchCV(
         with watched(self, n_fits, self.verbose) as oracle.progress:
             with note_on_error(lambda: spent_before(mechanisms.budget)):
                 release = strategy.run(Task(space, oracle, n_iter, rng, mechanisms))
-            privacy = PrivacyReport.of_validation_set(
+            privacy = report_of_validation_set(
                 problem,
                 mechanisms,
                 self.prediction,

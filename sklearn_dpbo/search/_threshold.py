@@ -33,7 +33,7 @@ from .._privacy.noise import noise_source
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
@@ -313,7 +313,7 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,
-            "privacy_": PrivacyReport.of_validation_set(
+            "privacy_": report_of_validation_set(
                 problem,
                 mechanisms,
                 self.prediction,

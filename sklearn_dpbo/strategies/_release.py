@@ -71,7 +71,7 @@ class UnreleasedScores:
         scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
         if self.design is None:
             return scores, None
-        return scores, partial(self.design.released, tuple(map(of, self.design._parts)))
+        return scores, partial(self.design._released, tuple(map(of, self.design._parts)))
 
 
 def count_scores(

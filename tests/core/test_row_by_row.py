@@ -232,17 +232,19 @@ def test_whole_numbers_whose_type_holds_no_larger_ones_are_checked(dtype):
         check(make_pipeline(Shrinks(0.1, np.max), LogisticRegression()).fit(table, y), table, y)
 
 
+@pytest.mark.filterwarnings("error::DeprecationWarning")  # of the newest numpy
 @pytest.mark.parametrize(
     "column",
     [
         pd.Series(["a", "b", "c"] * 20, dtype="string"),
         pd.Series(pd.to_timedelta(np.arange(60), unit="h")),
+        pd.Series(pd.date_range("2020", periods=60, tz="UTC")),
         pd.Series(pd.arrays.SparseArray(np.arange(60) % 3)),
         pd.Series(pd.interval_range(0, 60)),
         pd.Series(["a", "b", "c"] * 20, dtype="string[pyarrow]"),
         pd.Series(["a", "b", "c"] * 20, dtype=pd.ArrowDtype(pyarrow.string())),
     ],
-    ids=["string", "timedelta", "sparse", "interval", "string[pyarrow]", "arrow"],
+    ids=["string", "timedelta", "time zone", "sparse", "interval", "string[pyarrow]", "arrow"],
 )
 def test_a_column_of_any_type_can_stand_in_a_table(column):
     X = pd.DataFrame({"a": column, "b": np.arange(60.0)})

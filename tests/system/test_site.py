@@ -1,8 +1,10 @@
 """The site builds without warnings, its links lead to pages, and its examples run."""
 
 import importlib
+import inspect
 import json
 import os
+import pydoc
 import re
 import shutil
 import subprocess
@@ -18,6 +20,8 @@ from conftest import DATA
 from test_packaging import built
 
 import sklearn_dpbo
+from sklearn_dpbo.scoring import PrivateScorer
+from sklearn_dpbo.strategies import Strategy
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -260,6 +264,43 @@ def test_reference_lists_all_public_names():
         assert exported - NOT_LISTED <= names, f"{module}: docs/reference/api.md lacks some"
 
 
+def interface():
+    """Return a line for each public name, method and property, with parameters and defaults.
+
+    Strategies and scorers are chosen, not called: their methods are not public.
+    """
+    lines = []
+    for name in listed():
+        found = pydoc.locate(name)
+        lines.append(name + parameters(found))
+        if isinstance(found, type) and not issubclass(found, (Strategy, PrivateScorer)):
+            lines += [
+                f"{name}.{member}{parameters(value)}"
+                for member, value in inspect.getmembers(found)
+                if not member.startswith("_") and in_package(getattr(value, "fget", value))
+            ]
+    return lines
+
+
+def in_package(function):
+    return (getattr(function, "__module__", None) or "").startswith("sklearn_dpbo")
+
+
+def parameters(value):
+    """Return the signature without types, or nothing for what is not called."""
+    if not callable(value) or (isinstance(value, type) and issubclass(value, BaseException)):
+        return ""
+    signature = inspect.signature(value)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    bare = [p for p in bare if not p.name.startswith("_")]
+    return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def test_the_interface_is_the_one_that_was_frozen():
+    """After a change that is meant: python tests/system/test_site.py > tests/public_names.txt."""
+    assert interface() == (ROOT / "tests" / "public_names.txt").read_text().splitlines()
+
+
 # Variants have the parameters of the class that they name; evaluations are made by a function.
 EXPLAINED_ELSEWHERE = (".kusner2015.published.", ".evaluation.")
 
@@ -278,3 +319,7 @@ def test_docstrings_pass_numpydoc_validation():
         and not (code == "PR01" and any(part in name for part in EXPLAINED_ELSEWHERE))
     ]
     assert not found
+
+
+if __name__ == "__main__":
+    print("\n".join(interface()))
