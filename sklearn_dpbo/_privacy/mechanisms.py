@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -160,7 +161,8 @@ class Mechanisms:
 
         If the number of models is secret, so is the position that is returned: neither is recorded,
         and one model costs as much as several. The caller has charged what the model tells of the
-        records that it was fitted on, which are others than those of the scores.
+        records that it was fitted on, which are others than those of the scores; so `open_only`
+        costs nothing.
         """
         price = Price(1, epsilon)
         choose = _choice(self.noise.permute_and_flip, price)
@@ -172,6 +174,11 @@ class Mechanisms:
 
         both, how = Secret.gathered([models, scores]), f"permute-and-flip among {among}"
         return self._series(price, how, draw, purpose=purpose)(both)
+
+    def open_only(self, models: Secret) -> Any:
+        """Return the model of a list that is known to have one, whose fit has been charged."""
+        self.budget.require_own_process()
+        return _draw(itemgetter(0), models)
 
     def draw_grid_point(
         self,

@@ -14,18 +14,19 @@ from sklearn.utils import get_tags
 from ._declaration import PrivateTraining
 from ._interpret import CLASSIFIER, boosting
 
-__all__ = ["learns_nothing", "private_training", "refitted"]
+__all__ = ["private_training", "refitted", "what_learns"]
 
 
 def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects its training records."""
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if not learns_nothing(step):
+            if (found := what_learns(step)) is not None:
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to ({step!r}), without protecting them. Transform "
-                    "by public parameters instead: the `bounds` of a private learner, "
+                    f"on, or is not known not to, without protecting them: {found!r}. Leave out "
+                    "scalers and imputers: the learners of this package scale columns and fill in "
+                    "missing numbers. Else transform by public parameters: "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
                     'handle_unknown="use_encoded_value", unknown_value=-1), FunctionTransformer, '
@@ -35,8 +36,8 @@ def private_training(estimator: Any) -> PrivateTraining:
         return private_training(last)._within(step)
     # Ask the class: a FrozenEstimator has all attributes of the estimator inside it.
     if callable(getattr(type(estimator), "private_training", None)):
-        found: PrivateTraining = estimator.private_training()
-        return found
+        declared: PrivateTraining = estimator.private_training()
+        return declared
     kind = type(estimator)
     if f"{kind.__module__}.{kind.__qualname__}" == CLASSIFIER:
         return boosting(estimator)
@@ -45,7 +46,7 @@ def private_training(estimator: Any) -> PrivateTraining:
     raise ValueError(
         f"{kind.__name__} does not protect the records that it is fitted on, or does not declare "
         f"how. Use {ours} of sklearn_dpbo.learners; or give yours a method `private_training`: see "
-        '"Use private learners of other libraries" in the documentation'
+        '"Your own private estimator" in the documentation'
     )
 
 
@@ -60,20 +61,21 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
     return found.refitted(**params)
 
 
-def learns_nothing(transformer: Any) -> bool:
-    """Whether the parameters of a transformer alone decide what it does."""
+def what_learns(transformer: Any) -> Any:
+    """Return the first part that its parameters alone do not decide, or None."""
     from sklearn.compose import ColumnTransformer  # loads all linear models
 
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
-        return True
+        return None
     if isinstance(transformer, Pipeline):
-        return all(learns_nothing(step) for _, step in transformer.steps)
-    if isinstance(transformer, ColumnTransformer):
+        parts = [step for _, step in transformer.steps]
+    elif isinstance(transformer, ColumnTransformer):
         parts = [*(part for _, part, _ in transformer.transformers), transformer.remainder]
-        return all(map(learns_nothing, parts))
-    if isinstance(transformer, FeatureUnion):
-        return all(learns_nothing(part) for _, part in transformer.transformer_list)
-    return _has_no_state(transformer)
+    elif isinstance(transformer, FeatureUnion):
+        parts = [part for _, part in transformer.transformer_list]
+    else:
+        return None if _has_no_state(transformer) else transformer
+    return next((found for found in map(what_learns, parts) if found is not None), None)
 
 
 def _has_no_state(transformer: Any) -> bool:

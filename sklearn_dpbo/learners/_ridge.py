@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.units import Units
 from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
+from ..exceptions import LowUtilityWarning
 from ._base import PrivateClassifier, PrivateLearner
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
@@ -22,6 +24,8 @@ __all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
 
 Floats = NDArray[np.float64]
 _STEPS = 2**14
+# Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
+_AT_ONE_END = 0.97
 
 
 class _FromGram(PrivateLearner):
@@ -241,7 +245,20 @@ class PrivateRidge(RegressorMixin, _FromGram):
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
+        self._warn_of_bounds()
         return self.refitted()
+
+    def _warn_of_bounds(self) -> None:
+        """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""
+        m, total = self.gram_[-1, -2:]
+        if abs(total) > _AT_ONE_END * m and 4 * self.noise_ < (1 - _AT_ONE_END) * m:
+            warnings.warn(
+                f"Nearly all targets are at or beyond one end of y_bounds={self.y_bounds!r}, where "
+                "they are clipped: coefficients say little then. Are the bounds in the units of "
+                "the targets?",
+                LowUtilityWarning,
+                stacklevel=3,
+            )
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         low, high = self._target_bounds()

@@ -29,8 +29,8 @@ _ROW_BY_ROW = (
     "a model's prediction for a record depends on that record alone (checked on training records)"
 )
 PREDICTION_CONDITIONS = {
-    "auto": _ROW_BY_ROW + "; models with code of no known library predicted each unit alone",
-    "together": _ROW_BY_ROW + ", also if the model has code of no known library",
+    "auto": _ROW_BY_ROW + ", or, of a model with code of your own, each unit was predicted alone",
+    "together": _ROW_BY_ROW + ", also if the model has code of your own",
     "separate": (
         "none for predictions: each unit was predicted alone, beside training records, by a "
         "copy of the model"

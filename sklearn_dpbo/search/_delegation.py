@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.split import Problem, hold_out
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.checks import check_named
-from ..learners._private_training import learns_nothing
+from ..learners._private_training import what_learns
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
@@ -166,7 +166,10 @@ def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
     what = "transformed X, and X_val came as it was"
     if protects_all:
         what = "learnt from X, which nothing protects"
-    harmless = learns_nothing if protects_all else (lambda step: step in (None, "passthrough"))
+
+    def harmless(step: Any) -> bool:
+        return what_learns(step) is None if protects_all else step in (None, "passthrough")
+
     frame: Any = sys._getframe(1)
     while frame is not None:
         is_fit = frame.f_code.co_name.startswith("fit")

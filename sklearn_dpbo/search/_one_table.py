@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -44,8 +45,8 @@ _ALIKE = 1e-3
 _N_MADE_UP = 1000
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
-    "records and columns, dtypes, group identifiers, classes and bounds; and whatever else is "
-    "computed from the records, including another run of this fit"
+    "records (or groups) and columns, dtypes, group identifiers, classes and bounds; and whatever "
+    "else is computed from the records, including another run of this fit"
 )
 
 # Fitted attributes, and what to warn of once they are set.
@@ -108,7 +109,8 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
             shares = strategy.frequent_labels(table, on_second_part)
         oracle = _oracle(options, table, scorers, shares, rng)
         release, estimator = strategy.search(plan, table, oracle, on_second_part)
-        _warn_if_constant(_last_step(estimator), labels, rng)
+        if any("predict" in scorer.response_method for scorer in scorers.values()):
+            _warn_if_constant(_last_step(estimator), labels, rng)
     report = _report(
         search,
         table,
@@ -227,6 +229,8 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     """Warn if a released learner predicts the same for made-up records all over its range."""
     if not isinstance(model, PrivateLearner):
         return
+    model = copy(model)
+    vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
     low, high = model.center_ - model.scale_, model.center_ + model.scale_
     made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
     predicted = np.unique(model.predict(made_up))
@@ -234,9 +238,9 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     if len(predicted) == 1 or alike:
         warnings.warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
-            "all over the ranges of its columns. Perhaps these are in other units than `bounds`, "
-            "records hardly differ within bounds that are too wide, or there are too few records "
-            "for this epsilon",
+            "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
+            "'balanced_accuracy', 'roc_auc' or 'neg_brier_score'), there are too few records for "
+            "this epsilon, or `bounds`, if you gave any, are in other units or far too wide",
             LowUtilityWarning,
             stacklevel=4,
         )

@@ -62,6 +62,11 @@ class Plan:
         return tuple({**each.params, **member} for each in self.fits for member in each.members)
 
     @property
+    def has_one_model(self) -> bool:
+        """Whether there is no choice: all of epsilon then pays for the score."""
+        return isinstance(self.runs, Composed) and len(self.params) == 1
+
+    @property
     def among(self) -> str:
         """What is chosen from, in words."""
         if isinstance(self.runs, Repeated):
@@ -167,8 +172,9 @@ class OneTable(Strategy):
         epsilon, delta, fit = budget.epsilon, budget.delta, training.fit
         if fit.composition != "pure" and delta == 0:
             raise ValueError(
-                f"delta is 0, and a guarantee of kind {fit.composition} needs one: pass "
-                "delta=1e-6, for example; far less than 1 divided by the number of records"
+                f"delta is 0, and the noise of the estimator needs more (its guarantee is of kind "
+                f"{fit.composition}): pass delta=1e-6, for example; far less than 1 divided by the "
+                "number of records"
             )
         n_fits = self.n_fits or default_fits(n_units, epsilon)
         n = min(n_fits, n_settings)
@@ -275,6 +281,8 @@ def _choose(
     the frames of callers.
     """
     models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
+    if plan.has_one_model:
+        return mechanisms.open_only(models), statistics
     i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
     return model, statistics.take(i)
 

@@ -16,7 +16,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateKernelClassifier,
     PrivateLogisticRegression,
@@ -383,6 +383,12 @@ def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
             model.noise_ /= 2
         inside += list(np.abs(model.coef_ - truth / 10) < 1.96 * model.coef_std_)
     assert (0.93 <= np.mean(inside) <= 0.97) != half, np.mean(inside)
+
+
+def test_targets_in_other_units_than_their_bounds_are_warned_of():
+    X, y = problem(2000)
+    with pytest.warns(LowUtilityWarning, match="one end of y_bounds=\\(0, 0.1\\)"):
+        PrivateRidge(y_bounds=(0, 0.1), noise_random_state=0).fit(X, y + 1)
 
 
 @pytest.mark.filterwarnings("ignore")

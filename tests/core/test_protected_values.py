@@ -582,11 +582,11 @@ def test_report_and_warning_say_how_own_code_predicts():
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
     with pytest.warns(UserWarning, match="contains .*without_zero.* a call of its own"):
         search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert "code of no known library predicted each unit alone" in search.privacy_.condition
+    assert "each unit was predicted alone" in search.privacy_.condition
     model = make_pipeline(FunctionTransformer(np.tanh), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert "also if the model has code of no known library" in search.privacy_.condition
+    assert "also if the model has code of your own" in search.privacy_.condition
 
 
 def labels_of(f, colours):

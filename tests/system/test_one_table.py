@@ -70,6 +70,26 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(acc
     assert model.coef_ == pytest.approx(alone.coef_, abs=1e-3), "never refitted on all records"
 
 
+def test_one_candidate_is_not_paid_for_as_a_choice():
+    search = search_of(grid={}, epsilon=1.0).fit(*table())
+    assert [loss.epsilon for loss in search.privacy_.spends] == [1.0, 1.0]
+    assert search.best_params_ == {} and search.best_score_interval_[0] > 0.8
+    repeated = search_of(grid={}, epsilon=1.0, strategy=OneTable("repeat", n_fits=2)).fit(*table())
+    assert [loss.epsilon for loss in repeated.privacy_.spends] == [1.0, 0.6, 0.4]
+
+
+def test_a_model_of_one_class_is_warned_of_where_labels_are_scored():
+    X, y = pd.DataFrame(table(2000)[0], columns=["a", "b"]), np.arange(2000) % 20 == 0
+    grid = {"max_iter": [20]}
+    for scoring, warned in {"accuracy": True, "roc_auc": False}.items():
+        search = search_of(PrivateLogisticRegression(classes=[False, True]), grid, scoring=scoring)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        found = [str(each.message) for each in caught if "predicts one value" in str(each.message)]
+        assert bool(found) == warned and not any("feature names" in str(c.message) for c in caught)
+
+
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
 def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp_path):
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5, create=True)
@@ -346,7 +366,7 @@ def wrong_inputs():
     yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
     yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
     yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
-    yield "delta", {"delta": 0.0}, {}, "delta is 0, and a guarantee of kind GDP needs one"
+    yield "delta", {"delta": 0.0}, {}, "delta is 0, and the noise of the estimator needs more"
     yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
     scaled = Pipeline([("step", StandardScaler()), ("model", model)])
     yield "learns", {"estimator": scaled, "grid": {"model__alpha": [1]}}, {}, "'step'.*learns from"

@@ -109,6 +109,13 @@ def test_the_tests_run_from_the_sdist(sdist):
     assert "1 passed" in done
 
 
+def test_the_package_index_takes_both_distributions(sdist, wheel):
+    """Metadata, and the README as the project's page there."""
+    pytest.importorskip("twine")
+    run("-m", "twine", "check", "--strict", f"{sdist}.tar.gz", wheel, cwd=wheel.parent)
+    assert wheel.stat().st_size < 1_000_000
+
+
 def test_the_wheel_is_the_package(wheel):
     assert missing(wheel) == set()
     with zipfile.ZipFile(wheel) as content:
