@@ -179,6 +179,11 @@ def _chosen_rows(
             "groups of groups_val have rows in both parts of cv, and training records are not "
             "protected: hold out whole groups, as cv=GroupShuffleSplit(n_splits=1) does"
         )
+    if by_default and "groups" in split_params and groups is None:
+        raise ValueError(
+            "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
+            "protect all records of a group together"
+        )
     if by_default:
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
         _warn(

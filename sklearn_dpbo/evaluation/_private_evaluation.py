@@ -135,7 +135,7 @@ def private_evaluation(
     >>> evaluation.score("roc_auc")  # doctest: +SKIP
     0.9867 (95 %: 0.9585 to 0.9958)
     """
-    check_number("epsilon", epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+    check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("largest_error", largest_error, "above 0", lambda c: c > 0, optional=True)
     check_prediction(prediction)
     chosen = as_floats(thresholds)

@@ -84,7 +84,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return tags
 
     def _check(self) -> None:
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
         positive = "a positive number", lambda v: v > 0
         check_number("max_norm", self.max_norm, *positive, optional=True)

@@ -82,7 +82,7 @@ class SearchPlan:
     def __post_init__(self) -> None:
         for name, value in (("m", self.m), ("n_iter", self.n_iter)):
             check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
         ends = "in [0.5, 1 - 1e-9]"
         check_number("confidence", self.confidence, ends, lambda c: 0.5 <= c <= 1 - 1e-9)

@@ -97,7 +97,7 @@ class _ClassScore(PrivateScorer):
             raise ValueError(f"scoring={self.name!r} is not for {K} classes, as in y: use {other}")
         positions = tuple(range(K))
         if most == 2:
-            label = self.params.get("pos_label", 1 if isinstance(self, ConfusionScore) else None)
+            label = self.params.get("pos_label", None if self.name == "roc_auc" else 1)
             positions = (1 if label is None else position_of(label, classes),)
         return replace(self, classes=classes, positions=positions)
 

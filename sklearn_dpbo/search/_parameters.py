@@ -66,7 +66,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda e: hasattr(e, "fit") and hasattr(e, "get_params") and not isinstance(e, type),
         "an object with a fit method, and with get_params as BaseEstimator has it",
     ),
-    "epsilon": (is_number(lambda e: e >= 1e-9), "a number from 1e-9 up"),
+    "epsilon": (is_number(lambda e: e >= 1e-9), "a finite number from 1e-9 up"),
     "delta": (is_number(lambda d: 0 <= d < 1), "in [0, 1)"),
     "score_share": (is_number(lambda s: 0 < s <= 1 - 1e-6), "in (0, 1)"),
     "n_iter": (

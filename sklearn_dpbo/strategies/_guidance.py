@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import FitFailedWarning
 
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
 from .._space.space import Points
@@ -156,7 +158,18 @@ class Guidance:
         if not candidates:
             places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
             candidates = self._space.params(self._pool.take(places))
-            self._scores_of_few = [each.score for each in self._public(candidates)]
+            few = self._public(candidates)
+            self._scores_of_few = [each.score for each in few]
+            if errors := [each.error for each in few if each.error is not None]:
+                warnings.warn(
+                    f"{len(errors)} of {len(few)} candidates that were fitted on a part of the "
+                    "training set cannot be fitted or scored there. Validation records that cannot "
+                    "be predicted count as wrong, without a message: let the estimator take values "
+                    "that it has not seen, as OneHotEncoder(handle_unknown='ignore') does. The "
+                    f"first failed with {errors[0]}",
+                    FitFailedWarning,
+                    stacklevel=5,
+                )
         scores = np.array(self.public_scores)
         if not np.isnan(scores).all():
             model = self.public_model(candidates[int(np.nanargmax(scores))])

@@ -22,7 +22,7 @@ _FEWEST, _ASSUMED_SPREAD = 3, 0.1
 # What the reader should conclude.
 _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
-    "score": "best_score_ says little: look at best_score_interval_",
+    "score": "best_score_ does not rank them: best_score_interval_ says how good it is",
 }
 # A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
@@ -66,6 +66,7 @@ def noise_hints(
     return (
         f"The noise of the {what} is larger than the differences between candidates, so "
         f"{_CONSEQUENCES[what]}. In units of {scorer.name} the noise has {size}, and "
-        f"candidates differ by {spread:.2g} ({how}). Use more (validation) records, of a rare "
-        f"class especially, or a larger epsilon{much}; plan_search computes how many",
+        f"candidates differ by {spread:.2g} ({how}). If that matters, use more (validation) "
+        f"records, of a rare class especially, or a larger epsilon{much}; plan_search computes how "
+        "many",
     )

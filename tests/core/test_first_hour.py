@@ -147,7 +147,7 @@ def test_other_parameters_say_what_they_take(two_classes):
     several = refused(two_classes, scoring=["accuracy", "f1"])
     assert several.endswith("as in refit='accuracy'")
     assert "n_iter" in refused(two_classes, n_iter=0)
-    assert "epsilon must be a number" in refused(two_classes, epsilon="1")
+    assert "epsilon must be a finite number" in refused(two_classes, epsilon="1")
 
 
 def test_columns_of_raw_scores_say_what_there_is_instead(two_classes):

@@ -294,7 +294,7 @@ def test_estimators_that_fail_on_public_records_spend_nothing(binary, model, err
 @pytest.mark.parametrize(
     "change, message",
     [
-        (dict(epsilon=0.0), "epsilon must be a number from 1e-9 up"),
+        (dict(epsilon=0.0), "epsilon must be a finite number from 1e-9 up"),
         (dict(thresholds=["high"]), "thresholds must be a list of finite numbers"),
         (dict(pos_label=5), "is not a class of y"),
         (dict(largest_error=-1), "largest_error must be None or above 0"),

@@ -198,6 +198,7 @@ def test_a_scorer_of_scikit_learn_is_computed_exactly_or_refused(name, fitted_mo
     [
         ("f1", THREE, "f1_macro"),
         ("f1", np.array(["no", "yes"]), "pos_label"),
+        ("average_precision", np.array(["no", "yes"]), "pos_label"),
         ("roc_auc", THREE, "roc_auc_ovr"),
         ("roc_auc_ovr", TWO, "roc_auc"),
         ("f1", np.eye(3), "one label"),

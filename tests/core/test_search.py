@@ -427,13 +427,13 @@ def test_score_share_divides_epsilon(two_classes):
 
 # -------------------------------------------------------------------------- invalid input
 BAD = [
-    (dict(epsilon=0), "epsilon must be a number from 1e-9 up; found 0"),
-    (dict(epsilon=-1.0), "epsilon must be a number"),
-    (dict(epsilon=float("nan")), "epsilon must be a number"),
-    (dict(epsilon=float("inf")), "epsilon must be a number"),
+    (dict(epsilon=0), "epsilon must be a finite number from 1e-9 up; found 0"),
+    (dict(epsilon=-1.0), "epsilon must be a finite number"),
+    (dict(epsilon=float("nan")), "epsilon must be a finite number"),
+    (dict(epsilon=float("inf")), "epsilon must be a finite number"),
     (dict(epsilon="1"), r"found '1' \(str\)"),
-    (dict(epsilon=True), "epsilon must be a number"),
-    (dict(epsilon=5e-324), "epsilon must be a number from 1e-9"),
+    (dict(epsilon=True), "epsilon must be a finite number"),
+    (dict(epsilon=5e-324), "epsilon must be a finite number from 1e-9"),
     (dict(delta=1.0), r"delta must be in \[0, 1\)"),
     (dict(delta=-1e-9), r"delta must be in \[0, 1\)"),
     (dict(n_iter=0), "n_iter must be None or a whole number"),
@@ -490,6 +490,16 @@ def test_failed_candidate_is_never_selected(two_classes, error_score):
     assert [loss.epsilon for loss in search.privacy_.spends] == [1000.0], (
         "there was no choice to pay for"
     )
+
+
+def test_values_that_a_part_of_the_training_set_does_not_have_are_warned_of():
+    """What fails on them fails on validation records, too, where nothing may be said of it."""
+    X = pd.DataFrame({"code": np.arange(400) % 37 + 100 * (np.arange(400) % 11 == 0)})
+    y = np.arange(400) % 2
+    model = make_pipeline(OneHotEncoder(), LogisticRegression())
+    search = search_over(model, {"logisticregression__C": [0.1, 1.0]}, scoring="f1")
+    with pytest.warns(FitFailedWarning, match="count as wrong.*handle_unknown='ignore'.*unknown"):
+        search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
 
 
 def test_error_score_raise_raises_error_of_fit(two_classes):

@@ -569,9 +569,9 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"epsilon": 0}, "epsilon must be a number"),
-        ({"epsilon": math.inf}, "epsilon must be a number"),
-        ({"epsilon": True}, "epsilon must be a number"),
+        ({"epsilon": 0}, "epsilon must be a finite number"),
+        ({"epsilon": math.inf}, "epsilon must be a finite number"),
+        ({"epsilon": True}, "epsilon must be a finite number"),
         ({"utility_bound": 0}, "utility_bound must be a positive"),
         ({"utility_bound": "1"}, "utility_bound must be a positive"),
         ({"interval": (1, 1)}, "low < high"),

@@ -283,7 +283,7 @@ def test_a_plan_of_one_table_prints_what_it_found():
         ({"m": 10, "epsilon": 1.0, "n_iter": None, "target_score_error": 0.1}, "score_error="),
         ({"epsilon": 1e-9, "target_regret": 1e-5}, "even with m=1e"),
         ({"m": 1.5, "target_regret": 0.1}, "m must be a whole number from 1 up; found 1.5"),
-        ({"epsilon": 0.0, "target_regret": 0.1}, "epsilon must be a number"),
+        ({"epsilon": 0.0, "target_regret": 0.1}, "epsilon must be a finite number"),
         ({"m": 10, "target_regret": 0.1, "confidence": 1.0}, "confidence must be in"),
         ({"m": 10, "target_regret": 0.1, "score_share": 1.0}, "score_share must be in"),
         ({"m": 10, "target_regret": 0.1, "score_range": 0.0}, "score_range must be a positive"),

@@ -281,7 +281,7 @@ def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(
 @pytest.mark.parametrize(
     ("params", "says"),
     [
-        ({"epsilon": 0}, "epsilon must be a number"),
+        ({"epsilon": 0}, "epsilon must be a finite number"),
         ({"score_share": 0}, r"score_share must be in \(0, 1\)"),
         ({"score_share": 1}, r"score_share must be in \(0, 1\)"),
         ({"response_method": "predict"}, "response_method must be .*decision_function"),

@@ -271,7 +271,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
 
     def _validate(self) -> tuple[float, float]:
         """Return the interval, or raise ValueError for an invalid parameter."""
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda v: v >= 1e-9)
+        check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda v: v >= 1e-9)
         of_bound = "a positive number", lambda v: float(v) > 0
         check_number("utility_bound", self.utility_bound, *of_bound)
         check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)

@@ -49,7 +49,7 @@ class Curator(BaseEstimator):
         return self
 
     def _check(self) -> None:
-        check_number("epsilon", self.epsilon, "a number from 1e-9 up", lambda e: e >= 1e-9)
+        check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
