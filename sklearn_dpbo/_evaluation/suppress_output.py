@@ -118,6 +118,10 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     # Python calls it to show or to record a warning, whatever the filters say.
     stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
     setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
+    # Called with what a finalizer or another thread raised.
+    for module, hook in ((sys, "unraisablehook"), (threading, "excepthook")):
+        stack.callback(setattr, module, hook, getattr(module, hook))
+        setattr(module, hook, lambda _: None)
     for name in ("stdout", "stderr"):
         _replace_stream(name, stack)
     stack.callback(logging.disable, logging.root.manager.disable)

@@ -29,8 +29,9 @@ _ROW_BY_ROW = (
     "a model's prediction for a record depends on that record alone (checked on training records)"
 )
 PREDICTION_CONDITIONS = {
-    "auto": _ROW_BY_ROW + ", or, of a model with code of your own, each unit was predicted alone",
-    "together": _ROW_BY_ROW + ", also if the model has code of your own",
+    "auto": _ROW_BY_ROW
+    + "; with code that is not known to predict so, each unit was predicted alone",
+    "together": _ROW_BY_ROW + ", whatever code the model has",
     "separate": (
         "none for predictions: each unit was predicted alone, beside training records, by a "
         "copy of the model"

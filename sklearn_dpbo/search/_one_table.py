@@ -119,7 +119,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
-        noise=f"{mechanisms.noise.description}; of the models: {training.noise}",
+        noise=f"{mechanisms.noise.description}; of the models: {training.noise}" + plan.in_bits,
         condition=_condition(search, training),
     )
     # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.

@@ -102,9 +102,10 @@ class PrivateBayesSearchCV(
         that predict row by row, which is checked on training records. "separate": each record (or
         group) alone, beside training records. Then no other validation record can influence
         the prediction, whatever the estimator does, but each record takes a call of `predict`.
-        "auto": separately if the model has code that is of no known library (a class of your own,
-        or your function in a `FunctionTransformer`), otherwise together. Such code may compute
-        something from the batch for values that no training record has, which no check would find.
+        "auto": separately if the model has code that is not known to predict row by row (a class of
+        your own, your function in a `FunctionTransformer`, `NMF`), otherwise together. Such code
+        may compute something from the batch for values that no training record has, which no check
+        would find.
     release : {"best", "evaluation", "all"}, default="best"
         What is released besides the choice, without more epsilon. "best": the chosen candidate's
         score. "evaluation": also an evaluation of it, as `evaluation_`: what `private_evaluation`

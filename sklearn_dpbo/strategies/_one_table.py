@@ -73,6 +73,15 @@ class Plan:
             return "models of " + self.runs.number
         return f"{len(self.params):,} models"
 
+    @property
+    def in_bits(self) -> str:
+        """What sampling the number of fits adds to delta, in words."""
+        if isinstance(self.runs, Composed):
+            return ""
+        return (
+            "; the number of fits is from 53 random bits, beside delta (1 + e^epsilon) 2^-50 more"
+        )
+
     def in_words(self, name: str) -> str:
         """Return how many models of this name are fitted, and how private each is."""
         each = f"epsilon={self.epsilon:.3g}" + f", delta={self.delta:.3g}" * (self.delta > 0)

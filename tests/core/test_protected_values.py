@@ -9,6 +9,7 @@ import operator
 import pickle
 import struct
 import sys
+import threading
 import warnings
 from decimal import Decimal
 
@@ -18,6 +19,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.decomposition import NMF, PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -554,14 +556,16 @@ def test_companions_have_special_numbers_that_few_training_records_have():
     assert all((beside == number).any() for number in (np.inf, -1, 999))
 
 
-def test_prediction_is_separate_only_if_a_model_has_code_of_no_known_library():
+def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row():
     known = [
         make_pipeline(StandardScaler(), FunctionTransformer(np.log1p), DecisionTreeClassifier()),
         HistGradientBoostingClassifier(),
         CountVectorizer(),
+        PCA().fit(np.eye(3)),
     ]
-    assert [own_code(packed(model)) for model in known] == ["", "", ""]
+    assert [own_code(packed(model)) for model in known] == ["", "", "", ""]
     own = [
+        NMF(),  # its solver "mu" starts from the mean of the batch
         FunctionTransformer(without_zero),
         FunctionTransformer(lambda X: X),
         make_pipeline(StandardScaler(), Rescales()),
@@ -586,7 +590,7 @@ def test_report_and_warning_say_how_own_code_predicts():
     model = make_pipeline(FunctionTransformer(np.tanh), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert "also if the model has code of your own" in search.privacy_.condition
+    assert "whatever code the model has" in search.privacy_.condition
 
 
 def labels_of(f, colours):
@@ -885,3 +889,27 @@ def test_cell_that_a_cast_warns_of_shows_in_nothing(of):
         warnings.simplefilter("error")
         statistics(LogisticRegression(), (of(X), y), (of(cells), y[:M]))
         statistics(Ridge(), (X, X[:, 0]), (X[:M], cells[:, 0]), "neg_mean_absolute_error")
+
+
+class Unclosed:
+    def __del__(self):
+        raise ConnectionError("row 98765")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_finalizers_and_threads_raise_during_predictions_is_dropped(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    monkeypatch.setattr(threading, "excepthook", told.append)
+
+    def both():
+        Unclosed()
+        thread = threading.Thread(target=lambda: 1 / 0)
+        thread.start()
+        thread.join()
+
+    with suppress_output():
+        both()
+    assert told == []
+    both()
+    assert len(told) == 2
