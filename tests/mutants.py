@@ -343,6 +343,13 @@ MUTANTS = {
         "if False:",
         "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
     ),
+    "models of scikit-learn whose rows share a search are predicted together": Mutant(
+        "_evaluation/own_code.py",
+        'if package == "sklearn" and inside:',
+        "if False:",
+        PROTECTED
+        + "test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row",
+    ),
     "own code not predicted separately": Mutant(
         "_evaluation/protected_values.py",
         "separate = predicts_separately(self.prediction, model.own_code)",

@@ -78,9 +78,7 @@ class Plan:
         """What sampling the number of fits adds to delta, in words."""
         if isinstance(self.runs, Composed):
             return ""
-        return (
-            "; the number of fits is from 53 random bits, beside delta (1 + e^epsilon) 2^-50 more"
-        )
+        return "; the number of fits comes from 53 bits: (1 + e^epsilon) 2^-50 beside delta"
 
     def in_words(self, name: str) -> str:
         """Return how many models of this name are fitted, and how private each is."""
