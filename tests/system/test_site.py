@@ -270,12 +270,13 @@ def interface():
             lines += [
                 f"{name}.{member}{parameters(value)}"
                 for member, value in inspect.getmembers(found)
-                if not member.startswith("_") and in_package(getattr(value, "fget", value))
+                if not member.startswith("_") and in_package(value)
             ]
     return lines
 
 
-def in_package(function):
+def in_package(member):
+    function = getattr(member, "fget", getattr(member, "func", member))  # of a (cached) property
     return (getattr(function, "__module__", None) or "").startswith("sklearn_dpbo")
 
 
