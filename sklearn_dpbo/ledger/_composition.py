@@ -75,8 +75,8 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
         return
     if unit == "record":
         advice = (
-            "Pass the groups that the records belong to (if each record is another's, a number of "
-            "its own for each)"
+            "Pass the groups that the records belong to (if every record is a different "
+            f"{counted}, number them)"
         )
     else:
         advice = f"Begin a ledger with unit={unit!r} for such releases"
