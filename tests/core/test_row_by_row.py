@@ -1,5 +1,7 @@
 """Records do not affect each other: in-place transforms, failures, batches, threads."""
 
+import contextlib
+import itertools
 import random
 import warnings
 
@@ -10,10 +12,13 @@ import pyarrow
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.decomposition import NMF
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.pickles import packed
@@ -23,6 +28,7 @@ from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.model import Model
+from sklearn_dpbo._evaluation.own_code import own_code
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
@@ -327,3 +333,50 @@ def test_batches_of_the_check_do_not_depend_on_the_size_of_a_group():
         problem = problem_of(X, y, X[: len(groups)], y[: len(groups)], groups)
         sizes.add(RowByRowCheck.on(Companions.of(problem), problem).size)
     assert len(sizes) == 1
+
+
+EXTREME = (1e4, 1e9, 1e308, -1e308, np.nan, np.inf, 5e-324, 0.0)
+
+
+def moves_others(model, X):
+    """Whether a record of extreme values changes what another gets."""
+    for name in ("predict", "transform", "decision_function", "predict_proba"):
+
+        def asked(X, method=getattr(model, name, None)):
+            with contextlib.suppress(Exception):  # a record that cannot be predicted
+                found = method(X)
+                return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+
+        expected = asked(X)
+        for value, columns in itertools.product(EXTREME, (slice(None), 0)):
+            odd = X.copy()
+            odd[3, columns] = value
+            found = asked(odd)
+            if expected is not None and found is not None:
+                others = np.delete(found, 3, axis=0), np.delete(expected, 3, axis=0)
+                if not np.array_equal(*others, equal_nan=found.dtype.kind == "f"):
+                    return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_no_estimator_that_is_known_to_predict_row_by_row_is_moved_by_extreme_records():
+    X = np.abs(np.random.default_rng(0).normal(size=(300, 6)))
+    y = (X[:, 0] + X[:, 1] > 1.6).astype(int)
+    models = {}
+    for name, kind in all_estimators():
+        with contextlib.suppress(Exception):  # it needs parameters, or other data
+            models[name] = kind().fit(X[:200], y[:200])
+    known = {name: model for name, model in models.items() if not own_code(packed(model))}
+    assert len(known) > 110 and {"SVC", "PCA", "KMeans", "MLPClassifier"} <= {*known}
+    assert [name for name, model in known.items() if moves_others(model, X[200:])] == []
+
+
+def test_an_estimator_whose_records_share_a_search_is_moved_by_extreme_records():
+    X, y = load_digits(return_X_y=True)
+    model = make_pipeline(
+        NMF(8, solver="mu", init="random", max_iter=60, random_state=1),
+        DecisionTreeClassifier(max_depth=1, random_state=0),
+    )
+    assert moves_others(model.fit(X[:900], y[:900] % 2), X[900:])
