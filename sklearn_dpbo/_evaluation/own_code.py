@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
+
 from .._data.pickles import Unpickler
 
 __all__ = ["check_prediction", "own_code", "predicts_separately"]
@@ -34,6 +36,12 @@ _KNOWN_OF_SKLEARN = {
     "decomposition._incremental_pca", "decomposition._kernel_pca", "decomposition._pca",
     "decomposition._truncated_svd",
 }  # fmt: skip
+# Functions beside ufuncs that are known: what pickles are made of, some that work on each number,
+# and scores. Others may look at all rows: `scale` does so if one of them is large.
+_FUNCTIONS = {
+    "scalar", "newObj", "asarray", "check_array", "clip", "nan_to_num", "round", "around",
+}  # fmt: skip
+_OF_FITS = ("sklearn.feature_selection.", "sklearn.metrics.")
 
 
 def check_prediction(prediction: Any) -> None:
@@ -61,17 +69,25 @@ class _Names(Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class or function by name."""
-        package = module.partition(".")[0]
-        # A method that stands for a function (`imputer.fit_transform`) can do what a user wants.
-        method = "." in name or (module, name) == ("builtins", "getattr")
-        if not self.found and (not _is_known(module) or method):
-            by_value = package == "cloudpickle"
+        value = super().find_class(module, name)
+        if not self.found and not _is_known(module, name, value):
+            by_value = module.partition(".")[0] == "cloudpickle"
             self.found = "code without an importable name" if by_value else f"{module}.{name}"
-        return super().find_class(module, name)
+        return value
 
 
-def _is_known(module: str) -> bool:
+def _is_known(module: str, name: str, value: Any) -> bool:
+    # A method that stands for a function (`imputer.fit_transform`) can do what a user wants.
+    if "." in name or (module, name) == ("builtins", "getattr"):
+        return False
+    if (module, name) == ("functools", "partial"):  # what it calls has a name of its own
+        return True
     package, *inside = module.split(".")
     if package == "sklearn" and inside:
-        return not _KNOWN_OF_SKLEARN.isdisjoint((inside[0], ".".join(inside[:2])))
-    return package in _KNOWN
+        known = not _KNOWN_OF_SKLEARN.isdisjoint((inside[0], ".".join(inside[:2])))
+    else:
+        known = package in _KNOWN
+    if isinstance(value, type):  # a frame made of a list takes its types from all of it
+        return known and not (package == "pandas" and name in ("DataFrame", "Series"))
+    is_ours = name.startswith("_") or name in _FUNCTIONS or module.startswith(_OF_FITS)
+    return known and (isinstance(value, np.ufunc) or is_ours)

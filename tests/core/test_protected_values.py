@@ -5,6 +5,7 @@ Each test here is an attack that once worked: one odd record decided the score o
 
 import collections
 import copy
+import functools
 import operator
 import pickle
 import struct
@@ -19,15 +20,19 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import NMF, PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, scale
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.extmath import make_nonnegative
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -557,17 +562,30 @@ def test_companions_have_special_numbers_that_few_training_records_have():
 
 
 def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row():
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y"] * 20), "b": np.arange(40.0)})
     known = [
         make_pipeline(StandardScaler(), FunctionTransformer(np.log1p), DecisionTreeClassifier()),
         HistGradientBoostingClassifier(),
         CountVectorizer(),
         PCA().fit(np.eye(3)),
+        HistGradientBoostingClassifier().fit(frame, [0, 1] * 20),  # it keeps a partial
+        make_pipeline(
+            FunctionTransformer(np.clip, kw_args={"a_min": 0, "a_max": 1}), SelectKBest()
+        ),
+        GridSearchCV(Ridge(), {"alpha": [1, 2]}, scoring="r2").fit(np.eye(10), np.arange(10)),
+        TransformedTargetRegressor(func=np.log1p, inverse_func=np.expm1),
     ]
-    assert [own_code(packed(model)) for model in known] == ["", "", "", ""]
+    assert [own_code(packed(model)) for model in known] == [""] * 8
     own = [
         NMF(),  # its solver "mu" starts from the mean of the batch
         FunctionTransformer(without_zero),
         FunctionTransformer(lambda X: X),
+        FunctionTransformer(functools.partial(without_zero)),
+        # Of known libraries, but with a branch on all rows.
+        FunctionTransformer(scale, kw_args={"axis": 1}),
+        FunctionTransformer(make_nonnegative, kw_args={"min_value": -1e6}),
+        FunctionTransformer(pd.DataFrame),
+        TransformedTargetRegressor(inverse_func=np.sort),
         make_pipeline(StandardScaler(), Rescales()),
         CountVectorizer(tokenizer=labels_of),
         FunctionTransformer(SimpleImputer(missing_values=-7).fit_transform),
