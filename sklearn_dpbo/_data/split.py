@@ -179,7 +179,7 @@ def _chosen_rows(
             "groups of groups_val have rows in both parts of cv, and training records are not "
             "protected: hold out whole groups, as cv=GroupShuffleSplit(n_splits=1) does"
         )
-    if by_default and "groups" in split_params and groups is None:
+    if by_default and split_params.get("groups") is not None and groups is None:
         raise ValueError(
             "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
             "protect all records of a group together"
@@ -196,7 +196,7 @@ def _chosen_rows(
             f"{name} chooses the validation records by their labels, which are protected: the "
             "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels."
         )
-    if "groups" in split_params and groups is None:
+    if split_params.get("groups") is not None and groups is None:
         _warn(
             f"groups= tells {name} how to split; what is protected is each *record* by itself. To "
             "protect all records of a group together, pass groups_val= in place of groups=."

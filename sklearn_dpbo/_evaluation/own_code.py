@@ -36,6 +36,8 @@ _KNOWN_OF_SKLEARN = {
     "decomposition._incremental_pca", "decomposition._kernel_pca", "decomposition._pca",
     "decomposition._truncated_svd",
 }  # fmt: skip
+# Classes in these parts that branch on all rows: whether each sums to 1, and the least of a column.
+_NOT_KNOWN = {"_TemperatureScaling", "SplineTransformer"}
 # Functions beside ufuncs that are known: what pickles are made of, some that work on each number,
 # and scores. Others may look at all rows: `scale` does so if one of them is large.
 _FUNCTIONS = {
@@ -88,6 +90,7 @@ def _is_known(module: str, name: str, value: Any) -> bool:
     else:
         known = package in _KNOWN
     if isinstance(value, type):  # a frame made of a list takes its types from all of it
-        return known and not (package == "pandas" and name in ("DataFrame", "Series"))
+        is_frame = package == "pandas" and name in ("DataFrame", "Series")
+        return known and not is_frame and name not in _NOT_KNOWN
     is_ours = name.startswith("_") or name in _FUNCTIONS or module.startswith(_OF_FITS)
     return known and (isinstance(value, np.ufunc) or is_ours)

@@ -119,9 +119,8 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
     setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
     # Called with what a finalizer or another thread raised.
-    for module, hook in ((sys, "unraisablehook"), (threading, "excepthook")):
-        stack.callback(setattr, module, hook, getattr(module, hook))
-        setattr(module, hook, lambda _: None)
+    _replace_hook(sys, "unraisablehook", stack)
+    _replace_hook(threading, "excepthook", stack)
     for name in ("stdout", "stderr"):
         _replace_stream(name, stack)
     stack.callback(logging.disable, logging.root.manager.disable)
@@ -168,6 +167,22 @@ def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
 
     stack.callback(put_back)
     setattr(sys, name, replacement)
+
+
+def _replace_hook(module: ModuleType, name: str, stack: contextlib.ExitStack) -> None:
+    """Replace a hook by one that is silent while output is suppressed, wherever it is kept."""
+    hook = getattr(module, name)
+
+    def ours(args: Any) -> None:
+        if not _suppression.depth:
+            hook(args)
+
+    def put_back() -> None:
+        if getattr(module, name) is ours:
+            setattr(module, name, hook)
+
+    stack.callback(put_back)
+    setattr(module, name, ours)
 
 
 class _Stream:

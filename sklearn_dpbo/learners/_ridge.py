@@ -245,8 +245,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
         self._release(X, target[:, None], groups)
+        self.refitted()
         self._warn_of_bounds()
-        return self.refitted()
+        return self
 
     def _warn_of_bounds(self) -> None:
         """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""

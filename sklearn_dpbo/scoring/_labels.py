@@ -38,6 +38,6 @@ def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
     if found < 0:
         raise ValueError(
             f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: name the "
-            f"positive one, as in make_private_scorer('f1', pos_label={classes.tolist()[-1]!r})"
+            f"positive one, as in make_private_scorer(name, pos_label={classes.tolist()[-1]!r})"
         )
     return int(found)

@@ -239,8 +239,8 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
         warnings.warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
             "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
-            "'balanced_accuracy', 'roc_auc' or 'neg_brier_score'), there are too few records for "
-            "this epsilon, or `bounds`, if you gave any, are in other units or far too wide",
+            "'balanced_accuracy' or 'roc_auc'), there are too few records for this epsilon, or "
+            "`bounds`, if you gave any, are in other units or far too wide",
             LowUtilityWarning,
             stacklevel=4,
         )

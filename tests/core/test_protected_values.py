@@ -30,7 +30,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, scale
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+    scale,
+)
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.extmath import make_nonnegative
 
@@ -585,6 +591,7 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         FunctionTransformer(scale, kw_args={"axis": 1}),
         FunctionTransformer(make_nonnegative, kw_args={"min_value": -1e6}),
         FunctionTransformer(pd.DataFrame),
+        SplineTransformer(),
         TransformedTargetRegressor(inverse_func=np.sort),
         make_pipeline(StandardScaler(), Rescales()),
         CountVectorizer(tokenizer=labels_of),

@@ -62,6 +62,8 @@ def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning()
 def test_groups_without_a_splitter_are_refused():
     with pytest.raises(ValueError, match="pass groups_val="):
         split(groups=np.repeat(np.arange(8), 5))
+    with pytest.warns(PrivacyWarning):
+        split(groups=None)
 
 
 def test_by_default_a_quarter_of_the_groups_is_held_out_as_a_whole():
