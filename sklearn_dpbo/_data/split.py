@@ -167,6 +167,11 @@ def _chosen_rows(
 ) -> tuple[Rows, Rows, str]:
     """Return the rows to fit on and those to hold out, and by what they were chosen."""
     by_default, name = cv is None, type(cv).__name__ if hasattr(cv, "split") else "cv"
+    if by_default and split_params.get("groups") is not None and groups is None:
+        raise ValueError(
+            "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
+            "protect all records of a group together"
+        )
     if groups is not None:
         split_params = {"groups": groups, **split_params}
     if by_default:
@@ -178,11 +183,6 @@ def _chosen_rows(
         raise ValueError(
             "groups of groups_val have rows in both parts of cv, and training records are not "
             "protected: hold out whole groups, as cv=GroupShuffleSplit(n_splits=1) does"
-        )
-    if by_default and split_params.get("groups") is not None and groups is None:
-        raise ValueError(
-            "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
-            "protect all records of a group together"
         )
     if by_default:
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"

@@ -25,8 +25,8 @@ class Model:
     """A fitted estimator, pickled before it predicts anything, and its answers to companions.
 
     `responses` has these as they came, by method. For each query: `values` is what it makes of
-    them, `clipped` the share of gains outside of its bounds. `own_code` names code of no known
-    library, if there is some.
+    them, `clipped` the share of gains outside of its bounds. `own_code` names code that is not
+    known to predict row by row, if there is some.
     """
 
     pickled: bytes

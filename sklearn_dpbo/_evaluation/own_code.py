@@ -53,7 +53,7 @@ def check_prediction(prediction: Any) -> None:
 
 
 def own_code(pickled: bytes) -> str:
-    """Return which class or function in a pickled model is not known so; "" if all are."""
+    """Return the first class or function in a pickled model that is not known; "" if all are."""
     unpickler = _Names(io.BytesIO(pickled))
     unpickler.load()
     return unpickler.found
@@ -92,5 +92,5 @@ def _is_known(module: str, name: str, value: Any) -> bool:
     if isinstance(value, type):  # a frame made of a list takes its types from all of it
         is_frame = package == "pandas" and name in ("DataFrame", "Series")
         return known and not is_frame and name not in _NOT_KNOWN
-    is_ours = name.startswith("_") or name in _FUNCTIONS or module.startswith(_OF_FITS)
-    return known and (isinstance(value, np.ufunc) or is_ours)
+    is_listed = name.startswith("_") or name in _FUNCTIONS or module.startswith(_OF_FITS)
+    return known and (isinstance(value, np.ufunc) or is_listed)
