@@ -19,6 +19,7 @@ class Mutant(NamedTuple):
 DISTRIBUTIONS = "statistical/test_mechanisms_distributions.py::"
 MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
+RANKING = "core/test_ranking.py::"
 LEARNERS = "core/test_learners.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
@@ -56,6 +57,25 @@ MUTANTS = {
         "tuple(noise(scale)(",
         "tuple(noise(scale / 2)(",
         DISTRIBUTIONS + "test_counts_have_discrete_laplace_noise[seed]",
+    ),
+    "functions of the confusion matrix: half of the width": Mutant(
+        "scoring/_ranking.py",
+        "float((self.high - self._lowest).max())",
+        "float((self.high - self._lowest).max() / 2)",
+        RANKING + "test_one_more_record_raises_a_ranking_by_the_width_at_most[2-7-f1]",
+    ),
+    "average precision: half of the width": Mutant(
+        "scoring/_pairs.py",
+        "unit_weight(units) * (1 + self._log(units))",
+        "unit_weight(units) * (1 + self._log(units)) / 2",
+        RANKING
+        + "test_one_record_moves_rankings_of_orders_by_the_sensitivity_at_most[PrecisionSum]",
+    ),
+    "mean of areas: the width of one class": Mutant(
+        "scoring/_pairs.py",
+        "_others(units)) * (first + second)",
+        "_others(units)) * second",
+        RANKING + "test_one_record_moves_rankings_of_orders_by_the_sensitivity_at_most[MeanArea]",
     ),
     "counts: noise of one candidate for all": Mutant(
         "_privacy/mechanisms.py",
@@ -383,21 +403,19 @@ MUTANTS = {
         "core/test_sensitive.py::test_ordinary_operations_do_not_read_sensitive",
     ),
     "raw scores in cv_results_": Mutant(
-        "strategies/_history.py",
-        """            Candidate(each, fit_error=error)
-            for each, error in zip(params, found.fit_errors, strict=True)
-""",
-        """            Candidate(each, public_score=float(raw[0]), fit_error=error)
-            for each, error, raw in zip(params, found.fit_errors, found.statistics._open())
-""",
+        "strategies/_worst_case.py",
+        "best, report, all_scores = history.fitted[chosen], None, None",
+        "best, report, all_scores = history.fitted[chosen], None, None\n"
+        "        for i, raw in zip(history.fitted, statistics._open()[:, 0]):\n"
+        "            object.__setattr__(candidates[i], 'public_score', float(raw))",
         LEAKS,
     ),
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
-        "            return Evaluation(reduce(Sensitive.followed_by, rows), tuple(errors))",
-        "            found = reduce(Sensitive.followed_by, rows)\n"
+        "return reduce(Sensitive.followed_by, (each.content for each in sealed))",
+        "found = reduce(Sensitive.followed_by, (each.content for each in sealed))\n"
         "            warnings.warn(str(found._open()))\n"
-        "            return Evaluation(found, tuple(errors))",
+        "            return found",
         LEAKS,
     ),
     "warnings of predictions shown": Mutant(

@@ -1,10 +1,10 @@
 """Fit each candidate on the training set, count on the validation set (zone: sensitive).
 
-First all candidates are fitted, checked and pickled; then each of them predicts the validation set
-once. Whether a fit failed is public; the statistics become a `Sensitive` where they are computed.
-Nothing else leaves this module: no message, no exception, and no time, not even of fits. Validation
-records that take long to predict slow down the fits beside and after them (caches, memory), by
-enough to measure.
+First all candidates are fitted, checked and pickled; then they predict the validation set. Whether
+a fit failed is public; the statistics become a `Sensitive` where they are computed. Nothing else
+leaves this module: no message, no exception, and no time, not even of fits. Validation records that
+take long to predict slow down the fits beside and after them (caches, memory), by enough to
+measure.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from .._data.pickles import fresh
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from ..scoring._queries import Query
-from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 from .companions import Companions
 from .fitting import (
@@ -43,28 +41,12 @@ from .protected_values import ProtectedTable
 from .row_by_row import RowByRowCheck, to_check
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
-__all__ = ["Evaluation", "Evaluator", "counted", "table_and_model"]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Statistics that compare candidates, one a row (0 where the fit failed), and why fits failed.
-
-    The latter is public, as it depends on the training set alone.
-    """
-
-    statistics: Sensitive
-    fit_errors: tuple[str | None, ...]
-
-    @property
-    def fitted(self) -> NDArray[np.intp]:
-        """Positions of the candidates whose fit succeeded."""
-        return np.flatnonzero([error is None for error in self.fit_errors])
+__all__ = ["Evaluator", "counted", "table_and_model"]
 
 
 @dataclass
 class Evaluator:
-    """The sensitive oracle: candidates in, `Evaluation` out.
+    """The sensitive oracle: candidates in, `Sensitive` statistics out.
 
     Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
     count as failed. `report` is what a report of the candidate chosen needs of predictions.
@@ -78,28 +60,36 @@ class Evaluator:
     report: tuple[Query, ...] = ()
     releases_all: bool = False
     _models: Models = field(default_factory=Models, init=False, repr=False)
-    _validation_set_used: bool = field(default=False, init=False, repr=False)
+    _rehearsed: bool = field(default=False, init=False, repr=False)
 
-    def __call__(self, candidate_params: tuple[dict[str, Any], ...]) -> Evaluation:
-        """Evaluate candidates, in parallel: fit all, and then let all predict."""
+    def fit_candidates(
+        self, candidate_params: tuple[dict[str, Any], ...]
+    ) -> tuple[str | None, ...]:
+        """Fit candidates on the training set, in parallel; return why fits failed, or None.
+
+        That is public, as it depends on the training set alone.
+        """
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
             self._fit(candidate_params)
-            errors = [self._models.error(params) for params in candidate_params]
+            errors = tuple(self._models.error(params) for params in candidate_params)
             fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
-            if fitted and not self._validation_set_used:
+            if fitted and not self._rehearsed:
                 self._warn(fitted)
                 for scorer in self.scorers:
                     self.table.rehearse(self.model(fitted[0]), scorer.query)
-            self._validation_set_used = True
-            tasks = ((self.model(params), self.table, self.scorer.query) for params in fitted)
+                self._rehearsed = True
+        return errors
+
+    def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
+        """Return the statistics of fitted candidates, one a row; they predict in parallel."""
+        with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
+            tasks = ((self._asked(params, query), self.table, query) for params in fitted)
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             alone = effective_n_jobs(self.options.n_jobs) == 1
             with suppress_output() if alone else kept_registries():
-                found = iter(list(in_parallel(count, tasks, self.options.n_jobs)))
-            nothing = Sensitive([[0]], self.scorer.query.sensitivity(self.table.units))
-            rows = (nothing if error else next(found).content for error in errors)
-            return Evaluation(reduce(Sensitive.followed_by, rows), tuple(errors))
+                sealed = list(in_parallel(count, tasks, self.options.n_jobs))
+            return reduce(Sensitive.followed_by, (each.content for each in sealed))
 
     def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
         """Return the raw statistic of a candidate that itself depends on protected records.
@@ -113,6 +103,11 @@ class Evaluator:
             model = make(fit(estimator, self.problem.training))
             return self.table.statistics(model, self.scorer.query)
         return None
+
+    def _asked(self, params: dict[str, Any], query: Query) -> Model:
+        """Return the model for this query; a user's gain is not computed again."""
+        model = self.model(params)
+        return model if query is self.scorer.query else model.asked(query)
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
@@ -139,9 +134,9 @@ class Evaluator:
                 else:
                     other._models.add(params, error)
 
-    def select_at(self, public: Predictions) -> None:
-        """Prepare the score that selects, before anything is evaluated; see `PrivateScorer`."""
-        self.scorers = (self.scorer.choice(public), *self.scorers[1:])
+    def select_by(self, scorer: PrivateScorer) -> None:
+        """Replace the score that selects by the same one, prepared further."""
+        self.scorers = (scorer, *self.scorers[1:])
 
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""

@@ -3,7 +3,7 @@
 Where they lie is a prior, which the training set says, and a good one is chosen there.
 
 Each protected record is predicted once. Its response says which label it gets from a threshold; and
-what either label is worth, and is counted as, is computed with it.
+what either label is counted as is computed with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "LabelGains", "best_labels", "label_values", "public_responses", "public_thresholds",
+    "LabelGains", "best_public", "label_values", "public_responses", "public_thresholds",
     "statistics_at",
 ]  # fmt: skip
 
@@ -45,39 +45,33 @@ _N_TRIED = 100
 
 @dataclass(frozen=True)
 class LabelGains(Query):
-    """Per record: the response, and what either label is worth and counted as; shape (n, 5)."""
+    """Per record: the response, and what either label is counted as; shape (n, 3).
+
+    What thresholds are compared by is a function of the same values.
+    """
 
     scorer: PrivateScorer
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        """Return the response, the gains of both labels, and their values for `counts`."""
-        scorer, counts = self.scorer, self.scorer.counts
-        gains = _of_either_label(scorer.query, y, classes)
-        counted = gains if counts is scorer.query else _of_either_label(counts, y, classes)
-        return np.stack([class_scores(response)[:, 0], *gains, *counted], axis=1)
+        """Return the response, and the values of both labels for `counts`."""
+        labels = (np.full(len(y), label) for label in classes)
+        counted = [self.scorer.counts.record_values(y, each, classes) for each in labels]
+        return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
         """A record that cannot be predicted is worth the least, whatever the threshold."""
         counted = self.scorer.counts.lowest_values(y, n)
-        return np.stack([*np.zeros((3, n)), counted, counted], axis=1)
+        return np.stack([np.zeros(n), counted, counted], axis=1)
 
     def statistics_at(
         self, thresholds: Iterable[float], values: NDArray[Any], y: Any, units: Units, query: Query
     ) -> NDArray[np.int64]:
-        """Return a row of integers for the labels that each threshold gives.
-
-        They are what thresholds are compared by if that is the query, else what is released.
-        """
-        first, second = values[:, 1:3].T if query is self.scorer.query else values[:, 3:5].T
+        """Return a row of the query's integers for the labels that each threshold gives."""
+        first, second = values[:, 1:].T
         # The second class is predicted from the threshold on; never for NaN.
         each = (np.where(values[:, 0] >= at, second, first).astype(int) for at in thresholds)
         return np.array([query.statistics(column, y, units) for column in each])
-
-
-def _of_either_label(counted: Query, y: Any, classes: Any) -> list[NDArray[Any]]:
-    """Return each record's value if it gets the first label, and if it gets the second."""
-    return [counted.record_values(y, np.full(len(y), label), classes) for label in classes]
 
 
 @ClearFrames()
@@ -171,19 +165,20 @@ def public_responses(
     return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
 
 
-def best_labels(
+def best_public(
     score: Callable[..., float],
     y: NDArray[Any],
     responses: NDArray[np.float64],
     classes: Any,
-) -> NDArray[Any]:
-    """Return the labels that public records get from the threshold with the best score.
+) -> tuple[float, NDArray[Any]]:
+    """Return the threshold with the best score, and the labels that public records get from it.
 
     `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
     """
     shares, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
     of_classes = [responses[finite & (y == label)] for label in classes]
     tried = np.concatenate([np.quantile(found, shares) for found in of_classes if len(found)])
-    labels: list[NDArray[Any]]
-    labels = [classes[(responses >= t).astype(int)] for t in np.unique(tried)]
-    return labels[int(np.argmax([score(Predictions(y, each, classes)) for each in labels]))]
+    tried = np.unique(tried)
+    labels: list[NDArray[Any]] = [classes[(responses >= t).astype(int)] for t in tried]
+    best = int(np.argmax([score(Predictions(y, each, classes)) for each in labels]))
+    return float(tried[best]), labels[best]

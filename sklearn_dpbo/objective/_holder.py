@@ -81,7 +81,7 @@ class Holder:
             return None
         found = self._evaluator.scorer.predictions(*model)
         if self._evaluator.scorer.choice_uses_public:
-            self._evaluator.select_at(found)
+            self._evaluator.select_by(self._evaluator.scorer.choice(found))
         return found
 
     @property

@@ -31,6 +31,7 @@ from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
+from ..strategies._choice import PreparedChoice, prepare_choice
 from ..strategies._release import count_scores, public_model
 from ._holder import Holder
 from ._messages import plain
@@ -227,6 +228,7 @@ class PrivateObjective(Holder):
         self._known: dict[Any, Call] = {}  # by `_identity` of the candidate
         self._scored: list[tuple[dict[str, Any], Sensitive]] = []
         self._choosing = False
+        self._ranked: PreparedChoice | None = None
         self._chosen: int | None = None
         self._best: Best | None = None
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
@@ -377,8 +379,7 @@ class PrivateObjective(Holder):
     def _score(self, key: Any, params: dict[str, Any]) -> None:
         """Fit a candidate, release its score, and keep that."""
         oracle = self._evaluator
-        evaluation = oracle((params,))
-        (error,) = evaluation.fit_errors
+        (error,) = oracle.fit_candidates((params,))
         if error is not None:
             warnings.warn(
                 f"{params} failed on the training set and has no score; this used no call: {error}",
@@ -387,9 +388,10 @@ class PrivateObjective(Holder):
             )
             self._known[key] = Call(params, np.nan)
             return
-        noisy = self._answer(evaluation.statistics)
+        statistic = oracle.compare([params], oracle.scorer.query)
+        noisy = self._answer(statistic)
         # One step: an interrupt leaves all of a candidate, or nothing.
-        self._scored.append((params, evaluation.statistics))
+        self._scored.append((params, statistic))
         offset, slope = oracle.scorer.line(self._units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
 
@@ -397,10 +399,16 @@ class PrivateObjective(Holder):
         """Choose a candidate, and release its score. If interrupted, the next call goes on."""
         oracle, mechanisms = self._evaluator, self._mechanisms
         self._choosing = True
+        if self._ranked is None:
+            self._ranked = self._prepared_choice()
         if self._chosen is None:
-            table = reduce(Sensitive.followed_by, (statistics for _, statistics in self._scored))
-            epsilon = mechanisms.budget.epsilon_beside(self._score_share)
-            self._chosen = mechanisms.select(table, epsilon, purpose=CHOICE)
+            scored, query = [params for params, _ in self._scored], self._ranked.scorer.query
+            table = (
+                reduce(Sensitive.followed_by, (statistics for _, statistics in self._scored))
+                if query is oracle.scorer.query
+                else oracle.compare(scored, query)
+            )
+            self._chosen = mechanisms.select(table, self._ranked.epsilon, purpose=CHOICE)
         params, statistics = self._scored[self._chosen]
         counted = count_scores(
             params,
@@ -411,6 +419,20 @@ class PrivateObjective(Holder):
         )
         ((score, interval),), _ = counted.release(self._units, mechanisms)
         return Best(dict(params), score, interval)
+
+    def _prepared_choice(self) -> PreparedChoice:
+        """Decide how candidates are ranked; the one with the best released score is counted."""
+        budget, oracle = self._mechanisms.budget, self._evaluator
+        score = {id(params): score for params, score in self._known.values()}
+        best = max((params for params, _ in self._scored), key=lambda params: score[id(params)])
+        return prepare_choice(
+            oracle.scorer,
+            len(self._scored),
+            self._units,
+            budget.epsilon_beside(self._score_share),
+            lambda query: oracle.counts(best, query),
+            self._mechanisms,
+        )
 
 
 def _identity(params: dict[str, Any]) -> Any:

@@ -193,11 +193,14 @@ def evaluate(sites: Sequence[FederatedSite]) -> None:
             site._own_predictions()
     first._evaluator.share_fits(candidates, [site._evaluator for site in others])
     for site in sites:
-        evaluation = site._evaluator(candidates)
+        oracle = site._evaluator
+        errors = oracle.fit_candidates(candidates)
         if site is first:
-            report_failures(evaluation.fit_errors)
-        site._fitted = evaluation.fitted.tolist()
-        site._statistics = evaluation.statistics.take(evaluation.fitted)
+            report_failures(errors)
+        site._fitted = [i for i, error in enumerate(errors) if error is None]
+        site._statistics = oracle.compare(
+            [candidates[i] for i in site._fitted], oracle.scorer.query
+        )
 
 
 def _seed(seed: Any, name: str) -> Any:

@@ -22,8 +22,11 @@ __all__ = [
     "AVERAGES",
     "CONFUSION",
     "OF_CLASS",
+    "SIZE_FREE",
     "average_precision",
+    "class_metric",
     "confusion_metric",
+    "disagreement",
     "gradient",
     "monotone",
     "ratio",
@@ -63,6 +66,20 @@ OF_CLASS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
 }
 
 
+def class_metric(
+    base: str,
+    tp: Floats,
+    fp: Floats,
+    fn: Floats,
+    undefined: float | None = None,
+    least: float = 0.0,
+    **params: Any,
+) -> Floats:
+    """Return the metric of each class against the others; no denominator is below `least`."""
+    over, under = OF_CLASS[base](tp, fp, fn, **params)
+    return ratio(over, np.maximum(under, least) if least else under, undefined)
+
+
 # ------------------------------------------------ of the whole matrix
 def _mean(of_class: Floats, occurs: NDArray[np.bool_], undefined: float | None) -> Floats:
     """Return the mean over the classes that occur; in a draw, over all of them."""
@@ -90,10 +107,14 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
     return ratio(over, under, undefined)
 
 
+def disagreement(K: int, weights: str | None = None) -> Floats:
+    """Return how much kappa counts each prediction (column) of a class (row), shape (K, K)."""
+    distance = np.abs(np.arange(K)[:, None] - np.arange(K))
+    return 1.0 * {None: distance > 0, "linear": distance, "quadratic": distance**2}[weights]
+
+
 def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
-    classes = np.arange(C.shape[-1])
-    distance = np.abs(classes[:, None] - classes)
-    w = 1.0 * {None: distance > 0, "linear": distance, "quadratic": distance**2}[weights]
+    w = disagreement(C.shape[-1], weights)
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     expected = (w * true[..., :, None] * predicted[..., None, :]).sum(axis=(-2, -1))
     return ratio(expected - n * (w * C).sum(axis=(-2, -1)), expected, undefined)
@@ -105,6 +126,8 @@ _OF_MATRIX: dict[str, Callable[..., Floats]] = {
     "cohen_kappa": _kappa,
     "matthews_corrcoef": _matthews,
 }
+# Those that rank predictions in the same way whatever the sizes of the classes are.
+SIZE_FREE = ("accuracy", "recall", "recall_weighted", *(f"{name}_micro" for name in OF_CLASS))
 # Names of metrics of the confusion matrix.
 CONFUSION = (
     *_OF_MATRIX,
@@ -122,12 +145,13 @@ def confusion_metric(
     base, _, average = name.partition("_")
     tp = np.diagonal(C, axis1=-2, axis2=-1)
     fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
-    over, under = OF_CLASS[base](tp, fp, fn, **params)
-    if not average:
-        return ratio(over[..., positive], under[..., positive], undefined)
     if average == "micro":
+        over, under = OF_CLASS[base](tp, fp, fn, **params)
         return ratio(over.sum(axis=-1), under.sum(axis=-1), undefined)
-    of_class = ratio(over, under, undefined)
+    of_class = class_metric(base, tp, fp, fn, undefined, **params)
+    if not average:
+        one: Floats = of_class[..., positive]
+        return one
     if average == "macro":
         return _mean(of_class, tp + fp + fn > 0, undefined)
     size = tp + fn

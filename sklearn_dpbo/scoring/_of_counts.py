@@ -1,15 +1,14 @@
 """Scores that are computed from counts, and are no means of gains (zone: sensitive).
 
-*The confusion matrix.* Let f be the metric, and C0 a public confusion matrix, in shares. To first
-order, ``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of
-gains. All candidates see the same number of records of each class, so subtracting a constant from a
-row of G changes no order; the lowest gain of each row is made 0. The sensitivity is then the
-largest difference *within* a row. The matrix of the chosen candidate is released.
+*The confusion matrix.* Let f be the metric, and C0 a confusion matrix, in shares. To first order,
+``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of gains.
+Candidates are ranked by it where there is much noise, and by f itself where there is little (see
+`_ranking`). C0 is public, or released for this. The matrix of the chosen candidate is released.
 
-*Areas under curves.* The choice is by pairs of records in the right order. A histogram of the
-chosen candidate's predicted scores is released. The order that bins hide is estimated from public
-predictions. With many records, the area under one ROC curve is more precise if it is computed from
-a number of pairs.
+*Areas under curves.* The choice is by pairs of records in the right order; where there is little
+noise, by the area itself. A histogram of the chosen candidate's predicted scores is released. The
+order that bins hide is estimated from public predictions. With many records, the area under one ROC
+curve is more precise if it is computed from a number of pairs.
 
 *R2 and explained variance* divide by the variance of the labels, which is the same for all
 candidates. So the choice uses the squared error, clipped at a value that is large for a good
@@ -19,7 +18,7 @@ candidate. Sums of errors, labels and their squares are released and divided.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -35,12 +34,13 @@ from sklearn.metrics import (
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import Named, OfCell
+from ._gains import Named
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely
 from ._labels import encode, position_of
 from ._metrics import (
     OF_CLASS,
+    SIZE_FREE,
     average_precision,
     confusion_metric,
     gradient,
@@ -48,8 +48,18 @@ from ._metrics import (
     ratio,
     roc_auc,
 )
-from ._pairs import PairCounts, Pairs
-from ._queries import GRID, MOST_CLASSES, Confusion, MeanOf, Moments, Query
+from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
+from ._queries import (
+    GRID,
+    MOST_CLASSES,
+    ClassSizes,
+    Confusion,
+    MeanOf,
+    Moments,
+    Query,
+    unit_weight,
+)
+from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
@@ -80,18 +90,35 @@ def _first(given: Given, kind: type[Q]) -> Q | None:
     return next((query for query in given or () if isinstance(query, kind)), None)
 
 
+def _shrunk(query: Query, noisy: NoisyCounts, units: Units, expected: Floats) -> Floats:
+    """Return released counts, in units, moved towards the expected ones as far as noise says."""
+    counts = likely(query, noisy.counts, units)[0] / unit_weight(units)
+    scale = noisy.scale / unit_weight(units)
+    # As if half of the expected count were its standard deviation.
+    variance = (expected / 2 + 1) ** 2
+    share = variance / (variance + 2 * scale**2)
+    mixed = np.maximum(share * counts + (1 - share) * expected, 0.5)
+    shrunk: Floats = mixed / mixed.sum() * units.m
+    return shrunk
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class _ClassScore(PrivateScorer):
-    """A score of labels of known classes; `positions` are those held against the others."""
+    """A score of labels of known classes; `positions` are those held against the others.
+
+    `shares` are those of the classes: of the training set, or released if `adapted`.
+    """
 
     counts: Any = None
     classes: Any = None
     positions: tuple[int, ...] = ()
+    shares: tuple[float, ...] = ()
+    adapted: bool = False
 
     def _with_classes(self, y_train: Any, fewest: int, most: float, other: str) -> Self:
         """Return the scorer for these labels; the positive class is None or one of two."""
         check_one_output(self.name, y_train)
-        classes = np.unique(dense(y_train))
+        classes, sizes = np.unique(dense(y_train), return_counts=True)
         K = len(classes)
         if not fewest <= K <= most:
             raise ValueError(f"scoring={self.name!r} is not for {K} classes, as in y: use {other}")
@@ -99,7 +126,8 @@ class _ClassScore(PrivateScorer):
         if most == 2:
             label = self.params.get("pos_label", None if self.name == "roc_auc" else 1)
             positions = (1 if label is None else position_of(label, classes),)
-        return replace(self, classes=classes, positions=positions)
+        shares = tuple((sizes / sizes.sum()).tolist())
+        return replace(self, classes=classes, positions=positions, shares=shares)
 
     @property
     def positive(self) -> Any:
@@ -111,25 +139,45 @@ class _ClassScore(PrivateScorer):
 class ConfusionScore(_ClassScore):
     """A metric of the confusion matrix."""
 
+    matrix: Any = None
+
     @classmethod
     def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
-        """The gradient of recalls is the same everywhere, as they are means over one class."""
         signed = name in ("matthews_corrcoef", "cohen_kappa")
-        varies = name not in ("accuracy", "balanced_accuracy", "recall")
+        varies = name not in (*SIZE_FREE, "balanced_accuracy", "recall_macro")
         return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
 
     def prepare(self, y_train: Any) -> ConfusionScore:
         of_one = self.name in OF_CLASS
         most, other = (2, f"'{self.name}_macro'") if of_one else (MOST_CLASSES, "'accuracy'")
         prepared = self._with_classes(y_train, 2, most, other)
-        sizes = np.unique(dense(y_train), return_counts=True)[1]
         # As if each class were recognised equally well, and errors were as frequent as classes.
-        assumed = np.outer(sizes, (1 - _ASSUMED_RECALL) * sizes / sizes.sum())
+        shares = np.array(prepared.shares)
+        assumed = np.outer(shares, (1 - _ASSUMED_RECALL) * shares)
         counted = replace(prepared, counts=Confusion(prepared.classes))
-        return counted._linear_at(assumed + np.diag(_ASSUMED_RECALL * sizes))
+        return counted._linear_at(assumed + np.diag(_ASSUMED_RECALL * shares), len(y_train))
 
     def choice(self, public: Predictions) -> ConfusionScore:
-        return self._linear_at(self._matrix(public))
+        C = self._matrix(public)
+        return self._linear_at(C / C.sum(), int(C.sum()))
+
+    @property
+    def first(self) -> Query | None:
+        return None if self.name in SIZE_FREE else Confusion(self.classes)
+
+    def adapt(self, noisy: NoisyCounts, units: Units) -> ConfusionScore:
+        """Return the score, prepared to tell candidates apart that predict like the one counted."""
+        M = self.matrix * units.m
+        M = _shrunk(Confusion(self.classes), noisy, units, M.ravel()).reshape(M.shape)
+        shares = tuple((M.sum(axis=1) / units.m).tolist())
+        return replace(self._linear_at(M / units.m, units.m), shares=shares, adapted=True)
+
+    def faithful(self, units: Units) -> Iterator[ConfusionScore]:
+        if not self.adapted:
+            return
+        M = self.matrix * units.m
+        for ranking in faithful_rankings(self.name, M, self.positions[0], **self._options):
+            yield self._ranked_by(ranking, M)
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
         """Return the confusion matrix of public predictions."""
@@ -138,19 +186,24 @@ class ConfusionScore(_ClassScore):
         w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         return np.bincount(cells, weights=w, minlength=K * K).reshape(K, K).astype(float)
 
-    def _linear_at(self, C: Floats) -> ConfusionScore:
-        G = gradient(self._metric, C)
-        lowest = G.min(axis=1, keepdims=True)
-        slope = float((G - lowest).max())
-        offset = float(self._metric(C) - (C / C.sum() * (G - lowest)).sum())
-        # If no prediction changes the metric, all candidates are as good.
-        matrix, ends = ((G - lowest) / slope, offset) if slope else (0 * G, 0.0)
-        query = MeanOf(OfCell(matrix, self.classes), (0.0, 1.0), name=repr(self))
-        return replace(self, query=query, ends=(ends, ends + (slope or 1.0)))
+    def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
+        """Return the score that ranks by its gradient at a matrix of shares, of n records."""
+        G = gradient(self._metric, n * matrix)
+        return replace(self, matrix=matrix)._ranked_by(linear(G), matrix)
+
+    def _ranked_by(self, ranking: Ranking, C: Floats) -> ConfusionScore:
+        """Return the score that ranks by a function; the line touches the metric at C."""
+        rise = ranking.slope * ranking.width * C.sum()
+        low = float(self._metric(C) - ranking.slope * ranking(C))
+        query = RankedConfusion(self.classes, ranking)
+        return replace(self, query=query, ends=(low, low + rise))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {key: value for key, value in self.params.items() if key != "pos_label"}
 
     def _metric(self, C: Floats, undefined: float | None = None) -> Floats:
-        params = {key: value for key, value in self.params.items() if key != "pos_label"}
-        return confusion_metric(self.name, C, undefined, self.positions[0], **params)
+        return confusion_metric(self.name, C, undefined, self.positions[0], **self._options)
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -179,14 +232,31 @@ class RankingScore(_ClassScore):
         takes = (
             (3, math.inf, "'roc_auc'") if self.name == "roc_auc_ovr" else (2, 2, "'roc_auc_ovr'")
         )
-        found = self._with_classes(y_train, *takes)
-        own = np.array(dense(y_train))[:, None] == found.classes[list(found.positions)]
-        shares, floor = tuple(own.mean(axis=0).tolist()), _FLOORS.get(self.name, 0.0)
-        query = Pairs(found.classes, found.positions, shares, floor, self.response_method)
-        return replace(found, query=query)
+        return self._with_classes(y_train, *takes)._ranked_by(Pairs, _FLOORS.get(self.name, 0.0))
+
+    @property
+    def first(self) -> Query:
+        return ClassSizes(self.classes, self.response_method)
+
+    def adapt(self, noisy: NoisyCounts, units: Units) -> RankingScore:
+        """Return the score with released shares of the classes: the floor is a part of them."""
+        sizes = _shrunk(self.first, noisy, units, np.array(self.shares) * units.m)
+        shares = tuple((sizes / units.m).tolist())
+        return replace(self, shares=shares, adapted=True)._ranked_by(Pairs, self.query.floor)
+
+    def faithful(self, units: Units) -> Iterator[RankingScore]:
+        if len(self.positions) == 1:
+            yield self._ranked_by(Pairs if self.name == "roc_auc" else PrecisionSum)
+        elif self.adapted:  # classes count by their sizes
+            yield self._ranked_by(MeanArea)
+
+    def _ranked_by(self, kind: type[Pairs], floor: float = 0.0) -> RankingScore:
+        shares = tuple(self.shares[i] for i in self.positions)
+        query = kind(self.classes, self.positions, shares, floor, self.response_method)
+        return replace(self, query=query)
 
     def line(self, units: Units) -> tuple[float, float]:
-        return self.query.floor, self.query.per_pair(units)
+        return self.query.floor, self.query.per_step(units)
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -268,6 +338,11 @@ class VarianceExplained(PrivateScorer):
         counts = Moments(centre, c, c, _STEPS)
         # As if the labels' variance were a ninth of c squared.
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
+
+    def faithful(self, units: Units) -> Iterator[VarianceExplained]:
+        c = self.counts.c_e
+        query = replace(self.query, bounds=(-(c**2), 0.0))
+        yield replace(self, query=query, ends=(1 - _ASSUMED, 1.0))
 
     def choice(self, public: Predictions) -> VarianceExplained:
         """Most errors of a good candidate are far smaller than c, and so is the noise then."""

@@ -13,6 +13,8 @@ query             integers                                                   sen
                   a histogram of scores)                                     cell of a record
 `Moments`         sums of errors, labels and their squares                   steps of all sums
 `Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
+others            a function of the matrix (`_ranking`) or of the order      G + 2
+                  (`_pairs`) of known width, in steps: `in_steps`
 ================  =========================================================  =================
 
 A unit's gain is the mean of its records' gains; in counts, its records weigh W together.
@@ -36,12 +38,15 @@ __all__ = [
     "GRID",
     "MOST_CLASSES",
     "Cells",
+    "ClassSizes",
     "Confusion",
     "MeanOf",
     "Moments",
     "Query",
+    "in_steps",
     "numbers",
     "same",
+    "steps_of_unit",
     "total_weight",
     "unit_weight",
     "weights",
@@ -189,10 +194,11 @@ class Cells(Query):
         raise NotImplementedError
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.zeros(sum(self.sizes), dtype=np.int64)
-        for cells in values.reshape(len(values), -1).T:
-            np.add.at(counts, cells, weights(units))
-        return tuple(counts.tolist())
+        w, n = weights(units), sum(self.sizes)
+        # Exact: floats hold all integers up to 2^53.
+        columns = values.reshape(len(values), -1).T
+        counts = sum(np.bincount(cells, weights=w, minlength=n) for cells in columns)
+        return tuple(np.asarray(counts).astype(np.int64).tolist())
 
     def sensitivity(self, units: Units) -> int:
         """A unit adds W to the cells of each table; what replaces it, too."""
@@ -238,6 +244,26 @@ class Confusion(Cells):
         """Return matrices of shape (..., K, K)."""
         K = len(self.classes)
         return counts.reshape(*counts.shape[:-1], K, K)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSizes(Cells):
+    """Numbers of records by class; one whose label is not in the training set is of the first."""
+
+    classes: NDArray[Any]
+    response_method: tuple[str, ...]
+    what = "number of records of each class"
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
+        return np.maximum(encode(y, self.classes), 0)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
+        """A record that cannot be predicted has a class all the same."""
+        return self.record_values(y, np.zeros(n), None)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (len(self.classes),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,6 +322,16 @@ def numbers(y: Any) -> Floats:
         y = np.array([as_number(label) for label in y])
     found: Floats = y.astype(float)
     return found
+
+
+def in_steps(value: float, width: float) -> int:
+    """Return a number, of which a unit moves the exact value by `width`, in G-ths of that."""
+    return int(np.floor(GRID * (value / width)))
+
+
+def steps_of_unit(units: Units) -> int:
+    """Return how many of the steps of `in_steps` a unit moves: G, and what rounding may add."""
+    return GRID + 2 + units.m // 2**26
 
 
 def unit_weight(units: Units) -> int:

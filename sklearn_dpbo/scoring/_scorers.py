@@ -5,7 +5,9 @@ A search uses a score twice. One integer of `query` ranks the candidates; then t
 them.
 
 * `prepare` sets what depends on the training labels,
-* `choice` lets the first query tell candidates apart that are as good as a public one,
+* `choice` lets the first query tell candidates apart that are as good as a public one, `adapt`
+  those that are as good as one counted on the validation set, and `for_choice` ranks candidates as
+  the score does if noise allows it,
 * `release` sets the second one,
 * `value` and `interval` say what released integers mean.
 
@@ -60,6 +62,8 @@ Given: TypeAlias = Sequence[Query] | None
 
 # Samples of public records, of which the difference of score and released value is estimated.
 _N_SAMPLES = 40
+# A difference of scores that candidates are not told apart by, in large ones.
+_NEGLIGIBLE = 0.01
 # Share of a public candidate's errors that count fully when candidates are compared, and the
 # smallest error that does, as a share of the largest that counts for the score.
 _TOLD_APART, _SMALLEST = 0.95, 2.0**-10
@@ -145,6 +149,35 @@ class PrivateScorer:
             By a candidate that is good on public records.
         """
         return self
+
+    @property
+    def first(self) -> Query | None:
+        """What is worth releasing of a good candidate before the choice, if anything is."""
+        return None
+
+    def adapt(self, noisy: NoisyCounts, units: Units) -> PrivateScorer:
+        """Return this scorer, prepared by the released counts of `first`."""
+        return self
+
+    def faithful(self, units: Units) -> Iterator[PrivateScorer]:
+        """Yield scorers that rank candidates as the score does, the most faithful first."""
+        yield from ()
+
+    def for_choice(self, units: Units, n_candidates: int, epsilon: float) -> PrivateScorer:
+        """Return the scorer that ranks candidates: a faithful one whose noise is negligible.
+
+        Of n candidates, the noise of a choice makes differences of ``2 D ln n / epsilon`` likely.
+        """
+        for scorer in self.faithful(units):
+            steps = 2 * scorer.query.sensitivity(units) * math.log(n_candidates) / epsilon
+            if steps * scorer.line(units)[1] <= _NEGLIGIBLE * self._much:
+                return scorer
+        return self
+
+    @property
+    def _much(self) -> float:
+        """A large difference between the scores of candidates."""
+        return 1.0
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -372,6 +405,14 @@ class MeanScore(PrivateScorer):
         large = large_error(self.counts, public)
         query = replace(self.counts, bounds=(-(large**2), self.counts.bounds[1]))
         return replace(self, query=query, ends=(-large, self.bounds[1]))
+
+    def faithful(self, units: Units) -> Iterator[MeanScore]:
+        if self.choice_uses_public:
+            yield replace(self, query=self.counts, ends=self.bounds)
+
+    @property
+    def _much(self) -> float:
+        return self.ends[1] - self.ends[0]
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds

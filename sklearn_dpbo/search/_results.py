@@ -94,6 +94,7 @@ def results_of(
         "scorer_": dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer,
         "multimetric_": several,
         "n_splits_": 1,
+        "choice_counts_": release.choice_counts,
     }
     if release.report is not None:
         fitted["evaluation_"] = release.report(oracle.problem.units, privacy)

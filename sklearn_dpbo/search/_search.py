@@ -150,6 +150,11 @@ class PrivateBayesSearchCV(
         time. All of it is public or released; it has no validation scores, except with
         ``release="all"``. It has no times of anything that ran during or after predictions on the
         validation set, because these times could reveal something about the records.
+    choice_counts_ : ndarray of shape (n_classes, n_classes) or (n_classes,), or None
+        Released before the choice, with noise, because class shares and errors may differ from
+        those in the training set (private): the validation set's confusion matrix of a candidate
+        that is good within the training set, or, for metrics of ranks, how many records each class
+        has. None if the metric does not need it, or if there are too few records to show it.
     evaluation_ : ClassifierEvaluation or RegressorEvaluation
         Numbers and figures of the chosen candidate (private). Only with
         ``release="evaluation"``.

@@ -21,7 +21,7 @@ from .._evaluation.progress import CallbackSupportMixin, watched
 from .._evaluation.suppress_output import without_autologging
 from .._evaluation.threshold_curve import (
     LabelGains,
-    best_labels,
+    best_public,
     label_values,
     public_responses,
     public_thresholds,
@@ -37,6 +37,7 @@ from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_va
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
+from ..strategies._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters
 
@@ -107,6 +108,9 @@ class PrivateThresholdClassifier(
         The validation score of `predict`, with noise, within the scorer's bounds (private).
     best_score_interval_ : tuple of float
         Interval that contains the score without noise, with probability 95 % (private).
+    choice_counts_ : ndarray of shape (2, 2) or None
+        Released before the choice, with noise: the validation set's confusion matrix at a threshold
+        that is good for the training set (private). See `PrivateBayesSearchCV`.
     privacy_ : PrivacyReport
         The privacy report; print it.
     scorer_ : PrivateScorer
@@ -127,8 +131,8 @@ class PrivateThresholdClassifier(
     The share of records between two thresholds bounds how far their scores differ, so the selected
     threshold loses little unless many records have nearly the same response. For theorem and proof
     see "Tune a decision threshold" in the documentation. For functions of the confusion matrix, a
-    copy is fitted on four fifths of the training set; its predictions for the rest decide where the
-    function is linearised.
+    copy is fitted on four fifths of the training set; the threshold that is best for the rest is
+    counted on the validation set before the choice (`choice_counts_`).
 
     Examples
     --------
@@ -147,6 +151,7 @@ class PrivateThresholdClassifier(
     best_threshold_: float
     best_score_: float
     best_score_interval_: tuple[float, float]
+    choice_counts_: NDArray[np.float64] | None
     privacy_: PrivacyReport
     scorer_: PrivateScorer
 
@@ -249,8 +254,9 @@ class PrivateThresholdClassifier(
                     f"of y: its classes_ are {classes}"
                 )
             with without_autologging():
-                scorer = self._linearised(estimator, problem, scorer, rng)
-                released = self._tune(estimator, problem, scorer, Mechanisms(budget, noise))
+                scorer, good = self._adapted(estimator, problem, scorer, rng)
+                mechanisms = Mechanisms(budget, noise)
+                released = self._tune(estimator, problem, scorer, good, mechanisms)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         return self
 
@@ -273,23 +279,28 @@ class PrivateThresholdClassifier(
             )
         return scorer
 
-    def _linearised(
+    def _adapted(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
-    ) -> PrivateScorer:
-        """Return the scorer, linearised at a threshold that is good on public records."""
+    ) -> tuple[PrivateScorer, float]:
+        """Return the scorer, prepared by a threshold that is good on public records, and this."""
         if not scorer.choice_uses_public:
-            return scorer
+            return scorer, 0.0
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
         y, responses = public_responses(
             fresh(packed(estimator)), estimator, problem.training, methods, rng
         )
-        labels = best_labels(scorer.exact, y, responses, classes)
-        return scorer.choice(Predictions(y, labels, classes))
+        good, labels = best_public(scorer.exact, y, responses, classes)
+        return scorer.choice(Predictions(y, labels, classes)), good
 
     def _tune(
-        self, estimator: Any, problem: Problem, scorer: PrivateScorer, mechanisms: Mechanisms
+        self,
+        estimator: Any,
+        problem: Problem,
+        scorer: PrivateScorer,
+        good: float,
+        mechanisms: Mechanisms,
     ) -> dict[str, Any]:
-        """Return the fitted attributes that are released."""
+        """Return the fitted attributes that are released; `good` is a good public threshold."""
         label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
         table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
         grid, units = self.thresholds, problem.units
@@ -298,9 +309,17 @@ class PrivateThresholdClassifier(
             grid = public_thresholds(*public, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
         protected = label_values(model, label_gains, table), label_gains, table
-        index = mechanisms.draw_exponentially(
-            statistics_at(grid, *protected, scorer.query),
+        ranked = prepare_choice(
+            scorer,
+            len(grid),
+            units,
             mechanisms.budget.epsilon_beside(float(self.score_share)),
+            lambda query: statistics_at([good], *protected, query),
+            mechanisms,
+        )
+        index = mechanisms.draw_exponentially(
+            statistics_at(grid, *protected, ranked.scorer.query),
+            ranked.epsilon,
             purpose="choice of the threshold",
         )
         noisy = mechanisms.release_counts(
@@ -313,13 +332,14 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,
+            "choice_counts_": ranked.counts,
             "privacy_": report_of_validation_set(
                 problem,
                 mechanisms,
                 self.prediction,
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-                released="best_threshold_, best_score_, best_score_interval_",
+                released="best_threshold_, best_score_, best_score_interval_, choice_counts_",
             ),
         }
 

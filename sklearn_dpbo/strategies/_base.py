@@ -29,10 +29,10 @@ __all__ = [
 Scores: TypeAlias = list[Score]
 
 RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_, and which candidates were "
-    "evaluated (in cv_results_; determined by the training set, except for draws of candidates "
-    "that are listed below). What else the search keeps, such as best_estimator_, follows from "
-    "these and from the training set."
+    "best_params_, best_index_, best_score_, best_score_interval_, choice_counts_, and which "
+    "candidates were evaluated (in cv_results_; determined by the training set, except for draws "
+    "of candidates that are listed below). What else the search keeps, such as best_estimator_, "
+    "follows from these and from the training set."
 )
 
 
@@ -70,6 +70,8 @@ class Release:
         All scores with their intervals, by number of the candidate, if they are released.
     hints : tuple of str, default=()
         What to warn of once the results are set.
+    choice_counts : ndarray or None, default=None
+        What was released for the choice before it, with noise.
     """
 
     candidates: tuple[Candidate, ...]
@@ -78,6 +80,7 @@ class Release:
     report: Callable[..., Any] | None = None
     all_scores: dict[int, Scores] | None = None
     hints: tuple[str, ...] = ()
+    choice_counts: Any = None
 
 
 @dataclass(frozen=True, eq=False)

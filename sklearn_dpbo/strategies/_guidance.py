@@ -13,6 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
 from .._space.space import Points
+from ..scoring._scorers import PrivateScorer
 from ._base import Task
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
@@ -75,7 +76,7 @@ class Guidance:
         self._start = Domain.of(space, [*start, space.own_points(own)]).points.take(slice(n_iter))
 
     def run(self) -> History:
-        """Evaluate n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
+        """Fit n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
         if self._oracle.scorer.choice_uses_public:
@@ -89,7 +90,7 @@ class Guidance:
         )
         params = self._space.params(points)
         # Called here, so that warnings point to the user's call of fit.
-        self.history.add_validated(points, params, self._oracle(params))
+        self.history.add_validated(points, params, self._oracle.fit_candidates(params))
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
         fitted = self.history.candidates[self.history.fitted[0]].params
@@ -108,14 +109,11 @@ class Guidance:
         )
 
     @single_threaded
-    def prior(self) -> NDArray[np.int64]:
+    def prior(self, scorer: PrivateScorer) -> NDArray[np.int64]:
         """Return the posterior mean relative to the best, in statistic units; 0 without a model."""
         points, weight = self.history.points.take(self.history.fitted), self._prior_weight
         units = self._oracle.problem.units
-        (_, slope), largest = (
-            self._oracle.scorer.line(units),
-            self._oracle.scorer.query.largest(units),
-        )
+        (_, slope), largest = scorer.line(units), scorer.query.largest(units)
         if self._model is None or weight == 0 or not slope > 0:
             return np.zeros(len(points), dtype=np.int64)
         mean = self._model.mean(points)
@@ -155,9 +153,11 @@ class Guidance:
     def _look_at_good_candidate(self) -> None:
         """Adapt the selecting score to how a good candidate predicts."""
         candidates = tuple(each.params for each in self.history.candidates)
+        points = self.history.points
         if not candidates:
             places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
-            candidates = self._space.params(self._pool.take(places))
+            points = self._pool.take(places)
+            candidates = self._space.params(points)
             few = self._public(candidates)
             self._scores_of_few = [each.score for each in few]
             if errors := [each.error for each in few if each.error is not None]:
@@ -172,8 +172,10 @@ class Guidance:
                 )
         scores = np.array(self.public_scores)
         if not np.isnan(scores).all():
-            model = self.public_model(candidates[int(np.nanargmax(scores))])
-            self._oracle.select_at(self._oracle.scorer.predictions(*model))
+            best, scorer = int(np.nanargmax(scores)), self._oracle.scorer
+            self.history.best = points.take([best])
+            public = scorer.predictions(*self.public_model(candidates[best]))
+            self._oracle.select_by(scorer.choice(public))
 
     def _explore(self) -> None:
         """Explore within the training set, and decide how many candidates are validated then."""

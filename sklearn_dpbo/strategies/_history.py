@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._evaluation.evaluator import Evaluation
 from .._evaluation.fitting import Fit
-from .._privacy.sensitive import Sensitive
 from .._space.space import Points
 from ._base import Candidate
 
@@ -23,25 +20,30 @@ Params = Sequence[dict[str, Any]]
 
 @dataclass(eq=False)
 class History:
-    """Candidates explored and validated, in order; `fitted` has positions of validated ones."""
+    """Candidates explored and validated, in order; `fitted` has positions of validated ones.
+
+    `best` is the point of the best one within the training set, if any was scored there.
+    """
 
     points: Points
     candidates: list[Candidate] = field(default_factory=list)
     fitted: list[int] = field(default_factory=list)
-    _statistics: list[Sensitive] = field(default_factory=list, repr=False)
+    best: Points | None = None
 
     def __len__(self) -> int:
         return len(self.candidates)
 
     @property
-    def statistics(self) -> Sensitive:
-        """Statistics of the candidates in `fitted`; there must be at least one."""
-        return reduce(Sensitive.followed_by, self._statistics)
-
-    @property
     def public_scores(self) -> NDArray[np.float64]:
         """Scores within the training set; NaN where there is none."""
         return np.array([each.public_score for each in self.candidates], dtype=float)
+
+    @property
+    def good(self) -> int:
+        """Position of a validated candidate that is good within the training set, if one is."""
+        keys = self.points.identities()
+        best = set() if self.best is None else set(self.best.identities())
+        return next((i for i in self.fitted if keys[i] in best), self.fitted[0])
 
     def add_explored(self, points: Points, params: Params, found: Sequence[Fit]) -> None:
         """Record candidates that were scored within the training set."""
@@ -59,13 +61,10 @@ class History:
                 known, public_score=float(np.nanmean(scores)), fit_time=float(np.mean(times))
             )
 
-    def add_validated(self, points: Points, params: Params, found: Evaluation) -> None:
-        """Record candidates that were scored on the validation set."""
-        self.fitted += (len(self) + found.fitted).tolist()
+    def add_validated(self, points: Points, params: Params, errors: Sequence[str | None]) -> None:
+        """Record candidates that are scored on the validation set, and why fits failed."""
+        self.fitted += [len(self) + i for i, error in enumerate(errors) if error is None]
         self.points = Points.concatenate([self.points, points])
         self.candidates += [
-            Candidate(each, fit_error=error)
-            for each, error in zip(params, found.fit_errors, strict=True)
+            Candidate(each, fit_error=error) for each, error in zip(params, errors, strict=True)
         ]
-        if found.fitted.size:
-            self._statistics.append(found.statistics.take(found.fitted))

@@ -9,6 +9,7 @@ from typing import Any
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
 from ._base import Release, Strategy, Task
+from ._choice import prepare_choice
 from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
@@ -132,23 +133,32 @@ class WorstCase(Strategy):
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
             warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon), 4)
-        chosen = mechanisms.select(
-            history.statistics.plus(guidance.prior()),
+        validated = {i: candidates[i].params for i in history.fitted}
+        ranked = prepare_choice(
+            oracle.scorer,
+            len(validated),
+            units,
             epsilon,
+            lambda query: oracle.counts(validated[history.good], query),
+            mechanisms,
+        )
+        statistics = oracle.compare(list(validated.values()), ranked.scorer.query)
+        chosen = mechanisms.select(
+            statistics.plus(guidance.prior(ranked.scorer)),
+            ranked.epsilon,
             purpose=CHOICE,
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None
         if oracle.releases_all:
-            validated = {i: candidates[i].params for i in history.fitted}
             all_scores = release_all_scores(validated, oracle, mechanisms, guidance.public_model)
             scores = all_scores[best]
         else:
-            statistic, left = history.statistics.take(chosen), mechanisms.budget.epsilon_left
+            statistic, left = statistics.take(chosen), mechanisms.budget.epsilon_left
             params, model = candidates[best].params, guidance.public_model
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
         hints: tuple[str, ...] = ()
         if len(history.fitted) > 1:
             hints = noise_hints(oracle.scorer, units, public, interval=scores[0][1])
-        return Release(candidates, best, scores, report, all_scores, hints)
+        return Release(candidates, best, scores, report, all_scores, hints, ranked.counts)

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from evaluators import evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -35,7 +36,7 @@ def evaluate(
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, error_score, **kw)
     evaluator = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
-    found = evaluator(tuple(candidate_params))
+    found = evaluated(evaluator, candidate_params)
     report_failures(found.fit_errors)
     return found
 
@@ -232,7 +233,7 @@ GRID = tuple({"threshold": t} for t in range(5))
 def test_failed_fits_warn_and_are_left_out(two_classes, n_jobs):
     with pytest.warns(Warning, match=r"2 of 5 candidates failed.*RuntimeError: cannot fit at 1"):
         found = evaluate(FailsAt(), problem_of(two_classes), GRID, n_jobs=n_jobs)
-    assert found.fitted.tolist() == [0, 2, 4]
+    assert found.fitted == [0, 2, 4]
     assert found.fit_errors[3] == "RuntimeError: cannot fit at 3"
 
 

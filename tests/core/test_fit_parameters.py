@@ -441,10 +441,10 @@ def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="The bounds of")
         evaluator = Evaluator(FitOptions(Constant()), problem, (scorer,))
-        evaluator(({"value": 0.0},))
-        evaluator(({"value": 50.0},))
+        evaluator.fit_candidates(({"value": 0.0},))
+        evaluator.fit_candidates(({"value": 50.0},))
         with pytest.raises(UserWarning, match="The bounds of"):
-            Evaluator(FitOptions(Constant()), problem, (scorer,))(({"value": 50.0},))
+            Evaluator(FitOptions(Constant()), problem, (scorer,)).fit_candidates(({"value": 50.0},))
 
 
 # --------------------------------------------------------------------------------------- groups

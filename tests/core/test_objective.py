@@ -316,7 +316,7 @@ def test_a_ledger_that_refuses_is_asked_before_anything_is_predicted(objective_o
     first({"C": 1.0})
     with pytest.raises(BudgetExceededError):
         second({"C": 1.0})
-    assert not second._evaluator._validation_set_used
+    assert not second._evaluator._rehearsed
     assert second.calls_ == [] and second.n_calls_left_ == 4 and not second.privacy_.spends
 
 

@@ -18,6 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from evaluators import evaluated
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.compose import TransformedTargetRegressor
@@ -75,7 +76,7 @@ def statistics(estimator, train, val, scoring="accuracy", grid=({},), prediction
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, "raise", prediction=prediction)
     oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
-    found = oracle(tuple(grid)).statistics
+    found = evaluated(oracle, grid).statistics
     return found._open(), found.sensitivity
 
 

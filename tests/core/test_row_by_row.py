@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
+from evaluators import evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
@@ -44,7 +45,7 @@ def problem_of(X, y, X_val, y_val, groups=None):
 def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **params):
     problem = problem_of(X, y, X_val, y_val, groups)
     evaluator = Evaluator(FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),))
-    return evaluator(tuple(candidate_params)).statistics._open()[:, 0].tolist()
+    return evaluated(evaluator, candidate_params).statistics._open()[:, 0].tolist()
 
 
 def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):

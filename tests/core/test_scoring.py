@@ -219,7 +219,8 @@ def test_one_record_can_change_a_mean_gain_by_the_sensitivity(which, good, bad):
     for record in (good, bad):
         y, response = np.array([good[0], record[0]]), np.array([good[1], record[1]])
         totals.append(statistics(scorer, y, response, classes=classes)[0][0])
-    assert totals[0] - totals[1] == scorer.query.sensitivity(Units.of(2))
+    # Functions of the confusion matrix have two steps to spare, for rounding.
+    assert 0 <= scorer.query.sensitivity(Units.of(2)) - (totals[0] - totals[1]) <= 2
 
 
 @pytest.mark.parametrize("which", ["balanced", "f1", "f1 macro", "roc auc"])

@@ -23,6 +23,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from evaluators import evaluated
 from hostile import Classifies, case_of, shown
 from scipy.stats import uniform
 from sklearn.base import clone
@@ -141,7 +142,7 @@ def outcome(case, X_val, y_val, groups):
         )  # fmt: skip
         prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
         evaluator = Evaluator(FitOptions(estimator, prediction=prediction), problem, prepared)
-        found = evaluator(case.candidates)
+        found = evaluated(evaluator, case.candidates)
         counts = [c for i in found.fitted for c in counts_of(evaluator, case.candidates[i])]
         return found.fit_errors, [found.statistics, *counts]
 
@@ -268,18 +269,17 @@ def test_planted_output_is_seen(monkeypatch):
 @contextlib.contextmanager
 def evaluations(found):
     """Put the statistics of all that a search evaluates, and what it releases, into a list."""
-    evaluate, count = Evaluator.__call__, Evaluator.counts
+    compare, count = Evaluator.compare, Evaluator.counts
 
-    def spied(self, candidates):
-        evaluation = evaluate(self, candidates)
-        found.append(evaluation.statistics)
-        return evaluation
+    def spied(self, fitted, query):
+        found.append(compare(self, fitted, query))
+        return found[-1]
 
     def counted(self, params, counts):
         found.append(count(self, params, counts))
         return found[-1]
 
-    with mock.patch.multiple(Evaluator, __call__=spied, counts=counted):
+    with mock.patch.multiple(Evaluator, compare=spied, counts=counted):
         yield
 
 

@@ -86,7 +86,8 @@ def plain(scorer, scores, y, grid, units):
     for t in grid:
         labels = np.where(np.nan_to_num(scores, nan=-np.inf) >= t, 1, 0)
         rows = scorer.query.record_values(y, labels, np.array([0, 1]))
-        rows[np.isnan(scores)] = 0
+        failed = np.isnan(scores)
+        rows[failed] = scorer.query.lowest_values(y, len(y))[failed]
         found.append(scorer.query.statistics(rows, y, units)[0])
     return found
 

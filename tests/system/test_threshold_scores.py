@@ -27,7 +27,7 @@ from sklearn_dpbo._evaluation.model import Model
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.threshold_curve import (
     LabelGains,
-    best_labels,
+    best_public,
     label_values,
     public_responses,
     statistics_at,
@@ -267,7 +267,7 @@ def test_public_responses_are_out_of_sample(rng):
     model = Remembers().fit(X, y)
     found, s = public_responses(model, model, Training(X, y), ("predict_proba",), rng)
     assert len(found) == 100 and s.min() > 0 and s.max() < 1, "in-sample responses are 0 and 1"
-    labels = best_labels(metrics_of_f1, found, s, model.classes_)
+    _, labels = best_public(metrics_of_f1, found, s, model.classes_)
     every = [metrics.f1_score(found, (s >= t).astype(int)) for t in s]
     assert metrics.f1_score(found, labels) >= max(every) - 0.02 < 0.95
 

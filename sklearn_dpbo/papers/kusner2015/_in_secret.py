@@ -51,6 +51,6 @@ def next_candidate(
 
 def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
     """Return the first candidate's statistic; it depends on no score, so it is fitted in public."""
-    found = oracle((params,))
-    report_failures(found.fit_errors)
-    return found.statistics.then(lambda statistics: int(statistics[0, 0]))
+    report_failures(oracle.fit_candidates((params,)))
+    statistics = oracle.compare([params], oracle.scorer.query)
+    return statistics.then(lambda statistics: int(statistics[0, 0]))

@@ -1,0 +1,65 @@
+"""How a score ranks candidates on the validation set: what is released first (zone: boundary).
+
+Class shares, and how often a good candidate errs, may differ from the training set. Where a tenth
+of the choice's epsilon shows them, they are released, and the choice relies on nothing public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.units import Units
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.rounding import round_down
+from .._privacy.sensitive import Sensitive
+from ..scoring._queries import Query, unit_weight
+from ..scoring._scorers import PrivateScorer
+
+__all__ = ["PreparedChoice", "prepare_choice"]
+
+# Share of the choice's epsilon for what is released first; and the number of units of the rarest
+# class, times epsilon, from which on it pays.
+_SHARE, _ENOUGH = Fraction(1, 10), 200
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedChoice:
+    """The scorer whose query ranks candidates, and epsilon for the choice.
+
+    `counts` are those released for it, in units with noise; None if none were.
+    """
+
+    scorer: PrivateScorer
+    epsilon: float
+    counts: NDArray[np.float64] | None = None
+
+
+def prepare_choice(
+    scorer: PrivateScorer,
+    n_candidates: int,
+    units: Units,
+    epsilon: float,
+    count: Callable[[Query], Sensitive],
+    mechanisms: Mechanisms,
+) -> PreparedChoice:
+    """Decide how candidates are ranked; `count` counts what a good candidate predicts.
+
+    Nothing is released if candidates can be ranked by the score itself without it, if there are too
+    few records, or if there is no choice.
+    """
+    plain, first = scorer.for_choice(units, n_candidates, epsilon), scorer.first
+    enough = first is not None and min(scorer.shares) * units.m * epsilon >= _ENOUGH
+    if first is None or plain is not scorer or n_candidates == 1 or not enough:
+        return PreparedChoice(plain, epsilon)
+    part = round_down(Fraction(epsilon) * _SHARE)
+    noisy = mechanisms.release_counts(
+        count(first), part, purpose=f"{first.what}, to compare candidates by"
+    )
+    left = round_down(Fraction(epsilon) - Fraction(part))
+    adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, left)
+    return PreparedChoice(adapted, left, np.array(noisy.counts) / unit_weight(units))

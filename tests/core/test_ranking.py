@@ -1,0 +1,223 @@
+"""How candidates are ranked where there is little noise: like the metric, and moved as promised."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.scoring._metrics import AVERAGES, OF_CLASS, confusion_metric
+from sklearn_dpbo.scoring._pairs import MeanArea, PrecisionSum
+from sklearn_dpbo.scoring._queries import GRID, ClassSizes, Confusion
+from sklearn_dpbo.scoring._ranking import RankedConfusion, faithful_rankings, linear
+from sklearn_dpbo.scoring._response import Predictions
+
+AVERAGED = [f"{name}_{average}" for name in OF_CLASS for average in AVERAGES]
+# Metrics whose order depends on the sizes of classes in another way than a weight for each.
+FAITHFUL = [
+    ("f1", {}),
+    ("fbeta", {"beta": 0.5}),
+    ("fbeta", {"beta": 2.0}),
+    ("jaccard", {}),
+    ("precision", {}),
+    *((name, {}) for name in AVERAGED if name.startswith(("f1", "jaccard", "precision"))),
+    *((f"fbeta_{average}", {"beta": 3.0}) for average in AVERAGES),
+    ("cohen_kappa", {}),
+    ("cohen_kappa", {"weights": "quadratic"}),
+    ("matthews_corrcoef", {}),
+]
+IDS = ["-".join([name, *map(str, params.values())]) for name, params in FAITHFUL]
+# With numbers of classes and of records: those of one class are for two classes.
+CASES = [
+    pytest.param(name, params, K, most, id=f"{K}-{most}-{label}")
+    for (name, params), label in zip(FAITHFUL, IDS, strict=True)
+    for K, most in [(2, 7), (3, 3)]
+    if K == 2 or name not in OF_CLASS
+]
+
+
+def matrices(K, m):
+    """All confusion matrices of m records."""
+    for cells in itertools.combinations_with_replacement(range(K * K), m):
+        yield np.bincount(cells, minlength=K * K).reshape(K, K).astype(float)
+
+
+def rise(ranking, C, unit):
+    return ranking(C + unit) - ranking(C)
+
+
+# ---------------------------------------------------------------- sensitivity
+@pytest.mark.parametrize(("name", "params", "K", "most"), CASES)
+def test_one_more_record_raises_a_ranking_by_the_width_at_most(name, params, K, most, rng):
+    """Brute force: all matrices, for class sizes that are right, and for others."""
+    units = np.eye(K * K).reshape(-1, K, K)
+    for m in (2, most):
+        M = rng.uniform(0.1, 3, (K, K))
+        M *= m / M.sum()
+        for ranking in itertools.islice(faithful_rankings(name, M, 1, **params), 4):
+            for C in matrices(K, m - 1):
+                rises = [rise(ranking, C, unit) for unit in units]
+                assert min(rises) > -1e-9 and max(rises) < ranking.width * (1 + 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from(FAITHFUL), st.integers(2, 4))
+def test_a_group_raises_a_ranking_by_no_more_than_a_record(seed, metric, K):
+    rng = np.random.default_rng(seed)
+    name, params = metric
+    K = 2 if name in OF_CLASS else K
+    m = int(rng.integers(2, 200))
+    M = rng.dirichlet(np.full(K * K, 0.3)).reshape(K, K) * m + 1e-3
+    C = rng.dirichlet(np.full(K * K, 0.2)).reshape(K, K) * (m - 1)
+    for ranking in faithful_rankings(name, M, 1, **params):
+        for share in (1.0, 0.05):
+            unit = rng.dirichlet(np.full(K * K, share)).reshape(K, K)
+            assert -1e-6 < rise(ranking, C, unit) / ranking.width < 1 + 1e-6
+
+
+def test_the_width_of_f1_is_reached():
+    """More noise than needed would be no defect of privacy, but one of utility."""
+    (ranking,) = faithful_rankings("f1", np.array([[80.0, 10.0], [10.0, 10.0]]), 1)
+    assert ranking.width == pytest.approx(1 / 20)
+    none = np.array([[80.0, 0.0], [19.0, 0.0]])
+    assert rise(ranking, none, np.array([[0.0, 0], [0, 1]])) == pytest.approx(1 / 20)
+
+
+@pytest.mark.parametrize("kind", [PrecisionSum, MeanArea])
+def test_one_record_moves_rankings_of_orders_by_the_sensitivity_at_most(kind):
+    """Brute force: all orders with ties of up to 5 records, each replaced by any other."""
+    classes, ends = np.arange(2 if kind is PrecisionSum else 3), 3
+    largest = 0.0
+    for m in (2, 4, 5) if kind is PrecisionSum else (2, 3):
+        units = Units.of(m)
+        shares = (0.4,) if kind is PrecisionSum else (0.2, 0.3, 0.5)
+        positives = (1,) if kind is PrecisionSum else (0, 1, 2)
+        query = kind(classes, positives, shares)
+        records = [
+            (y, s)
+            for y in classes
+            for s in itertools.product(range(ends), repeat=1 if kind is PrecisionSum else 2)
+        ]
+
+        def statistic(some):
+            y = np.array([label for label, _ in some])
+            s = np.array([[*score, 1.0][: len(positives)] for _, score in some], dtype=float)
+            return query.statistics(s, y, units)[0]
+
+        for others in itertools.combinations_with_replacement(records, m - 1):
+            found = [statistic([*others, record]) for record in records]
+            assert min(found) >= 0 and max(found) <= query.largest(units)
+            largest = max(largest, (max(found) - min(found)) / query.sensitivity(units))
+    assert 0.5 < largest <= 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from([PrecisionSum, MeanArea]))
+def test_a_group_moves_rankings_of_orders_by_the_sensitivity_at_most(seed, kind):
+    rng = np.random.default_rng(seed)
+    binary = kind is PrecisionSum
+    K, n = (2, 30) if binary else (3, 30)
+    positives, shares = ((1,), (0.3,)) if binary else ((0, 1, 2), (0.2, 0.3, 0.5))
+    query = kind(np.arange(K), positives, shares)
+    groups = rng.integers(0, 8, n)
+    groups[:8] = np.arange(8)
+    units = Units.of(n, groups)
+    statistics = []
+    y, s = rng.integers(0, K, n), rng.integers(0, 9, (n, len(positives))).astype(float)
+    for _ in range(2):
+        mine = groups == 3
+        y[mine] = rng.integers(0, K)
+        s[mine] = rng.choice([-1.0, 99.0], (mine.sum(), len(positives)))
+        statistics.append(query.statistics(s, y, units)[0])
+    assert abs(statistics[0] - statistics[1]) <= query.sensitivity(units)
+
+
+def test_rounding_leaves_a_step_to_spare():
+    ranking = linear(np.array([[1.0, 0.0], [0.0, 1.0]]) / 3)
+    query, units = RankedConfusion(np.arange(2), ranking), Units.of(1000)
+    y = np.arange(1000) % 2
+    right = query.record_values(y, y, None)
+    wrong = query.record_values(y, np.r_[1 - y[:1], y[1:]], None)
+    moved = query.statistics(right, y, units)[0] - query.statistics(wrong, y, units)[0]
+    assert GRID - 1 <= moved <= GRID + 1 < query.sensitivity(units) == GRID + 2
+
+
+# ---------------------------------------------------------------- the order
+def adapted(name, C, **params):
+    """The score, once a matrix has been released without noise."""
+    y, predicted = (np.repeat(i.ravel(), C.ravel().astype(int)) for i in np.indices(C.shape))
+    scorer = make_private_scorer(name, **params).prepare(y)
+    scorer = scorer.choice(Predictions(y, predicted, None))
+    return scorer.adapt(NoisyCounts(tuple(C.ravel().astype(int)), 1e-6), Units.of(len(y)))
+
+
+@pytest.mark.parametrize(("name", "params", "K", "_"), CASES)
+def test_without_noise_candidates_are_ranked_as_the_metric_ranks_them(name, params, K, _, rng):
+    sizes = rng.integers(5, 400, K)
+    rates = rng.dirichlet(np.ones(K), (60, K))
+    every = [np.array(list(map(rng.multinomial, sizes, each))) for each in rates]
+    scorer, units = adapted(name, every[0], **params), Units.of(int(sizes.sum()))
+    chosen = scorer.for_choice(units, len(every), 1e9)
+    exact = confusion_metric(name, np.array(every, dtype=float), None, 1, **params)
+    ranks = []
+    for C in every:
+        y, predicted = (np.repeat(i.ravel(), C.ravel()) for i in np.indices(C.shape))
+        values = chosen.query.record_values(y, predicted, None)
+        ranks.append(chosen.query.statistics(values, y, units)[0])
+    order = np.argsort(ranks)
+    assert np.diff(exact[order]).min() > -1e-4
+    if "micro" not in name:  # and not by a line: its best is another
+        assert chosen.query.ranking.slope != 0 and chosen is not scorer
+
+
+def test_with_much_noise_candidates_are_ranked_by_the_line():
+    scorer, units = adapted("f1", np.array([[800, 100], [50, 50]])), Units.of(1000)
+    assert scorer.for_choice(units, 8, 0.1) is scorer
+    assert scorer.for_choice(units, 8, 100.0) is not scorer
+
+
+def test_average_precision_and_area_are_those_of_scikit_learn(rng):
+    y, s = (rng.random(400) < 0.2).astype(int), np.round(rng.normal(size=400), 1)
+    units = Units.of(400)
+    scorer = make_private_scorer("average_precision").prepare(y)
+    scorer = replace(scorer, adapted=True).for_choice(units, 8, 1e9)
+    assert isinstance(scorer.query, PrecisionSum)
+    values = scorer.query.record_values(y, s, None)
+    (statistic,) = scorer.query.statistics(values, y, units)
+    total = statistic * scorer.line(units)[1] * y.sum()
+    exact = metrics.average_precision_score(y, s) * y.sum()
+    assert total - math.log1p(400) * (y == 0).sum() == pytest.approx(exact, abs=1e-3)
+    y, s = rng.integers(0, 3, 400), rng.dirichlet(np.ones(3), 400)
+    scorer = make_private_scorer("roc_auc_ovr").prepare(y)
+    scorer = replace(scorer, adapted=True).for_choice(units, 8, 1e9)
+    values = scorer.query.record_values(y, s, None)
+    (statistic,) = scorer.query.statistics(values, y, units)
+    exact = metrics.roc_auc_score(y, s, multi_class="ovr")
+    assert statistic * scorer.line(units)[1] == pytest.approx(exact, abs=1e-4)
+
+
+# ---------------------------------------------------------------- what is released first
+@pytest.mark.parametrize(("scale", "near"), [(1e-3, 0.01), (1e4, None)])
+def test_released_counts_replace_public_ones_as_far_as_noise_says(scale, near):
+    y = np.repeat([0, 1], [900, 100])
+    scorer = make_private_scorer("f1").prepare(y).choice(Predictions(y, y, None))
+    M = np.array([[500, 100], [100, 300]])
+    found = scorer.adapt(NoisyCounts(tuple(M.ravel()), scale), Units.of(1000))
+    expected = M if near else np.array([[900, 0], [0, 100]])
+    assert found.matrix * 1000 == pytest.approx(expected, abs=near or 2)
+    assert found.shares == pytest.approx(expected.sum(axis=1) / 1000, abs=5e-3)
+
+
+def test_sizes_of_classes_are_counted():
+    query = ClassSizes(np.array(["a", "b"]), ("predict",))
+    y = np.array(["a", "b", "b", "unknown"])
+    values = query.record_values(y, np.zeros(4), None)
+    assert query.statistics(values, y, Units.of(4)) == (2, 2)
+    assert query.sensitivity(Units.of(4)) == 2 == Confusion(query.classes).sensitivity(Units.of(4))
