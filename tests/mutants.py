@@ -412,10 +412,9 @@ MUTANTS = {
     ),
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
-        "return reduce(Sensitive.followed_by, (each.content for each in sealed))",
-        "found = reduce(Sensitive.followed_by, (each.content for each in sealed))\n"
-        "            warnings.warn(str(found._open()))\n"
-        "            return found",
+        "            return reduce(Sensitive.followed_by, rows)",
+        "            warnings.warn(str([row._open() for row in rows]))\n"
+        "            return reduce(Sensitive.followed_by, rows)",
         LEAKS,
     ),
     "warnings of predictions shown": Mutant(

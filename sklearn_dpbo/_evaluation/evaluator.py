@@ -89,7 +89,8 @@ class Evaluator:
             alone = effective_n_jobs(self.options.n_jobs) == 1
             with suppress_output() if alone else kept_registries():
                 sealed = list(in_parallel(count, tasks, self.options.n_jobs))
-            return reduce(Sensitive.followed_by, (each.content for each in sealed))
+            rows: list[Sensitive] = [each.content for each in sealed]
+            return reduce(Sensitive.followed_by, rows)
 
     def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
         """Return the raw statistic of a candidate that itself depends on protected records.

@@ -110,7 +110,8 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
 def disagreement(K: int, weights: str | None = None) -> Floats:
     """Return how much kappa counts each prediction (column) of a class (row), shape (K, K)."""
     distance = np.abs(np.arange(K)[:, None] - np.arange(K))
-    return 1.0 * {None: distance > 0, "linear": distance, "quadratic": distance**2}[weights]
+    w: Floats = 1.0 * {None: distance > 0, "linear": distance, "quadratic": distance**2}[weights]
+    return w
 
 
 def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:

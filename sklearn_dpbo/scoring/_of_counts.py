@@ -112,7 +112,6 @@ class _ClassScore(PrivateScorer):
     counts: Any = None
     classes: Any = None
     positions: tuple[int, ...] = ()
-    shares: tuple[float, ...] = ()
     adapted: bool = False
 
     def _with_classes(self, y_train: Any, fewest: int, most: float, other: str) -> Self:

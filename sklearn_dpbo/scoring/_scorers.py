@@ -90,6 +90,8 @@ class PrivateScorer:
         What is released of the chosen candidate; equal ones of several scores are shared.
     ends : tuple (low, high) of float, default=(0.0, 1.0)
         Scores that the lowest and the highest integer of `query` stand for, about.
+    shares : tuple of float, default=()
+        Shares of the classes, as far as known, if `first` depends on classes.
     shift, allowance : float, default=0.0
         By how much the score exceeds that of the counts, and how uncertain that is.
     task : "classification", "regression" or None
@@ -107,6 +109,7 @@ class PrivateScorer:
     query: Query = UNSET
     counts: Query = UNSET
     ends: tuple[float, float] = (0.0, 1.0)
+    shares: tuple[float, ...] = ()
     shift: float = 0.0
     allowance: float = 0.0
     task: str | None = "classification"
