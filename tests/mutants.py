@@ -305,6 +305,12 @@ MUTANTS = {
         "zcdp_within(epsilon, delta) / k**2",
         "core/test_repetition.py::test_epsilon_and_delta_of_each_of_n_fits",
     ),
+    "delta of GDP not rounded up": Mutant(
+        "_privacy/gdp.py",
+        "less = (1 + rounding) * _mills(t)",
+        "less = _mills(t)",
+        "system/test_guidance.py::test_gdp_conversions_are_never_below_the_exact_ones",
+    ),
     "a record added or removed taken for a replacement": Mutant(
         "learners/_declaration.py",
         '"add-or-remove-one": 2',
