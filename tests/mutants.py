@@ -369,6 +369,13 @@ MUTANTS = {
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),
+    "candidates scored by what is no probability": Mutant(
+        "_evaluation/model.py",
+        "    query.check(response)\n",
+        "",
+        "core/test_evaluation.py::"
+        "test_a_candidate_whose_response_is_no_probabilities_fails[neg_log_loss]",
+    ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
         "if not (marked or per_row(value, n)):",

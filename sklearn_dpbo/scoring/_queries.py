@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._data.tables import as_number
 from .._data.units import Units
-from ._gains import Custom
+from ._gains import Custom, Named
 from ._labels import encode
 
 __all__ = [
@@ -75,6 +75,9 @@ class Query:
         return type(self) is type(other) and all(
             map(same, vars(self).values(), vars(other).values())
         )
+
+    def check(self, response: NDArray[Any]) -> None:
+        """Raise ValueError if public responses are of a kind that cannot be counted."""
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return one value (or row of values) per record, which depends on that record alone."""
@@ -122,6 +125,10 @@ class MeanOf(Query):
     response_method: tuple[str, ...] = ("predict",)
     steps: int = GRID
     name: str = ""
+
+    def check(self, response: NDArray[Any]) -> None:
+        if isinstance(self.gain, Named):
+            self.gain.check(response)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(steps (clip(gain, a, b) - a) / (b - a))."""
