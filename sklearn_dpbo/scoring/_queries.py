@@ -218,8 +218,10 @@ class Cells(Query):
 class Confusion(Cells):
     """Numbers of records by true class and predicted class; the first K are of the first class.
 
-    A record that cannot be predicted, or whose label is not in the training set, counts as
-    predicted wrongly, as the next class.
+    A record that cannot be predicted counts as predicted to be the class after its own; one whose
+    label is not among `classes`, as of the class after the predicted one. Both are errors. But
+    scikit-learn has a class of its own for such labels, so that scores of classes and averages over
+    them differ from its own: see "Labels that the training set does not have" in the documentation.
     """
 
     classes: NDArray[Any]
