@@ -100,7 +100,8 @@ def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         rows = np.atleast_2d(response.T).T.astype(float)
         outside = (np.abs(rows - 0.5) > 0.5 + off).any(axis=1)
-        return ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
+        found: NDArray[np.bool_] = ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
+    return found
 
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:
