@@ -325,6 +325,12 @@ MUTANTS = {
         "zcdp_within(epsilon, delta) / k**2",
         "core/test_repetition.py::test_epsilon_and_delta_of_each_of_n_fits",
     ),
+    "delta of GDP not rounded up": Mutant(
+        "_privacy/gdp.py",
+        "less = (1 + rounding) * _mills(t)",
+        "less = _mills(t)",
+        "system/test_guidance.py::test_gdp_conversions_are_never_below_the_exact_ones",
+    ),
     "a record added or removed taken for a replacement": Mutant(
         "learners/_declaration.py",
         '"add-or-remove-one": 2',
@@ -382,6 +388,13 @@ MUTANTS = {
         "    stack.callback(np.random.set_state, np.random.get_state())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
+    "candidates scored by what is no probability": Mutant(
+        "_evaluation/model.py",
+        "    query.check(response)\n",
+        "",
+        "core/test_evaluation.py::"
+        "test_a_candidate_whose_response_is_no_probabilities_fails[neg_log_loss]",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",

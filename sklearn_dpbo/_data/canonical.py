@@ -19,8 +19,8 @@ from scipy.sparse import issparse
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows, read_like
 
 __all__ = [
-    "as_array", "as_labels", "check_labels", "in_one_form", "kind_of", "refuse_complex",
-    "single_cells", "training_table",
+    "as_array", "as_labels", "check_label_columns", "check_labels", "in_one_form", "kind_of",
+    "refuse_complex", "single_cells", "training_table",
 ]  # fmt: skip
 
 # Integers up to this size are exact as floats.
@@ -109,13 +109,7 @@ def _cells(record: Any, width: int) -> list[Any]:
 
 
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
-    names, names_val = (list(map(str, table.columns)) for table in (X, X_val))
-    if names != names_val:
-        other = sorted({*names} ^ {*names_val})[:9]
-        raise ValueError(
-            "X_val needs the columns of X, in the same order"
-            + (f"; in one of them only are {other}" if other else ". Pass X_val[X.columns]")
-        )
+    names = _same_names(X, X_val, "X")
     X, X_val = X.copy(deep=False), X_val.copy(deep=False)
     for j, name in enumerate(names):
         given = X.iloc[:, j], X_val.iloc[:, j]
@@ -124,6 +118,17 @@ def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
             if column is not before:
                 table.isetitem(j, column)
     return X, X_val
+
+
+def _same_names(public: Any, protected: Any, name: str) -> list[str]:
+    """Return the names of a frame's columns; ValueError unless the protected frame has the same."""
+    names, names_val = (list(map(str, table.columns)) for table in (public, protected))
+    if names != names_val:
+        other = sorted({*names} ^ {*names_val})[:9]
+        only = f"; in one of them only are {other}" if other else ""
+        hint = only or f". Pass {name}_val[{name}.columns]"
+        raise ValueError(f"{name}_val needs the columns of {name}, in the same order{hint}")
+    return names
 
 
 def _columns(column: Any, column_val: Any, where: str = "") -> tuple[Any, Any]:
@@ -199,6 +204,12 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     whole = like.dtype.kind in "iu" and like.size > 0
     beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > _EXACT
     return as_array(labels, like.astype(object) if beyond_floats else like)
+
+
+def check_label_columns(y: Any, y_val: Any) -> None:
+    """Raise ValueError if both are frames, of pandas or others, whose columns differ."""
+    if hasattr(y, "columns") and hasattr(y_val, "columns"):
+        _same_names(as_table(y), as_table(y_val), "y")
 
 
 def refuse_complex(y: Any) -> None:

@@ -23,7 +23,13 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, t
 from sklearn.utils import get_tags, indexable
 
 from ..exceptions import PrivacyWarning
-from .canonical import check_labels, in_one_form, refuse_complex, training_table
+from .canonical import (
+    check_label_columns,
+    check_labels,
+    in_one_form,
+    refuse_complex,
+    training_table,
+)
 from .fit_parameters import check_fit_params, per_row
 from .tables import as_table, dense, n_rows, take_rows
 from .units import Units
@@ -127,6 +133,7 @@ def hold_out(
         missing = "y" if training.y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
     if y_val is not None:
+        check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
     return Problem(training, X_val, y_val, units, origin, X_public)
 

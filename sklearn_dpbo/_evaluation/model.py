@@ -61,6 +61,7 @@ def _values(query: Any, public: Predictions) -> tuple[NDArray[Any], float]:
     """Return what a query makes of responses, and the share of gains that its bounds clip."""
     # Copies, as a user's gain may write into what it gets.
     y, response, classes = public.y, public.response, public.classes
+    query.check(response)
     values = query.record_values(*deepcopy((y, response)), classes)
     return values, query.share_clipped(*deepcopy((y, response)), classes)
 

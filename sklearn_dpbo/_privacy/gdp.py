@@ -5,11 +5,12 @@ Dong, Roth and Su, JRSS B 2022, Corollary 1.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx
 
 from .rounding import largest
 
@@ -17,21 +18,44 @@ __all__ = ["delta_of_gdp", "epsilon_of_gdp", "gdp_within"]
 
 # So that rounding in floats cannot make what is returned too large.
 _DOWN = 1 - 1e-9
+# Bound on the relative rounding error of Mills' ratio and of the density.
+_ROUNDING = 2.0**-40
 
 
 @cache
 def gdp_within(epsilon: float, delta: float) -> float:
     """Return the largest mu (rounded down) for which mu-GDP implies (epsilon, delta)-DP."""
-    return largest(lambda mu: delta_of_gdp(mu, epsilon) <= delta, 1.0) * _DOWN
+    start, most = min(epsilon, 1.0), math.log(delta)
+    return largest(lambda mu: _log_delta(mu, epsilon, _ROUNDING) <= most, start) * _DOWN
 
 
 def delta_of_gdp(mu: float, epsilon: Any) -> Any:
     """Return the least delta for which mu-GDP implies (epsilon, delta)-DP, for each epsilon."""
-    low = np.exp(np.minimum(epsilon + log_ndtr(-mu / 2 - epsilon / mu), 0.0))
-    return np.maximum(ndtr(mu / 2 - epsilon / mu) - low, 0.0)
+    return np.exp(np.minimum(_log_delta(mu, epsilon, _ROUNDING), 0.0))
 
 
 @cache
 def epsilon_of_gdp(mu: float, delta: float) -> float:
-    """Return the largest epsilon for which ``gdp_within(epsilon, delta)`` is at most mu."""
-    return largest(lambda e: delta_of_gdp(mu, e) >= delta, 1.0) * _DOWN
+    """Return the largest epsilon for which ``gdp_within(epsilon, delta)`` is at most mu.
+
+    Rounded down: it is no larger where the latter is computed exactly.
+    """
+    least = math.log(delta)
+    return largest(lambda e: _log_delta(mu, e, -_ROUNDING) >= least, min(mu, 1.0)) * _DOWN
+
+
+@np.errstate(all="ignore")  # of numbers that underflow or overflow: these limits are right
+def _log_delta(mu: float, epsilon: Any, rounding: float) -> Any:
+    """Return ln(phi(t) ((1 + rounding) R(t) - R(t + mu))), where t = epsilon / mu - mu / 2.
+
+    R = (1 - Phi) / phi is Mills' ratio. As phi(t) = e^epsilon phi(t + mu), this is ``ln(Phi(-t) -
+    e^epsilon Phi(-t - mu))``, in which no large numbers cancel. A share of R(t) is added for those
+    that nearly do, or subtracted.
+    """
+    t = np.asarray(epsilon) / mu - mu / 2
+    less = (1 + rounding) * _mills(t) - _mills(t + mu)
+    return np.log(less) - t * t / 2 - math.log(2 * math.pi) / 2
+
+
+def _mills(t: Any) -> Any:
+    return math.sqrt(math.pi / 2) * erfcx(t / math.sqrt(2))

@@ -22,10 +22,12 @@ def round_down(x: Fraction) -> float:
 
 def largest(holds: Callable[[float], bool], start: float) -> float:
     """Return the largest number from 0 up of which this holds; it holds of all smaller ones."""
-    low, high = 0.0, start
+    high = start
     while holds(high):
-        low, high = high, 2 * high
-    for _ in range(80):
-        middle = (low + high) / 2
+        high *= 2
+    while high / 2 > 0 and not holds(high / 2):
+        high /= 2
+    low = high / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from .rounding import largest
-from .zcdp import delta_of_zcdp, log_delta_of_renyi, zcdp_within
+from .zcdp import epsilon_of_zcdp, log_delta_of_renyi, zcdp_within
 
 __all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs"]
 
@@ -52,7 +51,7 @@ class Fit:
         if self.factor == 1:
             return epsilon, delta
         if self.composition == "zCDP":
-            return _epsilon_of_zcdp(4 * zcdp_within(epsilon, delta), delta), delta
+            return epsilon_of_zcdp(4 * zcdp_within(epsilon, delta), delta), delta
         if self.composition == "GDP":
             return epsilon_of_gdp(2 * gdp_within(epsilon, delta), delta), delta
         return 2 * epsilon, (1 + math.exp(epsilon)) * delta
@@ -75,7 +74,7 @@ class Composed:
         if n == k == 1:
             return epsilon, 0.0 if fit.composition == "pure" else delta
         if fit.composition == "zCDP":
-            return _epsilon_of_zcdp(zcdp_within(epsilon, delta) / (n * k**2), delta), delta
+            return epsilon_of_zcdp(zcdp_within(epsilon, delta) / (n * k**2), delta), delta
         if fit.composition == "GDP":
             return epsilon_of_gdp(gdp_within(epsilon, delta) / (math.sqrt(n) * k), delta), delta
         each = epsilon / n
@@ -117,7 +116,7 @@ class Repeated:
         """Return epsilon and delta of each fit."""
         k = fit.factor
         if fit.composition == "zCDP":
-            return _epsilon_of_zcdp(self.rho_within(epsilon, delta) / k**2, delta), delta
+            return epsilon_of_zcdp(self.rho_within(epsilon, delta) / k**2, delta), delta
         if fit.composition == "GDP":
             return epsilon_of_gdp(self.mu_within(epsilon, delta) / k, delta), delta
         each = delta / self.mean if fit.composition == "approximate" else 0.0
@@ -182,9 +181,3 @@ Runs: TypeAlias = Composed | Repeated
 def _profile_of_zcdp(rho: float, epsilon: Any) -> Any:
     bounds = log_delta_of_renyi(_ORDERS, (_ORDERS + 1) * rho, np.expand_dims(epsilon, -1))
     return np.exp(np.minimum(bounds.min(axis=-1), 0.0))
-
-
-@cache
-def _epsilon_of_zcdp(rho: float, delta: float) -> float:
-    """Return the largest epsilon for which ``zcdp_within(epsilon, delta)`` is at most rho."""
-    return largest(lambda e: delta_of_zcdp(rho, e) >= delta, 1.0) * _DOWN

@@ -11,11 +11,39 @@ from scipy.optimize import minimize_scalar
 
 from .rounding import largest
 
-__all__ = ["delta_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
+__all__ = ["delta_of_zcdp", "epsilon_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
+
+# So that rounding in floats cannot make what is returned too large.
+_DOWN = 1 - 1e-9
+# Bound on the rounding error of a computed logarithm of delta.
+_ROUNDING = 2.0**-40
+
+
+@cache
+def zcdp_within(epsilon: float, delta: float) -> float:
+    """Return the largest rho (rounded down) for which rho-zCDP implies (epsilon, delta)-DP."""
+    # (epsilon, 0)-DP has rho at most epsilon^2 / 2; delta allows more.
+    most = math.log(delta) - _ROUNDING
+    return largest(lambda rho: _log_delta(rho, epsilon) <= most, epsilon) * _DOWN
 
 
 def delta_of_zcdp(rho: float, epsilon: float) -> float:
-    """Return a delta for which rho-zCDP implies (epsilon, delta)-DP: the least over all orders.
+    """Return a delta for which rho-zCDP implies (epsilon, delta)-DP: the least over all orders."""
+    return math.exp(min(_log_delta(rho, epsilon) + _ROUNDING, 0.0))
+
+
+@cache
+def epsilon_of_zcdp(rho: float, delta: float) -> float:
+    """Return the largest epsilon for which ``zcdp_within(epsilon, delta)`` is at most rho.
+
+    Rounded down: it is no larger where the latter is computed exactly.
+    """
+    least = math.log(delta) + _ROUNDING
+    return largest(lambda e: _log_delta(rho, e) >= least, 1.0) * _DOWN
+
+
+def _log_delta(rho: float, epsilon: float) -> float:
+    """Return the logarithm of the least delta over all orders.
 
     rho-zCDP bounds the Renyi divergence of each order by ``order rho``; any order is valid.
     """
@@ -26,8 +54,7 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
 
     start = math.log(min(max(epsilon / (2 * rho), 1e-6), 1e300))
     with np.errstate(all="ignore"):  # of numbers that overflow: they are not the smallest
-        found = minimize_scalar(log_delta, bracket=(start - 1, start + 1))
-    return min(1.0, math.exp(min(found.fun, 0.0)))
+        return float(minimize_scalar(log_delta, bracket=(start - 1, start + 1)).fun)
 
 
 def log_delta_of_renyi(a: Any, divergence: Any, epsilon: Any) -> Any:
@@ -37,10 +64,3 @@ def log_delta_of_renyi(a: Any, divergence: Any, epsilon: Any) -> Any:
     Steinke, NeurIPS 2020, Proposition 12.
     """
     return a * (divergence - epsilon) - np.log(a) - (a + 1) * np.log1p(1 / a)
-
-
-@cache
-def zcdp_within(epsilon: float, delta: float) -> float:
-    """Return the largest rho (rounded down) for which rho-zCDP implies (epsilon, delta)-DP."""
-    # (epsilon, 0)-DP has rho at most epsilon^2 / 2; delta allows more.
-    return largest(lambda rho: delta_of_zcdp(rho, epsilon) <= delta, epsilon) * (1 - 1e-9)

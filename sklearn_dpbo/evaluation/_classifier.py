@@ -275,7 +275,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         """Return mean and mean square of each score in each of its bins, shape (2, n_bins)."""
         if self._moments is None:
             raise ValueError(
-                "the scores are not probabilities: the classifier has no predict_proba. "
+                "the scores are not probabilities of all classes, by predict_proba. "
                 "CalibratedClassifierCV gives it one"
             )
         return self._moments

@@ -14,7 +14,7 @@ from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query
-from ..scoring._response import Predictions, Responses, class_scores
+from ..scoring._response import Predictions, Responses, are_probabilities, class_scores
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
@@ -93,7 +93,7 @@ def design_of(
     )
     parts: tuple[Query, ...] = (histogram,) if K == 2 else (Confusion(classes), histogram)
     moments = None
-    if responses.method(METHODS) == "predict_proba":
+    if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
         columns = class_scores(public.response, positives).T
         moments = tuple(map(moments_of, columns, histogram.edges))
     names = ("roc_auc", "average_precision") if K == 2 else ("roc_auc_ovr",) * bool(moments)

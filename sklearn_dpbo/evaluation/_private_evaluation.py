@@ -71,6 +71,11 @@ def private_evaluation(
 
     With groups, the records of a group share the weight of one record.
 
+    Scores are scikit-learn's if every label is one that the model knows. A record with another
+    label counts as an error: in the matrix of K > 2 classes as of the class after the predicted
+    one, in a histogram as of the negative class with the highest score. For two classes this lowers
+    accuracy as in scikit-learn, and all other scores in another way.
+
     Parameters
     ----------
     estimator : estimator object

@@ -276,7 +276,8 @@ class PrivateObjective(Holder):
     def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
-        The study must maximise, and stops when all calls have been used.
+        The study must maximise, and stops when all calls have been used. With ``n_jobs``, trials
+        that other threads have begun by then are pruned.
 
         Parameters
         ----------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..exceptions import BudgetExceededError
 from ._messages import plain
 
 __all__ = ["on_trials"]
@@ -20,21 +21,42 @@ Suggest = Callable[[Any], Any]
 def on_trials(objective: Any, space: Mapping[str, Any] | Suggest) -> Callable[[Any], float]:
     """Return a function of an Optuna trial that returns the score of the candidate suggested."""
     suggest = space if callable(space) else _suggesting(space)
+    alone, scored = threading.Lock(), False
 
     def of_trial(trial: Any) -> float:
+        nonlocal scored
         directions = [direction.name for direction in trial.study.directions]
         if directions != ["MAXIMIZE"]:
             raise ValueError(
                 "the study must maximise, because larger scores are better: use "
                 f'optuna.create_study(direction="maximize"); found {directions}'
             )
-        score = objective(suggest(trial))
-        if objective.n_calls_left_ == 0:
-            with contextlib.suppress(RuntimeError):  # the trial is not of study.optimize
-                trial.study.stop()
+        params = suggest(trial)
+        with alone:
+            try:
+                score = objective(params)
+            except BudgetExceededError as error:
+                # A trial of another thread may have used the last call after this one began.
+                if scored and objective.n_calls_left_ == 0 and _stops(trial.study):
+                    from optuna import TrialPruned
+
+                    raise TrialPruned(str(error)) from None
+                raise
+            scored = True
+            if objective.n_calls_left_ == 0:
+                _stops(trial.study)
         return float(score)
 
     return of_trial
+
+
+def _stops(study: Any) -> bool:
+    """Let ``study.optimize`` end after the trials that run; False if it does not run."""
+    try:
+        study.stop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _suggesting(space: Any) -> Suggest:

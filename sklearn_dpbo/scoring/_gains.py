@@ -19,6 +19,7 @@ from scipy.special import expit, xlogy
 from .._data.tables import dense
 from .._privacy.checks import as_floats, check_number, is_finite
 from ._labels import encode
+from ._response import are_probabilities
 
 __all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
 
@@ -27,6 +28,7 @@ Bounds: TypeAlias = tuple[float, float]
 # Losses beyond that of this share of the training records count as much, if they are predicted to
 # have the median label: unless bounds are given.
 _COUNTED = 0.99
+_PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,18 @@ class Named:
 
     name: str
     params: dict[str, Any]
+
+    def check(self, response: NDArray[Any]) -> None:
+        """Raise ValueError if it takes probabilities, and public responses are others."""
+        if GAINS[self.name].methods == _PROBABILITIES:
+            wrong = response[~are_probabilities(response)]
+            if len(wrong):
+                raise ValueError(
+                    "predict_proba returned what is not a probability of each class, from 0 to 1 "
+                    f"with the sum 1, for {len(wrong)} of {len(response)} public records, such as "
+                    f"{wrong[0]}: {self.name} is not defined. CalibratedClassifierCV gives "
+                    "probabilities"
+                )
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         known = GAINS[self.name]
@@ -158,18 +172,24 @@ def _few(y: Any, k: Any = 2) -> Named:
     return Named("top_k_accuracy", {"k": k})
 
 
+def _probabilities(response: NDArray[Any], classes: Any) -> Floats:
+    """Return probabilities of all classes; NaN where a record's response is none."""
+    response = _one_column_per_class(response, classes)
+    return np.where(are_probabilities(response)[:, None], response, np.nan)
+
+
 def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """-sum_c (p_c - [y = c])^2; half of it for two classes, as scikit-learn does."""
-    code, response = encode(y, classes), _one_column_per_class(response, classes)
+    code, response = encode(y, classes), _probabilities(response, classes)
     loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
     return np.where(code >= 0, -loss / (2 if len(classes) <= 2 else 1), -np.inf)
 
 
 def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """ln p_y, clipped to the bounds."""
-    code, response = encode(y, classes), _one_column_per_class(response, classes)
+    code, response = encode(y, classes), _probabilities(response, classes)
     p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(code >= 0, np.log(p), -np.inf)
 
 
@@ -231,7 +251,6 @@ _LOSSES: dict[str, Callable[..., Any]] = {
     "squared_error": lambda y, p: (y - p) ** 2,
     "squared_log_error": lambda y, p: (np.log1p(y) - np.log1p(p)) ** 2,
 }
-_PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
 GAINS: dict[str, Gain] = {
     "accuracy": Gain(_correct, counts=True, one_output=False),

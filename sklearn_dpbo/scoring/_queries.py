@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._data.tables import as_number
 from .._data.units import Units
-from ._gains import Custom
+from ._gains import Custom, Named
 from ._labels import encode
 
 __all__ = [
@@ -81,6 +81,9 @@ class Query:
             map(same, vars(self).values(), vars(other).values())
         )
 
+    def check(self, response: NDArray[Any]) -> None:
+        """Raise ValueError if public responses are of a kind that cannot be counted."""
+
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return one value (or row of values) per record, which depends on that record alone."""
         raise NotImplementedError
@@ -127,6 +130,10 @@ class MeanOf(Query):
     response_method: tuple[str, ...] = ("predict",)
     steps: int = GRID
     name: str = ""
+
+    def check(self, response: NDArray[Any]) -> None:
+        if isinstance(self.gain, Named):
+            self.gain.check(response)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(steps (clip(gain, a, b) - a) / (b - a))."""
@@ -217,8 +224,10 @@ class Cells(Query):
 class Confusion(Cells):
     """Numbers of records by true class and predicted class; the first K are of the first class.
 
-    A record that cannot be predicted, or whose label is not in the training set, counts as
-    predicted wrongly, as the next class.
+    A record that cannot be predicted counts as predicted to be the class after its own; one whose
+    label is not among `classes`, as of the class after the predicted one. Both are errors. But
+    scikit-learn has a class of its own for such labels, so that scores of classes and averages over
+    them differ from its own: see "Labels that the training set does not have" in the documentation.
     """
 
     classes: NDArray[Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -15,6 +16,7 @@ from .._data.tables import dense, n_rows
 __all__ = [
     "Predictions",
     "Responses",
+    "are_probabilities",
     "call_method",
     "check_response",
     "class_scores",
@@ -86,6 +88,20 @@ class Responses:
         """Return the predictions of the first of these methods."""
         response = self.by_method[self.method(response_method)].copy()
         return Predictions(self.y, response, self.classes)
+
+
+def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each row of a response could be probabilities of all classes, up to rounding.
+
+    Their range is [0, 1] and their sum is 1; a missing number may be anything.
+    """
+    kind = response.dtype if response.dtype.kind == "f" else float
+    off = math.sqrt(np.finfo(kind).eps)
+    with np.errstate(all="ignore"):
+        rows = np.atleast_2d(response.T).T.astype(float)
+        outside = (np.abs(rows - 0.5) > 0.5 + off).any(axis=1)
+        found: NDArray[np.bool_] = ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
+    return found
 
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:

@@ -289,6 +289,7 @@ class PrivateScorer:
         """Return what a fitted estimator predicts for records that need no protection."""
         y = self._labels(X, y)
         response = respond(estimator, X, self.response_method)
+        self.query.check(response)
         return Predictions(y, response, getattr(estimator, "classes_", None))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from evaluators import evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -235,6 +236,38 @@ def test_failed_fits_warn_and_are_left_out(two_classes, n_jobs):
         found = evaluate(FailsAt(), problem_of(two_classes), GRID, n_jobs=n_jobs)
     assert found.fitted == [0, 2, 4]
     assert found.fit_errors[3] == "RuntimeError: cannot fit at 3"
+
+
+class Times(LogisticRegression):
+    """Returns probabilities times a factor: of all records, or of those with a large value."""
+
+    def __init__(self, factor=1.0, above=-np.inf):
+        super().__init__()
+        self.factor, self.above = factor, above
+
+    def predict_proba(self, X):
+        return super().predict_proba(X) * np.where(X[:, :1] > self.above, self.factor, 1.0)
+
+
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])
+def test_a_candidate_whose_response_is_no_probabilities_fails(two_classes, scoring):
+    problem = problem_of(two_classes)
+    with pytest.warns(FitFailedWarning, match="not a probability of each class"):
+        found = evaluate(Times(), problem, [{"factor": 3.0}, {"factor": 1.0}], scoring)
+    assert found.fitted.tolist() == [1]
+    ranked = evaluate(Times(), problem, [{"factor": 3.0}], "roc_auc")  # only the order counts
+    assert ranked.fitted.tolist() == [0]
+
+
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])
+def test_protected_records_without_probabilities_count_as_the_lowest(two_classes, scoring):
+    X, y, X_val, y_val = two_classes
+    X_val = X_val.copy()
+    X_val[:5, 0] = 1e3  # no public record is so large: whether the candidate fails is the same
+    whole, rest = (problem_of((X, y, X_val[k:], y_val[k:])) for k in (0, 5))
+    some_wrong = {"above": 100.0, "factor": 3.0}
+    all_right, five_lowest = counts(evaluate(Times(), whole, [{}, some_wrong], scoring))
+    assert five_lowest == counts(evaluate(Times(), rest, [{}], scoring))[0] < all_right
 
 
 def test_error_score_raise_shows_frames_of_fit_only(two_classes):

@@ -420,6 +420,26 @@ def test_optuna_stops_when_calls_are_used_up(objective_of):
     assert math.isfinite(asked)
 
 
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_optuna_stops_in_all_threads_when_calls_are_used_up(objective_of, n_jobs):
+    optuna = pytest.importorskip("optuna")
+    for seed in range(5):
+        objective = objective_of(n_calls=3)
+        study = optuna.create_study(
+            direction="maximize", sampler=optuna.samplers.RandomSampler(seed)
+        )
+        of_trial = objective.optuna({"C": stats.loguniform(1e-3, 1e3)})
+        study.optimize(of_trial, n_trials=20, n_jobs=n_jobs)
+        states = [trial.state.name for trial in study.trials]
+        assert states.count("COMPLETE") == 3 and set(states) <= {"COMPLETE", "PRUNED"}
+        assert sorted(call.score for call in objective.calls_) == sorted(
+            trial.value for trial in study.trials if trial.state.name == "COMPLETE"
+        )
+        objective.best()
+        with pytest.raises(BudgetExceededError):  # nothing to stop: the study does not run
+            of_trial(study.ask())
+
+
 def test_optuna_must_maximise(objective_of):
     optuna = pytest.importorskip("optuna")
     objective = objective_of()

@@ -195,6 +195,20 @@ def test_without_probabilities_there_is_no_calibration(binary):
     assert float(evaluation.threshold) == pytest.approx(0)
 
 
+class Tripled(LogisticRegression):
+    def predict_proba(self, X):
+        return 3 * super().predict_proba(X)
+
+
+def test_probabilities_above_one_are_scores_only(binary):
+    _, public, protected = binary
+    with pytest.warns(UserWarning, match="does not follow the scores"):
+        evaluation = evaluated((Tripled().fit(*public), public, protected))
+    assert {"roc_auc"} <= set(evaluation.scores()) and "brier_score" not in evaluation.scores()
+    with pytest.raises(ValueError, match="not probabilities of all classes"):
+        evaluation.plot_calibration_curve()
+
+
 def test_groups_weigh_the_same_however_many_records(binary):
     y_val, predicted, p = predictions(binary)
     groups = np.sort(np.random.default_rng(0).integers(300, size=len(y_val)))

@@ -246,6 +246,34 @@ def test_scores_of_the_confusion_matrix_equal_scikit_learn_also_in_edge_cases(na
     assert scorer.exact(Predictions(y, predicted, classes)) == pytest.approx(expected, abs=1e-12)
 
 
+def test_labels_without_training_records_count_as_the_documentation_says(rng):
+    classes, n = np.arange(3), 20_000
+    y = np.where(rng.random(n) < 0.05, 3, rng.integers(3, size=n))
+    predicted = np.where((rng.random(n) < 0.7) & (y < 3), y, rng.integers(3, size=n))
+    names = [name for name in CONFUSION if "_" in name and not name.startswith("fbeta")]
+    names.append("matthews_corrcoef")
+    ours = {name: of_counts(prepared(name, classes), y, predicted) for name in names}
+    sklearn = {name: theirs(name, y, predicted) for name in names}
+    labels = {
+        base: getattr(metrics, f"{base}_score")(y, predicted, labels=classes, average="macro")
+        for base in ("f1", "precision", "recall", "jaccard")
+    }
+    for base, of_classes in labels.items():
+        assert ours[f"{base}_micro"] == pytest.approx(sklearn[f"{base}_micro"])
+        assert sklearn[f"{base}_macro"] == pytest.approx(of_classes * 3 / 4)
+        assert sklearn[f"{base}_macro"] < ours[f"{base}_macro"] <= of_classes + 1e-12
+    assert ours["precision_macro"] == pytest.approx(labels["precision"])
+    assert ours["f1_macro"] == pytest.approx(0.758, abs=0.01)
+    assert sklearn["f1_macro"] == pytest.approx(0.583, abs=0.01)
+    assert labels["f1"] == pytest.approx(0.777, abs=0.01)
+    assert ours["balanced_accuracy"] == pytest.approx(0.758, abs=0.01)
+    assert sklearn["balanced_accuracy"] == pytest.approx(0.598, abs=0.01)
+    assert 0.005 < sklearn["matthews_corrcoef"] - ours["matthews_corrcoef"] < 0.02
+    for name in names:  # with a training record of each label, nothing differs
+        whole = of_counts(prepared(name, np.arange(4)), y, predicted)
+        assert whole == pytest.approx(sklearn[name])
+
+
 @pytest.mark.parametrize(
     ("name", "metric"),
     [

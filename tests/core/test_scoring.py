@@ -97,6 +97,31 @@ def test_log_loss_equals_scikit_learn_within_the_bounds_and_is_clipped_to_them(l
     )
 
 
+@pytest.mark.parametrize("name", ["neg_brier_score", "neg_log_loss"])
+@pytest.mark.parametrize("row", [(3, 0, 0), (-0.2, 0.6, 0.6), (0.9, 0, 0), (1, 1e-4, 0)])
+def test_a_row_that_is_no_probabilities_has_the_lowest_gain(labels, name, row):
+    y, proba, _ = labels
+    query, other = prepared(name).query, proba.copy()
+    other[3] = row
+    expected = query.record_values(y, proba, CLASSES)
+    expected[3] = 0
+    assert (query.record_values(y, other, CLASSES) == expected).all()
+    query.check(proba)
+    with pytest.raises(ValueError, match="for 1 of 200 public records"):
+        query.check(other)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_probabilities_may_be_rounded(labels, kind):
+    y, proba, _ = labels
+    query, rounded = prepared("neg_log_loss").query, proba.astype(kind)
+    rounded *= 1 + 4 * np.finfo(kind).eps
+    query.check(rounded)
+    assert np.allclose(
+        query.record_values(y, rounded, CLASSES), query.record_values(y, proba, CLASSES), atol=9
+    )
+
+
 def test_pairs_of_roc_auc_equal_scikit_learn_with_and_without_groups(rng):
     y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
     classes = np.array(["no", "yes"])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
@@ -20,7 +20,13 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateObjective,
+    PrivateThresholdClassifier,
+    private_evaluation,
+    public,
+)
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.exceptions import PrivacyWarning
@@ -211,6 +217,32 @@ def test_fit_params_with_one_entry_per_row_are_split_with_the_rows():
 
 
 FRAME = pd.DataFrame(X, columns=["a", "b"])
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_y_val_must_be_those_of_y(kind):
+    y = kind({"dose": X[:, 0], "cost": X[:, 1]})
+    assert (split(y=y, X_val=SAME, y_val=y).y_val == X).all()
+    assert (split(y=y, X_val=SAME, y_val=X).y_val == X).all(), "arrays have no names"
+    with pytest.raises(ValueError, match=r"y_val needs .* same order. Pass y_val\[y.columns\]"):
+        split(y=y, X_val=SAME, y_val=y[["cost", "dose"]])
+    other = kind({"dose": X[:, 0], "price": X[:, 1]})
+    for wrong in (other, other[["dose"]]):
+        with pytest.raises(ValueError, match=r"y_val needs the columns .* in one of them only"):
+            split(y=y, X_val=SAME, y_val=wrong)
+    with pytest.raises(ValueError, match="y_val needs the columns of y, in the same order"):
+        PrivateObjective(Ridge(), X, y, SAME, y[["cost", "dose"]], n_calls=1)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_the_column_of_y_val_must_be_that_of_y(kind):
+    """Also where one label per record is taken."""
+    y, y_val = kind({"sick": Y}), kind({"well": 1 - Y})
+    model = LogisticRegression().fit(X, Y)
+    with pytest.raises(ValueError, match=r"in one of them only are \['sick', 'well'\]"):
+        private_evaluation(model, SAME, y_val, X=X, y=y, epsilon=1.0)
+    with pytest.raises(ValueError, match=r"in one of them only are \['sick', 'well'\]"):
+        PrivateThresholdClassifier(model).fit(X, y, X_val=SAME, y_val=y_val)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
 
     # The noise decreases with sigma: what is too little, is so for all smaller sigmas.
-    sigma = largest(lambda s: s == 0 or delta_of_gaussian(s, epsilon) > delta, 1.0) * (1 + 1e-9)
+    sigma = largest(lambda s: delta_of_gaussian(s, epsilon) > delta, 1.0) * (1 + 1e-9)
     while delta_of_gaussian(sigma, epsilon) > delta:
         sigma *= 1 + 1e-9
     return sigma * sensitivity
