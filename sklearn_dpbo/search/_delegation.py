@@ -111,7 +111,7 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **others: Any) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on the validation set,
@@ -126,11 +126,18 @@ class DelegatesToBest(Delegates):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records. With metadata routing, other estimators pass them on if the
             search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
+        **others : dict
+            Nothing else is taken: no score here depends on other metadata.
 
         Returns
         -------
         score : float
         """
+        if others:
+            raise TypeError(
+                f"{type(self).__name__}.score takes X, y and sample_weight, as no score depends on "
+                f"anything else; found {sorted(others)}: leave them out"
+            )
         estimator = self._delegate("score")
         check_is_fitted(self)
         return selecting_scorer(self)(estimator, X, y, sample_weight)
