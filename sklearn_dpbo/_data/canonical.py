@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .tables import (
-    as_number, as_table, dense, is_frame, is_number, is_series, n_rows, plain_array, read_like,
+    as_number,
+    as_table,
+    dense,
+    is_frame,
+    is_number,
+    is_series,
+    n_rows,
+    plain_array,
+    read_like,
 )  # fmt: skip
 
 __all__ = [

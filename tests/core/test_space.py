@@ -140,9 +140,7 @@ def test_values_listed_twice_are_one_candidate(values, kept):
 
 def test_dicts_with_a_common_candidate_raise():
     both = [{"a": [1, 2], "b": ["x"]}, {"a": [2, 3], "b": ["x", "y"]}]
-    with pytest.raises(
-        ValueError, match=r"two dicts.*\{'a': 2, 'b': 'x'\} in common.*leave it out"
-    ):
+    with pytest.raises(ValueError, match=r"two dicts.*\{'a': 2, 'b': 'x'\} in common.*leave it"):
         SearchSpace(both)
     assert SearchSpace([*both[:1], {"a": [2, 3], "b": ["y"]}]).n_points == 4
     assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
