@@ -34,7 +34,13 @@ _PLAIN = {str, bool, int, float, bytes, type(None)}
 def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, or a frame or series of pandas, of any table."""
     if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
+        try:
+            X = X.to_pandas()
+        except ImportError as error:
+            raise ImportError(
+                f"{type(X).__name__} is read by its method to_pandas, and {error}: install that "
+                "package, or pass an array or a pandas.DataFrame"
+            ) from error
         if is_series(X):
             return X.astype(object)
         # There, a missing cell decides whether a column has integers, or truth values.

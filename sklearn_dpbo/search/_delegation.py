@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from copy import deepcopy
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,6 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
@@ -30,6 +31,23 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
+
+
+class _IfDelegateHas:
+    """A method that is there if the fitted estimator has it.
+
+    As `available_if` of scikit-learn, but the error itself says why there is none, not its cause.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self._method
+        name = self._method.__name__
+        getattr(instance._delegate(name), name)
+        return MethodType(self._method, instance)
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -51,7 +69,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return available_if(lambda self: callable(getattr(self._delegate(name), name)))(method)
+    return _IfDelegateHas(method)
 
 
 def _attribute(name: str, what: str) -> property:
