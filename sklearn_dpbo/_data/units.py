@@ -86,7 +86,7 @@ class Units:
 
 def one_column(groups: Any, name: str) -> Any:
     """Return groups; of a table with one column, that column."""
-    shape = getattr(groups, "shape", ())
+    shape: tuple[int, ...] = getattr(groups, "shape", ())
     if len(shape) == 2 and shape[1] == 1:
         return groups.iloc[:, 0] if hasattr(groups, "iloc") else dense(groups)
     if len(shape) > 1 or not np.iterable(groups):

@@ -45,7 +45,8 @@ class Categories:
     def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coordinates of the values; each has an equally wide part of [0, 1)."""
         n = len(self.values)
-        return (np.minimum((u * n).astype(int), n - 1) + 0.5) / n
+        index: NDArray[np.int_] = np.minimum((u * n).astype(int), n - 1)
+        return (index + 0.5) / n
 
     def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
         """Return the values at these coordinates."""
@@ -166,7 +167,7 @@ def axis_of(name: str, values: Any) -> Axis:
     return Categories(name, different, _coordinates(different, ordered), ordered)
 
 
-def _refuse_prior(name: str, values: Sequence[Any]) -> None:
+def _refuse_prior(name: str, values: Sequence[Any] | NDArray[Any]) -> None:
     """Raise ValueError for a range as scikit-optimize writes it: (low, high, "log-uniform")."""
     prior = values[2] if len(values) > 2 else None
     if isinstance(prior, str) and prior in _PRIORS and all(map(_has_place, values[:2])):

@@ -55,8 +55,8 @@ def test_no_file_is_open_at_exit():
         "from sklearn_dpbo._evaluation.suppress_output import suppress_output\n"
         "with suppress_output():\n    print('dropped', flush=True)"
     )
-    developing = [sys.executable, "-X", "dev", "-c", code]
-    ended = subprocess.run(developing, capture_output=True, text=True, timeout=300, check=True)
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert (ended.stdout, "ResourceWarning" in ended.stderr) == ("", False), ended.stderr
 
 
