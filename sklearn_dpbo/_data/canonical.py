@@ -16,7 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows, read_like
+from .tables import (
+    as_number,
+    as_table,
+    dense,
+    is_frame,
+    is_number,
+    is_series,
+    n_rows,
+    plain_array,
+    read_like,
+)  # fmt: skip
 
 __all__ = [
     "as_array", "as_labels", "check_label_columns", "check_labels", "in_one_form", "kind_of",
@@ -191,7 +201,7 @@ def _dtypes(X: Any) -> list[Any]:
 # ---------------------------------------------------------------------- labels
 def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     """Return protected labels as an array; undeclared ones one by one, like training targets."""
-    y = y if hasattr(y, "dtype") else as_table(y)
+    y = plain_array(y) if hasattr(y, "dtype") else as_table(y)
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         declared: NDArray[Any] = dense(y)
         return declared

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from .canonical import check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import dense, is_frame, n_rows, take_rows
+from .tables import dense, is_frame, n_rows, plain_array, take_rows
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
@@ -104,11 +105,15 @@ def plain_table(X: Any) -> Any:
     """Return a table of which all is protected: an array of numbers, or a frame with no index."""
     if is_frame(X):
         return X.reset_index(drop=True)
+    X = plain_array(X)
     plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
     if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
+        library = type(X).__module__.partition(".")[0]
         raise ValueError(
             'protect="all" takes an array of numbers with two dimensions, or a pandas.DataFrame: '
-            f"these declare what they hold, whatever the records are; found {type(X).__name__}"
+            "these declare what they hold, whatever the records are; found "
+            + "a sparse table, " * issparse(X)
+            + f"{type(X).__name__} ({library}). Convert it, as X.toarray() or X.to_pandas() does"
         )
     return X
 

@@ -78,11 +78,13 @@ def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
     for name, value in fit_params.items():
         marked = value is None or isinstance(value, Public | str | bytes | Number | np.bool_)
         if not (marked or per_row(value, n)):
+            entries = f" with {n_rows(value)} entries" if _is_listed(value) else ""
             raise ValueError(
-                f"the fit parameter {name!r} may hold records (found {type(value).__name__}, and "
-                f"not one entry for each of {n} rows of X): to train on them, or to stop early by "
-                "them, is not private. If no validation record is in it, nor a copy of one, pass "
-                f"{name}=public(...), with public from sklearn_dpbo"
+                f"the fit parameter {name!r} may hold records, as it has not one entry for each of "
+                f"the {n} rows of X (found {type(value).__name__}{entries}): to train on them, or "
+                "to stop early by them, is not private. Give weights one entry for each row. If no "
+                f"validation record is in it, nor a copy of one, pass {name}=public(...), with "
+                "public from sklearn_dpbo"
             )
 
 
@@ -93,5 +95,8 @@ def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
 
 def per_row(value: Any, n: int) -> bool:
     """Whether a fit parameter has an entry for each row."""
-    listed = isinstance(value, list | tuple) or len(getattr(value, "shape", ())) > 0
-    return listed and n_rows(value) == n
+    return _is_listed(value) and n_rows(value) == n
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) > 0

@@ -31,8 +31,8 @@ from .canonical import (
     training_table,
 )
 from .fit_parameters import check_fit_params, per_row
-from .tables import as_table, dense, n_rows, take_rows
-from .units import Units
+from .tables import as_table, dense, n_rows, plain_array, take_rows
+from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
 
@@ -107,12 +107,13 @@ def hold_out(
             "pass groups_val: one entry for each row of X_val"
         )
     refuse_complex(y)
+    groups_val = None if groups_val is None else one_column(groups_val, "groups_val")
     X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
     check_fit_params(fit_params, n_rows(X))
     check_same_index("X", X, y=y, groups_val=groups, **fit_params)
-    training, pairwise = Training(as_table(X), y, fit_params), False
+    training, pairwise = Training(as_table(X), plain_array(y), fit_params), False
     if given:
         check_same_index("X_val", X_val, y_val=y_val, groups_val=groups_val)
         (X_val,) = indexable(X_val)
@@ -185,7 +186,7 @@ def _chosen_rows(
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     train, test = _one_split("cv", cv, estimator, whole, split_params)
-    unit = Units.of(n_rows(whole.X), groups).labels
+    unit = Units.of(n_rows(whole.X), groups, "groups_val").labels
     if unit is not None and np.isin(unit[train], unit[test]).any():
         raise ValueError(
             "groups of groups_val have rows in both parts of cv, and training records are not "

@@ -22,7 +22,7 @@ from .pickles import fresh, packed
 
 __all__ = [
     "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing", "is_number",
-    "is_series", "n_rows", "objects", "read_like", "row_norms", "stack", "take_rows",
+    "is_series", "n_rows", "objects", "plain_array", "read_like", "row_norms", "stack", "take_rows",
     "with_own_cells",
 ]  # fmt: skip
 
@@ -34,15 +34,31 @@ _PLAIN = {str, bool, int, float, bytes, type(None)}
 def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, or a frame or series of pandas, of any table."""
     if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
+        try:
+            X = X.to_pandas()
+        except ImportError as error:
+            raise ImportError(
+                f"{type(X).__name__} is read by its method to_pandas, and {error}: install that "
+                "package, or pass an array or a pandas.DataFrame"
+            ) from error
         if is_series(X):
             return X.astype(object)
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
+    X = plain_array(X)
     if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray):
         return X
     return np.asarray(X) if hasattr(X, "__array__") else objects(X)
+
+
+def plain_array(X: Any) -> Any:
+    """Return an np.matrix, or an array of another library, as an array; anything else as it is.
+
+    Rows of a matrix have two dimensions, and some other libraries take only their own indices.
+    """
+    of_array_api = hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
+    return np.asarray(X) if of_array_api or isinstance(X, np.matrix) else X
 
 
 def objects(records: Iterable[Any]) -> NDArray[Any]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .tables import is_missing
+from .tables import dense, is_missing, plain_array
 
-__all__ = ["Units", "unit_name"]
+__all__ = ["Units", "one_column", "unit_name"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,10 @@ class Units:
         """Make one unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
+        groups = one_column(groups, name)
         groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
         if any(isinstance(g, list | dict) for g in groups):
-            raise ValueError("groups are one entry per record; found several columns")
+            raise ValueError(f"{name} has one entry for each row; found a list or dict as an entry")
         if len(groups) != n:
             raise ValueError(f"{name} has {len(groups)} entries for {n} rows")
         if any(map(is_missing, groups)):
@@ -81,6 +82,20 @@ class Units:
         weights = np.empty(len(order), dtype=np.int64)
         weights[order] = total // sizes[unit] + (position_in_unit < total % sizes[unit])
         return weights
+
+
+def one_column(groups: Any, name: str) -> Any:
+    """Return groups; of a table with one column, that column."""
+    shape: tuple[int, ...] = getattr(groups, "shape", ())
+    if len(shape) == 2 and shape[1] == 1:
+        return groups.iloc[:, 0] if hasattr(groups, "iloc") else dense(groups)
+    if len(shape) > 1 or not np.iterable(groups):
+        what = f"a table of shape {shape}" if shape else repr(groups)
+        raise ValueError(
+            f"{name} says which group each row belongs to, in one column with one entry for each "
+            f"row; found {what}"
+        )
+    return plain_array(groups)
 
 
 def unit_name(groups: object) -> str:

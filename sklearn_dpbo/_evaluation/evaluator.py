@@ -193,10 +193,11 @@ class Evaluator:
         jobs = (
             (params, training, self.make_model(i in checked)) for i, params in enumerate(pending)
         )
+        self.progress.expect(len(pending))
         with closing(fit_all(self.options, jobs)) as fits:
             for params, (error, _, model) in zip(pending, fits, strict=True):
                 self._models.add(params, error or model)
-                self.progress.fitted(params, error)
+                self.progress.fitted(params, error, "fitted to be validated")
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""

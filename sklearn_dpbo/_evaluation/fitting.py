@@ -202,9 +202,11 @@ def explore(
         for params in candidate_params
     )
     fits: list[Fit] = []
+    progress.expect(n * len(oracles))
     with without_autologging(), closing(fit_all(options, jobs)) as found:
         for each in found:
-            progress.fitted(candidate_params[len(fits) % n], each.error, "explored")
+            params = candidate_params[len(fits) % n]
+            progress.fitted(params, each.error, "explored within the training set")
             fits.append(each)
     return [fits[k * n : (k + 1) * n] for k in range(len(oracles))]
 

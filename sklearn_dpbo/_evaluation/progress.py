@@ -47,10 +47,13 @@ class Progress:
             self._root = estimator._init_callback_context(max_subtasks=n_fits)
             call_hook(self._root.call_on_fit_task_begin, estimator=estimator)
 
-    def fitted(self, params: dict[str, Any], error: str | None, how: str = "fitted") -> None:
-        """Tell that one more candidate has been fitted, to be evaluated or explored."""
+    def expect(self, n: int) -> None:
+        """Expect n more fits, which may be more than were planned."""
+        self._n_fits = max(self._n_fits, self._n_fitted + n)
+
+    def fitted(self, params: dict[str, Any], error: str | None, how: str) -> None:
+        """Tell that one more candidate has been fitted, and what for."""
         self._n_fitted += 1
-        self._n_fits = max(self._n_fits, self._n_fitted)
         if self._verbose:
             state = "failed" if error else how
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)

@@ -11,6 +11,7 @@ are put in place have an effect only while a thread suppresses output, wherever 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import logging
@@ -197,8 +198,10 @@ class _Stream:
 
 @cache
 def _nowhere() -> TextIO:
-    """Return a file that stays open: another thread may be about to write to it."""
-    return open(os.devnull, "w")
+    """Return a file that stays open to the end: another thread may be about to write to it."""
+    nowhere = open(os.devnull, "w")
+    atexit.register(nowhere.close)  # or the interpreter warns of it
+    return nowhere
 
 
 def _redirect_descriptors(stack: contextlib.ExitStack) -> None:

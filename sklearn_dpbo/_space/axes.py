@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Number, Real
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "same"]
+__all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "key_of", "same"]
 
 # Each value without an order is a column of the surrogate; many numbers are a distribution.
 _MOST_VALUES = 20_000
@@ -24,11 +24,13 @@ _MOST_VALUES = 20_000
 EDGE = 2.0**-40
 # Bisection steps when the quantile function is inverted.
 _BISECTIONS = 40
+# Third entries of scikit-optimize's tuples (low, high, prior), and the same in scipy.stats.
+_PRIORS = {"log-uniform": "loguniform({0!r}, {1!r})", "uniform": "uniform({0!r}, {1!r} - {0!r})"}
 
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A list of values; only a list of numbers is ordered, and keeps its order in [0, 1]."""
+    """A list of different values; only numbers are ordered, and keep their order in [0, 1]."""
 
     name: str
     values: tuple[Any, ...]
@@ -42,20 +44,14 @@ class Categories:
 
     def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coordinates of the values; each has an equally wide part of [0, 1)."""
-        distinct, _ = self._distinct
-        index: NDArray[np.int_] = np.minimum((u * len(distinct)).astype(int), len(distinct) - 1)
-        return distinct[index]
+        n = len(self.values)
+        index: NDArray[np.int_] = np.minimum((u * n).astype(int), n - 1)
+        return (index + 0.5) / n
 
     def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
         """Return the values at these coordinates."""
-        distinct, first = self._distinct
-        return [self.values[first[i]] for i in np.searchsorted(distinct, coordinates)]
-
-    @cached_property
-    def _distinct(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The different coordinates, in order, and where each comes first."""
-        distinct, first = np.unique(self.coordinates, return_index=True)
-        return distinct, first
+        order = np.argsort(self.coordinates)
+        return [self.values[order[i]] for i in (coordinates * len(order)).astype(int)]
 
     def locate(self, value: Any) -> float:
         """Return the coordinate of a value; raise ValueError if it is not in the list."""
@@ -155,8 +151,8 @@ def axis_of(name: str, values: Any) -> Axis:
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
         raise ValueError(
             f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
-            "[value] for a single value, scipy.stats.loguniform(0.001, 1000) or uniform(0, 1) for "
-            f"a range, randint(1, 11) for whole numbers; {found(values)}"
+            f"[{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, 1000) or "
+            f"uniform(0, 1) for a range, randint(1, 11) for whole numbers; {found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
@@ -165,9 +161,43 @@ def axis_of(name: str, values: Any) -> Axis:
             f"param_grid[{name!r}] is empty or lists more than {_MOST_VALUES:,} values: give at "
             "least one, or a distribution"
         )
-    ordered = all(isinstance(v, Number) and not isinstance(v, bool | complex) for v in values)
-    ordered = ordered and all(v == v for v in values)  # NaN has no place in an order
-    return Categories(name, tuple(values), _coordinates(values, ordered), ordered)
+    _refuse_prior(name, values)
+    different = _distinct(values)
+    ordered = all(map(_has_place, different))
+    return Categories(name, different, _coordinates(different, ordered), ordered)
+
+
+def _refuse_prior(name: str, values: Sequence[Any] | NDArray[Any]) -> None:
+    """Raise ValueError for a range as scikit-optimize writes it: (low, high, "log-uniform")."""
+    prior = values[2] if len(values) > 2 else None
+    if isinstance(prior, str) and prior in _PRIORS and all(map(_has_place, values[:2])):
+        raise ValueError(
+            f"param_grid[{name!r}] is a list of values, of which {prior!r} would be one: for a "
+            f"range, write scipy.stats.{_PRIORS[prior].format(*values)}; {found(values)}"
+        )
+
+
+def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the different values, in order: a copy would be tried, and could be chosen, twice."""
+    different: dict[Any, Any] = {}
+    for value in values:
+        different.setdefault(key_of(value), value)
+    return tuple(different.values())
+
+
+def key_of(value: Any) -> Any:
+    """Return a key that a value shares with those of its type that equal it, if it has a hash."""
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return type(value), value
+
+
+def _has_place(value: Any) -> bool:
+    """Whether a value is a number with a place in an order, which NaN has not."""
+    number = isinstance(value, Number) and not isinstance(value, bool | complex)
+    return number and bool(value == value)
 
 
 def _is_discrete(distribution: Any) -> bool:
@@ -175,19 +205,20 @@ def _is_discrete(distribution: Any) -> bool:
     return hasattr(distribution, "pmf") and "ContinuousDistribution" not in kinds
 
 
-def _coordinates(values: Sequence[Any] | NDArray[Any], ordered: bool) -> NDArray[np.float64]:
+def _coordinates(values: Sequence[Any], ordered: bool) -> NDArray[np.float64]:
     """Return evenly spaced coordinates: of numbers by rank, of other values as they are listed.
 
     Ranks keep a grid even on the scale that its author chose.
     """
+    places = list(range(len(values)))
     if ordered:
         # Python numbers compare exactly; NumPy casts numbers to a common type first. The type is
         # part of the key because 1 and 1.0 are different candidates.
         plain = [v.item() if isinstance(v, np.generic) else v for v in values]
-        keys = [(p, type(v).__name__) for p, v in zip(plain, values, strict=True)]
-        rank = {key: i for i, key in enumerate(sorted(set(keys)))}
-        return (np.array([rank[key] for key in keys]) + 0.5) / len(rank)
-    return (np.arange(len(values)) + 0.5) / len(values)
+        places.sort(key=lambda i: (plain[i], type(values[i]).__name__))
+    coordinates = np.empty(len(values))
+    coordinates[places] = (np.arange(len(values)) + 0.5) / len(values)
+    return coordinates
 
 
 def same(a: Any, b: Any) -> bool:

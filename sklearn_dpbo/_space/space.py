@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from .axes import EDGE, Axis, Categories, axis_of, found
+from .axes import EDGE, Axis, Categories, axis_of, found, key_of
 
 __all__ = ["Points", "SearchSpace", "divide"]
 
@@ -78,6 +78,8 @@ class SearchSpace:
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
         ]
+        for first, second in itertools.combinations(self.subspaces, 2):
+            _refuse_overlap(first, second)
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
         self._levels = {name: _levels([s.get(name) for s in self.subspaces]) for name in self.names}
@@ -238,24 +240,39 @@ class SearchSpace:
             )
 
 
+def _refuse_overlap(first: Mapping[str, Axis], second: Mapping[str, Axis]) -> None:
+    """Raise ValueError if lists of two dicts have a candidate in common: it would be tried twice.
+
+    (Of a distribution and a list, or of two distributions, candidates may coincide.)
+    """
+    if first.keys() != second.keys():
+        return
+    common = {name: _common(axis, second[name]) for name, axis in first.items()}
+    if all(common.values()):
+        example = {name: values[0] for name, values in common.items()}
+        raise ValueError(
+            f"two dicts of param_grid have the candidate {example} in common, which would be tried "
+            "twice: leave it out of one of them"
+        )
+
+
+def _common(first: Axis, second: Axis) -> list[Any]:
+    """Return the values that are in both lists; none if one is a distribution."""
+    if not (isinstance(first, Categories) and isinstance(second, Categories)):
+        return []
+    keys = set(map(key_of, second.values))
+    return [value for value in first.values if key_of(value) in keys]
+
+
 def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:
     """Number a parameter's unordered categories: by subspace, in coordinates' order; how many."""
     numbers: dict[Any, int] = {}
     levels = {
-        i: np.array([numbers.setdefault(_key(value), len(numbers)) for value in axis.values])
+        i: np.array([numbers.setdefault(key_of(value), len(numbers)) for value in axis.values])
         for i, axis in enumerate(axes)
         if isinstance(axis, Categories) and not axis.ordered
     }
     return levels, len(numbers)
-
-
-def _key(value: Any) -> Any:
-    """Return a key that a value shares with those of its type that equal it, if it has a hash."""
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return type(value), value
 
 
 def _n_points(axes: Mapping[str, Axis]) -> float:

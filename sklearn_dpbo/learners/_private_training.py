@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.utils import get_tags
 
 from ._declaration import PrivateTraining
@@ -29,8 +29,8 @@ def private_training(estimator: Any) -> PrivateTraining:
                     "missing numbers. Else transform by public parameters: "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
-                    'handle_unknown="use_encoded_value", unknown_value=-1), FunctionTransformer, '
-                    "or a FrozenEstimator that was fitted on public records"
+                    'handle_unknown="use_encoded_value", unknown_value=-1), PolynomialFeatures, '
+                    "FunctionTransformer, or a FrozenEstimator that was fitted on public records"
                 )
         step, last = estimator.steps[-1]
         return private_training(last)._within(step)
@@ -79,6 +79,8 @@ def what_learns(transformer: Any) -> Any:
 
 
 def _has_no_state(transformer: Any) -> bool:
+    if isinstance(transformer, PolynomialFeatures):
+        return True  # it learns the number of columns
     if isinstance(transformer, OneHotEncoder):
         plain = transformer.min_frequency is None and transformer.max_categories is None
         # (A ColumnTransformer's output is sparse or not depending on how many zeros there are.)

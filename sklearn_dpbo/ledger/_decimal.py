@@ -31,7 +31,8 @@ def parse_decimal(name: str, number: object) -> Fraction:
             if 1e-300 <= rough <= 1e300 or not re.search("[1-9]", text):
                 value = Fraction(text)
     if value is None or value < 0:
-        raise ValueError(f"{name} is a number from 1e-300 to 1e300, or 0; found {number!r}")
+        zero = ", or 0" * (name != "epsilon")
+        raise ValueError(f"{name} is a number from 1e-300 to 1e300{zero}; found {number!r}")
     return value
 
 

@@ -19,7 +19,6 @@ from fractions import Fraction
 from typing import Any
 
 from .._privacy.accounting import Receipt
-from .._privacy.checks import check_number
 from ..exceptions import LedgerError
 from . import _display as display
 from . import _file as file
@@ -432,8 +431,10 @@ def _checked_name(name: str, text: object) -> str:
 
 def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:
     loss = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
-    check_number("epsilon", loss.epsilon, "a number above 0", lambda e: e > 0)
-    check_number("delta", loss.delta, "a number in [0, 1)", lambda d: d < 1)
+    if not loss.epsilon > 0:
+        raise ValueError(f"epsilon must be above 0; found {epsilon!r}")
+    if not loss.delta < 1:
+        raise ValueError(f"delta must be in [0, 1); found {delta!r}")
     return loss
 
 

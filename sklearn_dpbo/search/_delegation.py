@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from copy import deepcopy
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,6 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
     process_routing,
 )
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
@@ -30,6 +31,23 @@ from ..scoring._scorers import PrivateScorer
 
 __all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
+
+
+class _IfDelegateHas:
+    """A method that is there if the fitted estimator has it.
+
+    As `available_if` of scikit-learn, but the error itself says why there is none, not its cause.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self._method
+        name = self._method.__name__
+        getattr(instance._delegate(name), name)
+        return MethodType(self._method, instance)
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -51,7 +69,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return available_if(lambda self: callable(getattr(self._delegate(name), name)))(method)
+    return _IfDelegateHas(method)
 
 
 def _attribute(name: str, what: str) -> property:
@@ -111,7 +129,7 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **others: Any) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on the validation set,
@@ -126,11 +144,18 @@ class DelegatesToBest(Delegates):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records. With metadata routing, other estimators pass them on if the
             search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
+        **others : dict
+            Nothing else is taken: no score here depends on other metadata.
 
         Returns
         -------
         score : float
         """
+        if others:
+            raise TypeError(
+                f"{type(self).__name__}.score takes X, y and sample_weight, as no score depends on "
+                f"anything else; found {sorted(others)}: leave them out"
+            )
         estimator = self._delegate("score")
         check_is_fitted(self)
         return selecting_scorer(self)(estimator, X, y, sample_weight)

@@ -26,6 +26,8 @@ class CVResults(dict[str, Any]):
     def __missing__(self, column: object) -> NoReturn:
         if not re.search("_(test|train|score)_", str(column)):
             raise KeyError(column)
+        if released := [name for name in self if "_test_" in name]:
+            raise KeyError(f"no {column}: of one validation set, released are {released}")
         raise KeyError(
             f"no {column}: only the chosen candidate's score is released, with noise: best_score_. "
             "With release='all' the scores of all candidates are, each with more noise; "

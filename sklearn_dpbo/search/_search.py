@@ -65,10 +65,13 @@ class PrivateBayesSearchCV(
         of the first rests on no assumption. An object sets the strategy's parameters, e.g.
         ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int or None, default=None
-        Maximum number of fits, including those that explore within the training set. Good
-        candidates are fitted several times, so fewer candidates are tried. None fits each
-        candidate of a grid of lists once, and is 64 if there is a distribution or the grid has
-        more than 100,000. If it is smaller than the grid, a warning says so.
+        Maximum number of fits, which is not the number of candidates: a third of the fits explore
+        within the training set, and good candidates are then fitted again, on the whole of it, to
+        be validated. Of ``n_iter=8``, three explore and five candidates are validated. None
+        validates each candidate of a grid of lists, and explores none; it is 64 if there is a
+        distribution or the grid has more than 100,000. If it is smaller than the grid, a warning
+        says so. Not counted are a few fits within the training set by which scores such as "f1",
+        "roc_auc" or "r2" learn how a good candidate predicts.
     scoring : str, PrivateScorer, list, dict or None, default=None
         The metric. None is accuracy for classifiers and R2 for regressors. Otherwise a name, such
         as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Choose a
@@ -84,7 +87,8 @@ class PrivateBayesSearchCV(
         What to hold out if `fit` gets no X_val. It must make exactly one split. None holds out a
         quarter of the rows, selected by row number, and raises a `PrivacyWarning`.
     verbose : int, default=0
-        If positive, a line is printed per fit: "fitted" or, within the training set, "explored".
+        If positive, a line is printed per candidate fitted, with its number among all such fits,
+        and what it was fitted for: "fitted to be validated" or "explored within the training set".
         Nothing printed depends on the validation set.
         scikit-learn's callbacks (`set_callbacks`, from version 1.9 on) work without it.
     error_score : "raise" or float, default=np.nan

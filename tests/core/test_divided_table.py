@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -170,6 +171,13 @@ def test_made_up_labels_are_as_frequent_as_asked_and_none_is_missing():
 def test_tables_that_do_not_declare_what_they_hold_are_refused(X):
     with pytest.raises(ValueError, match=r"these declare what they hold.*; found \w+"):
         divided(X, np.zeros(8))
+
+
+def test_tables_of_other_libraries_are_refused_by_the_name_of_their_kind():
+    with pytest.raises(ValueError, match=r"found a sparse table, csr_matrix \(scipy\).*toarray"):
+        divided(csr_matrix(np.eye(8)), np.zeros(8))
+    with pytest.raises(ValueError, match=r"found DataFrame \(polars\).*X.to_pandas\(\)"):
+        divided(pl.DataFrame(np.eye(8)), np.zeros(8))
 
 
 def test_what_does_not_make_two_parts_is_refused():

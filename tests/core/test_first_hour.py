@@ -1,12 +1,14 @@
 """What newcomers type in their first hour: each message says what to type instead."""
 
 import html
+import reprlib
 import warnings
 from dataclasses import replace
 
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.stats
 from sklearn.cluster import KMeans
@@ -82,7 +84,8 @@ class Dimension:
 )
 def test_what_is_no_list_and_has_no_quantiles_is_refused_with_what_to_write(two_classes, values):
     said = refused(two_classes, {"C": values})
-    assert "write [value]" in said and "scipy.stats.loguniform(0.001, 1000)" in said
+    assert f"write [{reprlib.repr(values)}] for a single value" in said
+    assert "scipy.stats.loguniform(0.001, 1000)" in said
 
 
 def test_misspelt_parameters_get_the_names_that_there_are(two_classes):
@@ -129,6 +132,26 @@ def test_groups_of_another_length_are_named(two_classes):
         search_over().fit(X, y, X_val=X_val, y_val=y_val, groups_val=[1, 2])
 
 
+def test_groups_that_are_no_column_are_refused_and_a_table_of_one_column_is_taken(two_classes):
+    X, y, X_val, y_val = two_classes
+    groups = pd.DataFrame({"patient": np.arange(150) // 2})
+    for odd in (5, groups.assign(site=1)):
+        for validation in ({}, {"X_val": X_val, "y_val": y_val}):
+            with pytest.raises(ValueError, match="groups_val says which group.*in one column"):
+                search_over().fit(X, y, groups_val=odd, **validation)
+    for column in (groups, groups.to_numpy(), np.asmatrix(groups)):
+        search = search_over().fit(X, y, X_val=X_val, y_val=y_val, groups_val=column)
+        assert search.privacy_.m == 75
+    with pytest.warns(PrivacyWarning, match="19 groups"):
+        assert search_over().fit(X, y, groups_val=groups).privacy_.m == 19
+
+
+def test_weights_of_another_length_are_named(two_classes):
+    X, y, X_val, y_val = two_classes
+    with pytest.raises(ValueError, match="each of the 150 rows of X .found ndarray with 149 ent"):
+        search_over().fit(X, y, X_val=X_val, y_val=y_val, sample_weight=np.ones(149))
+
+
 # ----------------------------------------------------------------------- estimators and scores
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_mean_absolute_error"])
 def test_a_clusterer_is_scored_by_a_gain_of_each_record(two_classes, scoring):
@@ -154,9 +177,49 @@ def test_columns_of_raw_scores_say_what_there_is_instead(two_classes):
     search = fit(two_classes)
     with pytest.raises(KeyError, match="with noise: best_score_.*release='all'.*public_score"):
         search.cv_results_["mean_test_score"]
+    search = fit(two_classes, release="all")
+    with pytest.raises(KeyError, match=r"no split0_test_score.*released are \['mean_test_score'"):
+        search.cv_results_["split0_test_score"]
+
+
+def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
+    X, y, X_val, y_val = two_classes
+    sick, sick_val = (np.where(labels, "sick", "well") for labels in (y, y_val))
+    said = refused((X, sick, X_val, sick_val), scoring="f1")
+    assert said.endswith("which of these is the positive one, in make_private_scorer(name, "
+                         "pos_label=...)")  # fmt: skip
+
+
+def test_a_frame_that_needs_a_missing_package_names_it(two_classes, monkeypatch):
+    def to_pandas(self):
+        raise ModuleNotFoundError("No module named 'pyarrow'")
+
+    monkeypatch.setattr(pl.DataFrame, "to_pandas", to_pandas)
+    X, y, X_val, y_val = two_classes
+    frames = pl.DataFrame(X), y, pl.DataFrame(X_val), y_val
+    said = refused(frames, error=ImportError)
+    assert "'pyarrow': install that package, or pass an array or a pandas.DataFrame" in said
+
+
+def test_score_says_what_it_takes(two_classes):
+    X, y, *_ = two_classes
+    message = r"PrivateBayesSearchCV.score takes X, y and sample_weight.*\['metadata'\]"
+    with pytest.raises(TypeError, match=message):
+        fit(two_classes).score(X, y, metadata=1)
 
 
 # ------------------------------------------------------------------- ledgers that run out
+def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
+    for charge in (
+        lambda: PrivacyLedger(tmp_path / "other.ledger", "patients", epsilon=0, create=True),
+        lambda: ledger(1).charge(0, what="nothing"),
+    ):
+        with pytest.raises(ValueError, match="epsilon must be above 0; found 0$"):
+            charge()
+    with pytest.raises(ValueError, match="epsilon is a number from 1e-300 to 1e300; found -1"):
+        ledger(1).charge(-1, what="less")
+
+
 @pytest.mark.filterwarnings("ignore:No X_val and no cv")
 @pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("threading", 2)])
 def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jobs):

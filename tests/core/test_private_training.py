@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    SplineTransformer,
     StandardScaler,
 )
 
@@ -131,6 +132,7 @@ ORDINAL = OrdinalEncoder(
         Binarizer(),
         FunctionTransformer(np.tanh),
         FrozenEstimator(StandardScaler()),
+        PolynomialFeatures(interaction_only=True),
         FIXED,
         ORDINAL,
         make_pipeline(Normalizer(), FIXED),
@@ -153,7 +155,7 @@ def test_steps_that_follow_from_their_parameters_are_taken(step):
         SelectKBest(),
         KBinsDiscretizer(),
         SimpleImputer(strategy="constant"),
-        PolynomialFeatures(),
+        SplineTransformer(),
         OneHotEncoder(),
         clone(FIXED).set_params(min_frequency=2),
         clone(FIXED).set_params(max_categories=2),
@@ -220,6 +222,14 @@ def test_the_last_step_is_fitted_on_what_the_others_make_of_the_records(predicti
     assert np.allclose(found[-1].X_, expected, rtol=1e-15)
     assert (found[-1].y_ == RECORDS.y).all() and (found[-1].groups_ == np.arange(30)).all()
     assert found[:-1].transform(RECORDS.X) == pytest.approx(expected)
+
+
+def test_polynomials_learn_nothing_and_a_record_without_them_counts_as_zeros():
+    X = RECORDS.X.copy()
+    X[3, 0] = np.nan
+    expected = PolynomialFeatures().fit_transform(np.nan_to_num(X))
+    expected[3] = 0.0
+    assert np.array_equal(fitted(PolynomialFeatures(), X=X)[-1].X_, expected)
 
 
 def test_without_other_steps_records_arrive_as_they_are():

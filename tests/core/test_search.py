@@ -132,10 +132,9 @@ def test_methods_without_refit_raise_attribute_error(two_classes):
     assert search.best_params_ in search.cv_results_["params"]
     for attribute in ("best_estimator_", "predict", "classes_", "n_features_in_"):
         assert not hasattr(search, attribute)
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(AttributeError, match="refit=False: predict needs a model"):
         search.predict([[1]])
-    assert "refit=False" in str(caught.value.__cause__)
-    with pytest.raises(AttributeError, match="refit=False"):
+    with pytest.raises(AttributeError, match="refit=False: score needs a model"):
         search.score([[1]], [1])
 
 
@@ -549,11 +548,15 @@ def test_interrupted_fit_sets_no_attributes(two_classes, stage, at):
 def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
     fitted(two_classes, verbose=2)
     out = capsys.readouterr().out.splitlines()
-    assert len(out) == 3 and out[0] == "[1/3] {'C': 0.01}: fitted"
+    assert len(out) == 3 and out[0] == "[1/3] {'C': 0.01}: fitted to be validated"
     fitted(two_classes, grid={"C": loguniform(1e-3, 1e3)}, n_iter=9, verbose=1)
-    states = [line.rpartition(" ")[2] for line in capsys.readouterr().out.splitlines()]
-    assert states == ["explored"] * states.count("explored") + ["fitted"] * states.count("fitted")
-    assert "explored" in states
+    lines = [line.rpartition(": ") for line in capsys.readouterr().out.splitlines()]
+    explored, validated = "explored within the training set", "fitted to be validated"
+    assert [state for *_, state in lines] == [explored] * 3 + [validated] * 6
+    fitted(two_classes, scoring="f1", verbose=1)  # which looks at how good candidates predict
+    lines = [line.rpartition(": ") for line in capsys.readouterr().out.splitlines()]
+    assert [state for *_, state in lines] == [explored] * 3 + [validated] * 3
+    assert [line[0].split()[0] for line in lines[:4]] == ["[1/3]", "[2/3]", "[3/3]", "[4/6]"]
 
 
 @pytest.mark.parametrize("protect", ["validation", "all"])

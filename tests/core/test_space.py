@@ -105,8 +105,10 @@ def test_candidates_depend_on_the_seed_alone():
         (3, "dict or a non-empty list"),
         ([{"C": [1]}, 3], "each entry.*found 3"),
         ({"C": []}, "'C'.*empty"),
-        ({"C": 3.0}, r"'C'.*write \[value\]"),
-        ({"C": "abc"}, r"'C'.*write \[value\]"),
+        ({"C": 3.0}, r"'C'.*write \[3.0\] for a single value"),
+        ({"C": "abc"}, r"'C'.*write \['abc'\]"),
+        ({"C": (1e-3, 1e3, "log-uniform")}, r"'C'.*write scipy.stats.loguniform\(0.001, 1000.0\)"),
+        ({"C": [1, 10, "uniform"]}, r"'C'.*write scipy.stats.uniform\(1, 10 - 1\)"),
         ({"C": {1, 2}}, "'C'.*list of values"),
         ({"C": np.ones((2, 2))}, r"one-dimensional; found shape \(2, 2\)"),
         ({"C": lambda: 3}, "'C'.*distribution with a ppf"),
@@ -116,6 +118,33 @@ def test_candidates_depend_on_the_seed_alone():
 def test_malformed_param_grid_raises(grid, message):
     with pytest.raises(ValueError, match=message):
         SearchSpace(grid)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([3, 3, 5], [3, 5]),
+        (["gini", "entropy", "gini"], ["gini", "entropy"]),
+        ([3, 3, None, 3], [3, None]),
+        (np.array([2.0, 1.0, 2.0]), [*np.array([2.0, 1.0])]),
+        ([1, 1.0, True], [1, 1.0, True]),
+        (["uniform", "distance"], ["uniform", "distance"]),
+    ],
+)
+def test_values_listed_twice_are_one_candidate(values, kept):
+    space = SearchSpace({"p": values})
+    assert space.n_points == len(kept)
+    found = [params["p"] for params in filled({"p": values}).params]
+    assert [(type(value), value) for value in found] == [(type(value), value) for value in kept]
+
+
+def test_dicts_with_a_common_candidate_raise():
+    both = [{"a": [1, 2], "b": ["x"]}, {"a": [2, 3], "b": ["x", "y"]}]
+    with pytest.raises(ValueError, match=r"two dicts.*\{'a': 2, 'b': 'x'\} in common.*leave it"):
+        SearchSpace(both)
+    assert SearchSpace([*both[:1], {"a": [2, 3], "b": ["y"]}]).n_points == 4
+    assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
+    assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
 
 
 def test_distribution_without_its_parameters_raises():
@@ -139,11 +168,14 @@ AXES = st.one_of(
     st.integers(1, 6).map(lambda n: stats.randint(0, n)),
     st.just([None, (1,), "x"]),
 )
-GRIDS = st.dictionaries(st.sampled_from("abcd"), AXES, max_size=4)
+# Of several dicts, "e" tells candidates of one from those of another.
+GRIDS = st.lists(
+    st.dictionaries(st.sampled_from("abcd"), AXES, max_size=4), min_size=1, max_size=3
+).map(lambda grids: [grid | ({"e": [i]} if i else {}) for i, grid in enumerate(grids)])
 
 
 @settings(max_examples=150)
-@given(grids=st.lists(GRIDS, min_size=1, max_size=3), n=st.integers(1, 40))
+@given(grids=GRIDS, n=st.integers(1, 40))
 def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
     space, found = SearchSpace(grids), filled(grids, n)
     assert 1 <= len(found.params) <= n
@@ -228,7 +260,7 @@ def test_locate_says_why_a_candidate_is_outside_the_space(params, message):
 
 
 @settings(max_examples=15)
-@given(grids=st.lists(GRIDS, min_size=1, max_size=3), seed=st.integers(0, 99))
+@given(grids=GRIDS, seed=st.integers(0, 99))
 def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     rng = np.random.default_rng(seed)
     space = SearchSpace(grids)
@@ -249,9 +281,9 @@ def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
 
 def test_features_of_two_categories_have_distance_one():
     space = SearchSpace(
-        [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.1, 0.2]}]
+        [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.3, 0.4]}]
     )
-    params = [{"k": k, "x": 0.1} for k in "abc"] + [{"k": None, "x": 0.1}]
+    params = [{"k": k, "x": 0.1} for k in "abc"] + [{"k": None, "x": 0.3}]
     a, b, c, none = (space.features(space.locate(p))[0] for p in params)
     distances = [np.linalg.norm(p - q) for p, q in ((a, b), (a, c), (b, c))]
     assert distances == pytest.approx([1, 1, 1])

@@ -433,6 +433,48 @@ def test_groups_that_are_missing_are_refused(dtype):
             split(X_val=SAME, y_val=Y, groups_val=given)
 
 
+class OtherArray:
+    """An array of another library, which takes no index of numpy."""
+
+    def __init__(self, values):
+        self._values = np.asarray(values)
+        self.shape, self.dtype = self._values.shape, "other.int64"
+
+    def __array_namespace__(self):
+        return None
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+    def __len__(self):
+        return len(self._values)
+
+    def __getitem__(self, index):
+        if not isinstance(index, int):
+            raise IndexError("index with arrays of the library")
+        return OtherArray(self._values[index])
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", [np.asmatrix, OtherArray])
+def test_arrays_of_other_libraries_and_matrices_are_read_as_arrays(kind):
+    def column(y):
+        return np.asmatrix(y).T if kind is np.asmatrix else kind(y)
+
+    as_given = split(X_val=SAME, y_val=Y, groups_val=Y)
+    problem = split(kind(X), column(Y), X_val=kind(SAME), y_val=column(Y), groups_val=column(Y))
+    for part, expected in (
+        (problem.training.X, X),
+        (np.ravel(problem.training.y), Y),
+        (problem.X_val, SAME),
+        (problem.y_val, Y),
+        (problem.units.labels, as_given.units.labels),
+    ):
+        assert type(part) is np.ndarray and np.array_equal(part, expected)
+    with pytest.warns(PrivacyWarning):
+        assert np.array_equal(split(kind(X), column(Y)).y_val, split().y_val)
+
+
 class Opaque:
     """Cannot be pickled by any means."""
 

@@ -267,7 +267,7 @@ def test_cluster_of_threads_suppresses_warnings_and_keeps_no_data(two_classes):
         warnings.simplefilter("always")
         assert result(fit(search(), two_classes)) == alone
         chatty = PrivateBayesSearchCV(
-            Warns(), {"which": [0, 1, 2, 3] * 4}, refit=False, prediction="together"
+            Warns(), {"which": list(range(16))}, refit=False, prediction="together"
         )
         chatty.fit(**public, **protected)
         assert wait_until(lambda: not cluster.scheduler.tasks)

@@ -50,6 +50,16 @@ def test_private_and_ordinary_searches_use_the_same_workers():
     assert reusable_executor._executor is pool
 
 
+def test_no_file_is_open_at_exit():
+    code = (
+        "from sklearn_dpbo._evaluation.suppress_output import suppress_output\n"
+        "with suppress_output():\n    print('dropped', flush=True)"
+    )
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert (ended.stdout, "ResourceWarning" in ended.stderr) == ("", False), ended.stderr
+
+
 @pytest.mark.slow
 def test_searches_in_threads_leave_output_as_it_was_and_show_no_record():
     """Also if candidates fail, and if Ctrl-C ends other searches meanwhile."""

@@ -184,12 +184,12 @@ def test_spy_detects_planted_raw_scores(monkeypatch):
     public, protected = data()
     right = progress.Progress.fitted
 
-    def in_words(self, params, error):
-        right(self, params, f"{COUNTS[0]} right")
+    def in_words(self, params, error, how):
+        right(self, params, f"{COUNTS[0]} right", how)
 
-    def in_a_variable(self, params, error):
+    def in_a_variable(self, params, error, how):
         self.raw = COUNTS[0]
-        right(self, params, error)
+        right(self, params, error, how)
 
     for planted in (in_words, in_a_variable):
         monkeypatch.setattr(progress.Progress, "fitted", planted)
@@ -313,7 +313,7 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
 def test_lines_of_fits(capfd, n_jobs):
     public, protected = data()
     search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)
-    lines = [f"[{i + 1}/4] {{'which': {i}}}: fitted\n" for i in range(4)]
+    lines = [f"[{i + 1}/4] {{'which': {i}}}: fitted to be validated\n" for i in range(4)]
     assert capfd.readouterr() == ("".join(lines), "")
 
 
