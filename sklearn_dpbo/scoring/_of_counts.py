@@ -150,11 +150,13 @@ class ConfusionScore(_ClassScore):
         of_one = self.name in OF_CLASS
         most, other = (2, f"'{self.name}_macro'") if of_one else (MOST_CLASSES, "'accuracy'")
         prepared = self._with_classes(y_train, 2, most, other)
-        # As if each class were recognised equally well, and errors were as frequent as classes.
-        shares = np.array(prepared.shares)
-        assumed = np.outer(shares, (1 - _ASSUMED_RECALL) * shares)
         counted = replace(prepared, counts=Confusion(prepared.classes))
-        return counted._linear_at(assumed + np.diag(_ASSUMED_RECALL * shares), len(y_train))
+        return counted._for_shares(np.array(prepared.shares), len(y_train))
+
+    def _for_shares(self, shares: Floats, n: int) -> ConfusionScore:
+        """As if each class were recognised equally well, and errors were as frequent as classes."""
+        errors = np.outer(shares, (1 - _ASSUMED_RECALL) * shares)
+        return self._linear_at(errors + np.diag(_ASSUMED_RECALL * shares), n)
 
     def choice(self, public: Predictions) -> ConfusionScore:
         C = self._matrix(public)
@@ -170,6 +172,10 @@ class ConfusionScore(_ClassScore):
         M = _shrunk(Confusion(self.classes), noisy, units, M.ravel()).reshape(M.shape)
         shares = tuple((M.sum(axis=1) / units.m).tolist())
         return replace(self._linear_at(M / units.m, units.m), shares=shares, adapted=True)
+
+    def of_shares(self, shares: Floats, m: int) -> ConfusionScore:
+        adapted = replace(self, shares=tuple(shares.tolist()), adapted=True)
+        return adapted._for_shares(np.maximum(shares, 0.5 / m), m)
 
     def faithful(self, units: Units) -> Iterator[ConfusionScore]:
         if not self.adapted:
@@ -240,8 +246,12 @@ class RankingScore(_ClassScore):
     def adapt(self, noisy: NoisyCounts, units: Units) -> RankingScore:
         """Return the score with released shares of the classes: the floor is a part of them."""
         sizes = _shrunk(self.first, noisy, units, np.array(self.shares) * units.m)
-        shares = tuple((sizes / units.m).tolist())
-        return replace(self, shares=shares, adapted=True)._ranked_by(Pairs, self.query.floor)
+        return self.of_shares(sizes / units.m, units.m)
+
+    def of_shares(self, shares: Floats, m: int) -> RankingScore:
+        shares = np.maximum(shares, 0.5 / m)
+        adapted = replace(self, shares=tuple(shares.tolist()), adapted=True)
+        return adapted._ranked_by(Pairs, self.query.floor)
 
     def faithful(self, units: Units) -> Iterator[RankingScore]:
         if len(self.positions) == 1:

@@ -162,6 +162,10 @@ class PrivateScorer:
         """Return this scorer, prepared by the released counts of `first`."""
         return self
 
+    def of_shares(self, shares: Floats, m: int) -> PrivateScorer:
+        """Return this scorer, prepared for m units with these released shares of the classes."""
+        return self
+
     def faithful(self, units: Units) -> Iterator[PrivateScorer]:
         """Yield scorers that rank candidates as the score does, the most faithful first."""
         yield from ()

@@ -29,6 +29,7 @@ from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport, report_of
+from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
 from ..strategies._release import rehearse
@@ -105,9 +106,12 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search), note_on_error(lambda: spent_before(budget)):
         budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, plan.in_words(name)))
-        if any(_depends_on_labels(scorer, labels) for scorer in scorers.values()):
+        counted = any(_depends_on_labels(scorer, labels) for scorer in scorers.values())
+        if counted:
             shares = strategy.frequent_labels(table, on_second_part)
         oracle = _oracle(options, table, scorers, shares, rng)
+        if counted and classifies:
+            oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
         release, estimator = strategy.search(plan, table, oracle, on_second_part)
         if any("predict" in scorer.response_method for scorer in scorers.values()):
             _warn_if_constant(_last_step(estimator), labels, rng)
@@ -215,6 +219,8 @@ def _oracle(
 
 def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     """Whether a score depends on how frequent the labels are."""
+    if isinstance(scorer, ConfusionScore):
+        return scorer.prepare(labels).first is not None
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 

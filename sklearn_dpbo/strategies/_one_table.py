@@ -257,6 +257,8 @@ class OneTable(Strategy):
     ) -> tuple[Release, Any]:
         """Fit, choose, release; also return the chosen model. The caller has charged the fits."""
         epsilon = mechanisms.budget.epsilon_beside(self.score_share)
+        units, n = oracle.problem.units, len(plan.params)
+        oracle.select_by(oracle.scorer.for_choice(units, n, epsilon))
         model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
@@ -266,7 +268,6 @@ class OneTable(Strategy):
         counted = count_scores(
             params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
         )
-        units = oracle.problem.units
         scores, _ = counted.release(units, mechanisms)
         hints: tuple[str, ...] = ()
         if len(plan.params) > 1:
