@@ -1,0 +1,581 @@
+"""As epsilon grows, everything released converges to what scikit-learn computes without privacy.
+
+A limit is an oracle that needs no second implementation: at a huge epsilon the choice, the score,
+its interval, the threshold, the evaluation and the private model are compared with scikit-learn's
+own numbers, in the situations of `situations.py`. `METRICS` says how close each has to come and, if
+that is not to rounding, why not: there the product names the reason, too. A new metric needs its
+row.
+"""
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from situations import COLUMNS, NUMBERS, SHIPPED, THREE_CLASSES, TWO_CLASSES, census
+from sklearn import metrics
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateObjective,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+    private_evaluation,
+)
+from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.learners import (
+    PrivateKernelClassifier,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+)
+from sklearn_dpbo.scoring._make import references
+
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::{kind.__module__}.{kind.__name__}")
+    for kind in (UndefinedMetricWarning, LowUtilityWarning)
+]
+
+EPSILON = 1e6
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Row:
+    """How close a metric comes to scikit-learn's, and why not closer.
+
+    `regret` is the largest loss of the choice, `error` that of the released score. The interval
+    contains scikit-learn's number, give or take `error`, and is hardly wider.
+    """
+
+    regret: float = 2e-4  # among candidates that are nearly as good
+    error: float = ROUNDING
+    why_not: str = ""
+
+
+LABELS = ("f1", "fbeta", "jaccard", "precision", "recall")
+RANKINGS = ("average_precision", "roc_auc")
+SEVERAL = ("roc_auc_ovr", "top_k_accuracy")
+BINS = "records are counted in bins of the score"
+CLIPPED = "errors above a public bound count as that bound, unless bounds= or largest_error= is"
+RELATIVE = Row(1e-3, 2e-3, CLIPPED)
+# Where nothing is clipped; of a loss, in units of its size.
+REGRESSION = {
+    name: RELATIVE
+    for name in references()
+    if name in ("r2", "explained_variance") or name.startswith(("neg_mean", "neg_root_mean"))
+}
+METRICS = REGRESSION | {
+    **{f"{name}{average}": Row() for name in LABELS for average in ("", "_macro", "_weighted")},
+    **{f"{name}_micro": Row(ROUNDING) for name in LABELS},
+    "accuracy": Row(ROUNDING),
+    "average_precision": Row(0.01, 0.01, f"{BINS}, and the choice is by pairs"),
+    "balanced_accuracy": Row(),
+    "cohen_kappa": Row(),
+    "matthews_corrcoef": Row(),
+    "neg_brier_score": Row(ROUNDING),
+    "neg_log_loss": Row(1e-4, 1e-4, "a probability below .01 counts as .01, unless bounds= is"),
+    "roc_auc": Row(0.001),
+    "roc_auc_ovr": Row(0.001, 0.005, BINS),
+    "top_k_accuracy": Row(ROUNDING),
+}
+BINARY = sorted({*METRICS} - {*REGRESSION, *SEVERAL, "neg_log_loss"})
+# A unit's weight is rounded to a grid, and so is its gain.
+GRID = {"unequal groups": 1e-4, "owners": 1e-4}
+SITUATIONS = TWO_CLASSES | THREE_CLASSES | NUMBERS | {"census": census}
+LEARNERS = {
+    "weights": (
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {"logisticregression__class_weight": [None, "balanced", {1: 2}, {1: 5}, {1: 30}]},
+    ),
+    "depths": (
+        DecisionTreeClassifier(min_samples_leaf=3, random_state=0),
+        {"max_depth": [1, 2, 4, 8], "class_weight": [None, "balanced"]},
+    ),
+    "copies": (
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [3, 1], "min_samples_leaf": [1, 2, 3]},
+    ),
+    "three weights": (
+        DecisionTreeClassifier(max_depth=4, random_state=0),
+        {"class_weight": [None, "balanced", {"c": 8}, {"a": 9}, {"a": 3, "b": 20}, {"b": 4}]},
+    ),
+    "alphas": (Ridge(), {"alpha": [1e-3, 1.0, 1e3, 1e5, 1e7]}),
+    "leaves": (DecisionTreeRegressor(random_state=0), {"min_samples_leaf": [3, 10, 40, 200]}),
+}
+
+
+def test_the_table_has_every_metric_of_scikit_learn():
+    assert not {*references()} ^ {*METRICS}
+
+
+# ---------------------------------------------------------------- searches
+@cache
+def tables_of(situation):
+    return SITUATIONS[situation](np.random.default_rng(0))
+
+
+@cache
+def candidates_of(situation, learner):
+    """Each candidate and its model, fitted without privacy."""
+    tables, (estimator, grid) = tables_of(situation), LEARNERS[learner]
+    return [
+        (params, clone(estimator).set_params(**params).fit(tables.X, tables.y))
+        for params in ParameterGrid(grid)
+    ]
+
+
+def scorer_of(metric, **params):
+    return make_private_scorer(metric, **({"beta": 1} if "fbeta" in metric else {}), **params)
+
+
+def search_of(situation, learner, **params):
+    tables, (estimator, grid) = tables_of(situation), LEARNERS[learner]
+    search = PrivateBayesSearchCV(estimator, grid, epsilon=EPSILON, random_state=0, **params)
+    return search.fit(**tables.public, **tables.protected)
+
+
+@dataclass(frozen=True, repr=False)
+class Searched:
+    """A search, and scikit-learn's number of the chosen and of the best candidate."""
+
+    search: Any
+    exact: float
+    best: float
+
+    @property
+    def released(self):
+        low, high = self.search.best_score_interval_
+        return f"{self.search.best_score_:.6g} ({low:.6g} to {high:.6g}), exact {self.exact:.6g}"
+
+    @property
+    def width(self):
+        low, high = self.search.best_score_interval_
+        return high - low
+
+    def contains(self, error):
+        low, high = self.search.best_score_interval_
+        return low - error <= self.exact <= high + error
+
+
+def searched(metric, situation, learner, **params):
+    search = search_of(situation, learner, scoring=scorer_of(metric, **params))
+    exact = [
+        (tables_of(situation).exact(references()[metric], model), candidate)
+        for candidate, model in candidates_of(situation, learner)
+    ]
+    (chosen,) = [score for score, candidate in exact if candidate == search.best_params_]
+    return Searched(search, chosen, max(score for score, _ in exact))
+
+
+def check(metric, situation, learner, **params):
+    """Assert that choice, score and interval are those without privacy."""
+    found, row = searched(metric, situation, learner, **params), METRICS[metric]
+    unit = max(abs(found.exact), 1e-300) if row == RELATIVE and metric.startswith("neg") else 1.0
+    error = max(row.error, GRID.get(situation, 0)) * unit
+    assert found.exact >= found.best - max(row.regret * unit, error), (
+        f"chosen {found.exact:.6g}, best {found.best:.6g}"
+    )
+    assert abs(found.search.best_score_ - found.exact) <= error, found.released
+    assert found.contains(error), found.released
+    if row != RELATIVE:
+        assert found.width <= max(1e-3, 5 * error), found.released
+
+
+SHIFTS = {
+    "positives a third": "weights",
+    "positives three times": "weights",
+    "most are positive": "weights",
+    "older patients": "depths",
+}
+OTHERS = {
+    "as in training": "depths",
+    "rare": "weights",
+    "rarer": "weights",
+    "unequal groups": "depths",
+    "wrong entries": "weights",
+    "another site": "weights",
+}
+OFTEN = ("balanced_accuracy", "f1", "precision", "roc_auc")
+UNDER_SHIFT = (*OFTEN, "average_precision", "cohen_kappa", "f1_macro", "matthews_corrcoef")
+QUICK = [
+    *((metric, at, learner) for at, learner in SHIFTS.items() for metric in UNDER_SHIFT),
+    *((metric, at, learner) for at, learner in OTHERS.items() for metric in OFTEN),
+    *((metric, "positives a third", "depths") for metric in BINARY if "fbeta" not in metric),
+    *((metric, "as in training", "copies") for metric in ("accuracy", "f1", "roc_auc")),
+]
+# Weights change labels, and hardly the order of records.
+QUICK = {
+    (metric, at, "depths" if metric in RANKINGS and learner == "weights" else learner)
+    for metric, at, learner in QUICK
+}
+ALL = [
+    (metric, situation, learner)
+    for metric in BINARY
+    for situation in TWO_CLASSES
+    for learner in ("weights", "depths", "copies")
+]
+
+
+@pytest.mark.parametrize(("metric", "situation", "learner"), sorted(QUICK))
+def test_choice_score_and_interval(metric, situation, learner):
+    check(metric, situation, learner)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("metric", "situation", "learner"), sorted({*ALL} - QUICK))
+def test_choice_score_and_interval_of_all_metrics(metric, situation, learner):
+    check(metric, situation, learner)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", UNDER_SHIFT)
+def test_real_records_of_another_population(metric):
+    check(metric, "census", "depths")
+
+
+@pytest.mark.parametrize("situation", ["as in training", "positives three times"])
+def test_log_loss_with_bounds_that_clip_nothing(situation):
+    check("neg_log_loss", situation, "weights", bounds=(-40, 0))
+
+
+def test_scores_of_all_candidates():
+    search = search_of("positives a third", "depths", scoring="f1", release="all")
+    tables, models = tables_of("positives a third"), candidates_of("positives a third", "depths")
+    exact = {repr(params): tables.exact(references()["f1"], model) for params, model in models}
+    expected = [exact[repr(params)] for params in search.cv_results_["params"]]
+    assert search.cv_results_["mean_test_score"] == pytest.approx(expected, abs=ROUNDING)
+
+
+OF_LABELS = ("accuracy", "balanced_accuracy", "cohen_kappa", "matthews_corrcoef")
+OF_THREE = [
+    *(f"{name}_{average}" for name in LABELS for average in ("macro", "weighted", "micro")),
+    *OF_LABELS,
+    *SEVERAL,
+    "neg_brier_score",
+]
+
+
+@pytest.mark.parametrize("metric", [m for m in OF_THREE if not m.startswith(("fbeta", "recall"))])
+def test_several_classes(metric):
+    check(metric, "three classes, other shares", "three weights")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", OF_THREE)
+def test_several_classes_of_the_same_shares(metric):
+    check(metric, "three classes", "three weights")
+
+
+@pytest.mark.parametrize("metric", [*OF_LABELS, "f1_macro", "f1_weighted", "precision_macro"])
+def test_a_label_that_training_never_saw_counts_as_in_scikit_learn(metric):
+    check(metric, "unseen label", "three weights")
+
+
+# ---------------------------------------------------------------- errors
+# The largest losses of one record that there may be.
+LARGEST = {
+    "neg_mean_absolute_error": lambda y, p: np.abs(y - p),
+    "neg_mean_pinball_loss": lambda y, p: np.abs(y - p),
+    "neg_mean_squared_error": lambda y, p: (y - p) ** 2,
+    "neg_root_mean_squared_error": lambda y, p: np.abs(y - p),
+    "neg_mean_absolute_percentage_error": lambda y, p: np.abs(y - p) / y,
+    "neg_mean_squared_log_error": lambda y, p: np.log1p(y / p) ** 2 + np.log1p(p / y) ** 2,
+    "neg_root_mean_squared_log_error": lambda y, p: np.log1p(y / p) + np.log1p(p / y),
+    "neg_mean_poisson_deviance": lambda y, p: 2 * (y * np.log(y / p) - y + p),
+    "neg_mean_gamma_deviance": lambda y, p: 2 * (np.log(p / y) + y / p - 1),
+}
+
+
+def widest(metric, situation):
+    """Parameters with which no error, and no label, is clipped."""
+    tables = tables_of(situation)
+    if metric not in LARGEST:
+        return {"largest_error": 2 * float(np.ptp(np.r_[tables.y, tables.y_val]))}
+    models = [model for _, model in candidates_of(situation, "leaves")]
+    losses = [LARGEST[metric](tables.y_val, model.predict(tables.X_val)) for model in models]
+    return {"bounds": (-float(np.max(losses)), 0)}
+
+
+UNCLIPPED = ("prices moved", "skewed prices", "outliers", "huge prices")
+
+
+@pytest.mark.parametrize("metric", sorted(REGRESSION))
+@pytest.mark.parametrize("situation", UNCLIPPED)
+def test_errors_with_public_bounds_that_clip_nothing(metric, situation):
+    check(metric, situation, "leaves", **widest(metric, situation))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", sorted(REGRESSION))
+@pytest.mark.parametrize("situation", sorted({*NUMBERS} - {*UNCLIPPED, "tiny prices"}))
+def test_errors_with_public_bounds_that_clip_nothing_elsewhere(metric, situation):
+    check(metric, situation, "leaves", **widest(metric, situation))
+
+
+def is_named(search, caught):
+    """Whether the product says that errors are clipped, and where."""
+    said = [repr(search.scorer_), search.privacy_.details(), *(str(w.message) for w in caught)]
+    return any("clipped at" in text or "counted as" in text for text in said)
+
+
+def check_clipped(metric, situation, learner):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = searched(metric, situation, learner)
+    assert found.contains(1e-4 * abs(found.exact)) or is_named(found.search, caught), found.released
+
+
+ERRORS = ("neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
+CLIPPING = ("prices", "larger houses", "skewed prices", "outliers")
+
+
+@pytest.mark.parametrize("metric", ERRORS)
+@pytest.mark.parametrize("situation", CLIPPING)
+def test_an_interval_contains_the_number_or_it_is_named_as_clipped(metric, situation):
+    check_clipped(metric, situation, "leaves")
+
+
+@pytest.mark.parametrize("situation", ["as in training", "positives three times"])
+def test_an_interval_of_log_loss_contains_it_or_it_is_named_as_clipped(situation):
+    check_clipped("neg_log_loss", situation, "depths")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", sorted(REGRESSION))
+@pytest.mark.parametrize("situation", NUMBERS)
+def test_all_intervals_contain_the_number_or_it_is_named_as_clipped(metric, situation):
+    check_clipped(metric, situation, "leaves")
+
+
+# ---------------------------------------------------------------- thresholds
+THRESHOLDS = {
+    "accuracy": metrics.accuracy_score,
+    "balanced_accuracy": metrics.balanced_accuracy_score,
+    "f1": metrics.f1_score,
+    "matthews_corrcoef": metrics.matthews_corrcoef,
+    "cohen_kappa": metrics.cohen_kappa_score,
+    "f1_macro": lambda *args, **kwargs: metrics.f1_score(*args, average="macro", **kwargs),
+    "jaccard": metrics.jaccard_score,
+}
+# How close the public thresholds lie to the best of all.
+BETWEEN_THRESHOLDS = 0.002
+
+
+def check_threshold(metric, situation):
+    tables = tables_of(situation)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    tuned = PrivateThresholdClassifier(model, epsilon=EPSILON, scoring=metric)
+    tuned.fit(**tables.public, **tables.protected)
+
+    def score(labels):
+        return THRESHOLDS[metric](tables.y_val, labels, sample_weight=tables.weight)
+
+    s = tuned.estimator_.predict_proba(tables.X_val)[:, 1]
+    best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 80)))
+    exact, (low, high) = score(tuned.predict(tables.X_val)), tuned.best_score_interval_
+    error = GRID.get(situation, ROUNDING)
+    assert tuned.best_score_ == pytest.approx(exact, abs=error)
+    assert low - error <= exact <= high + error
+    assert exact >= best - BETWEEN_THRESHOLDS, f"chosen {exact:.4f}, best {best:.4f}"
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "matthews_corrcoef"])
+@pytest.mark.parametrize("situation", ["as in training", *SHIFTS])
+def test_threshold_is_the_best(metric, situation):
+    check_threshold(metric, situation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", THRESHOLDS)
+@pytest.mark.parametrize("situation", TWO_CLASSES)
+def test_every_threshold_is_the_best(metric, situation):
+    check_threshold(metric, situation)
+
+
+# ---------------------------------------------------------------- evaluations
+# Scores in a bin count as ties; probabilities in a bin have the mean of public ones.
+OF_BINS = {
+    "average_precision": 0.01,
+    "roc_auc": 0.003,
+    "roc_auc_ovr": 0.003,
+    "neg_brier_score": 5e-4,
+}
+OF_TWO = ("accuracy", "f1", "matthews_corrcoef", "roc_auc", "average_precision", "neg_brier_score")
+
+
+def check_evaluation(evaluation, tables, model, names, error=ROUNDING):
+    for name in names:
+        value, low, high = evaluation.score(name)
+        exact = tables.exact(references()[name], model)
+        most = max(OF_BINS.get(name, 0), error)
+        said = f"{name} {value:.6g} ({low:.6g} to {high:.6g}), exact {exact:.6g}"
+        assert abs(value - exact) <= most, said
+        assert low - most <= exact <= high + most, said
+
+
+def evaluation_of(situation, model, **params):
+    tables = tables_of(situation)
+    model.fit(tables.X, tables.y)
+    return private_evaluation(model, **tables.protected, **tables.public, epsilon=EPSILON, **params)
+
+
+@pytest.mark.parametrize("situation", ["as in training", "rare", "unequal groups", *SHIFTS])
+def test_evaluation_of_a_classifier(situation):
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    evaluation = evaluation_of(situation, model)
+    error = GRID.get(situation, ROUNDING)
+    check_evaluation(evaluation, tables_of(situation), model, OF_TWO, error)
+
+
+@pytest.mark.parametrize("situation", ["three classes, other shares", "unseen label"])
+def test_evaluation_of_several_classes(situation):
+    model = DecisionTreeClassifier(max_depth=4, random_state=0)
+    evaluation = evaluation_of(situation, model)
+    names = ("accuracy", "f1_macro", "matthews_corrcoef", "balanced_accuracy")
+    names = (*names, "roc_auc_ovr") if situation != "unseen label" else names
+    check_evaluation(evaluation, tables_of(situation), model, names)
+
+
+@pytest.mark.parametrize("situation", ["positives a third", "older patients"])
+def test_evaluation_of_the_chosen_candidate(situation):
+    search = search_of(situation, "depths", scoring="f1", release="evaluation")
+    names = ("f1", "accuracy", "balanced_accuracy", "roc_auc")
+    check_evaluation(search.evaluation_, tables_of(situation), search.best_estimator_, names)
+    assert search.best_score_ == pytest.approx(search.evaluation_.score("f1").value)
+
+
+@pytest.mark.parametrize("situation", ["prices", "larger houses", "skewed prices", "outliers"])
+def test_evaluation_of_a_regressor(situation):
+    """With a bound that clips no error."""
+    tables, model = tables_of(situation), DecisionTreeRegressor(min_samples_leaf=10, random_state=0)
+    evaluation = evaluation_of(situation, model, **widest("r2", situation))
+    for name in ("neg_mean_absolute_error", "neg_root_mean_squared_error", "r2"):
+        error = 2e-3 * (1 if name == "r2" else abs(tables.exact(references()[name], model)))
+        check_evaluation(evaluation, tables, model, [name], error)
+
+
+# ---------------------------------------------------------------- an optimiser of one's own
+@pytest.mark.parametrize("metric", ["accuracy", "neg_brier_score", "f1", "roc_auc"])
+@pytest.mark.parametrize("situation", ["positives three times", "unequal groups"])
+def test_objective(metric, situation):
+    """Averages over records are returned as they are; of other metrics, calls return a proxy."""
+    tables, candidates = tables_of(situation), candidates_of(situation, "depths")
+    objective = PrivateObjective(
+        LEARNERS["depths"][0],
+        *(tables.X, tables.y, tables.X_val, tables.y_val),
+        groups_val=tables.groups,
+        scoring=metric,
+        epsilon=EPSILON,
+        n_calls=len(candidates),
+        random_state=0,
+    )
+    returned = [objective(params) for params, _ in candidates]
+    exact = [tables.exact(references()[metric], model) for _, model in candidates]
+    if metric in ("accuracy", "neg_brier_score"):
+        assert returned == pytest.approx(exact, abs=1e-4)
+    best = objective.best()
+    chosen = exact[[params for params, _ in candidates].index(best.params)]
+    error = GRID.get(situation, ROUNDING)
+    assert chosen >= max(exact) - max(METRICS[metric].regret, error)
+    assert best.score == pytest.approx(chosen, abs=error)
+    assert best.interval[0] - error <= chosen <= best.interval[1] + error
+
+
+# ---------------------------------------------------------------- private learners
+CLASSIFIERS = {
+    "logistic": (PrivateLogisticRegression, LogisticRegression()),
+    "ridge": (PrivateRidgeClassifier, RidgeClassifier()),
+    # An approximate Gaussian kernel: no worse than the linear model.
+    "kernel": (PrivateKernelClassifier, LogisticRegression()),
+}
+# How much less accurate a private model may be. Regularisation is stronger for rows of norm 1,
+# which is felt with 64 columns.
+LOSS = {"digits": 0.045}
+
+
+def quarters(columns):
+    """Three quarters to fit a classifier on, and one to test it on."""
+    X, y = COLUMNS[columns](np.random.default_rng(0))
+    y = y if columns in SHIPPED else (y > 0).astype(int)
+    n = 3 * len(y) // 4
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def check_classifier(kind, columns):
+    X, y, X_test, y_test = quarters(columns)
+    ours, theirs = CLASSIFIERS[kind]
+    private = ours(epsilon=EPSILON, classes=np.unique(y)).fit(X, y)
+    public = make_pipeline(StandardScaler(), theirs).fit(X, y)
+    found, expected = private.score(X_test, y_test), public.score(X_test, y_test)
+    assert found >= expected - LOSS.get(columns, 0.015)
+
+
+@pytest.mark.parametrize("columns", sorted({*COLUMNS} - {"wine"}))
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+def test_private_classifier(kind, columns):
+    check_classifier(kind, columns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", COLUMNS)
+def test_private_kernel_classifier(columns):
+    check_classifier("kernel", columns)
+
+
+IN_UNITS = ("clinical", "body mass", "standardised", "tiny units", "huge units", "sentinels")
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.parametrize("columns", IN_UNITS)
+def test_private_ridge(columns, bounded):
+    """Long rows are shortened, so that coefficients come out a few per cent too large."""
+    X, y = COLUMNS[columns](np.random.default_rng(0))
+    bounds = (X.min(axis=0), X.max(axis=0)) if bounded else None
+    private = PrivateRidge(1e-6, epsilon=EPSILON, y_bounds=(y.min(), y.max()), bounds=bounds)
+    private.fit(X[:3000], y[:3000])
+    public = LinearRegression().fit(X[:3000], y[:3000])
+    r2 = public.score(X[3000:], y[3000:])
+    assert private.score(X[3000:], y[3000:]) >= r2 - 0.01
+    if columns != "sentinels":  # which scikit-learn takes as numbers
+        assert private.coef_ == pytest.approx(public.coef_, rel=0.05)
+    assert np.isfinite(private.coef_std_).all()
+
+
+def test_logistic_regression_is_that_of_scikit_learn_on_the_rows_it_sees():
+    """With more steps and no clipping."""
+    X, y, X_test, _ = quarters("standardised")
+    private = PrivateLogisticRegression(
+        epsilon=EPSILON, classes=[0, 1], bounds=(-5, 5), max_norm=4.0, clip=5.0, max_iter=1000
+    ).fit(X[:1000], y[:1000])
+    scale = private.scale_ * private.max_norm_
+    public = LogisticRegression(tol=1e-8).fit((X[:1000] - private.center_) / scale, y[:1000])
+    expected = public.predict_proba((X_test - private.center_) / scale)
+    assert private.predict_proba(X_test) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("columns", ["clinical", "huge units", "sentinels", "few positives"])
+def test_one_table(columns):
+    """The model, and its score on records that it was not fitted on."""
+    X, y, X_test, y_test = quarters(columns)
+    search = PrivateBayesSearchCV(
+        PrivateLogisticRegression(classes=[0, 1]),
+        {"clip": [0.7, 1.4]},
+        epsilon=EPSILON,
+        delta=1e-6,
+        protect="all",
+        random_state=0,
+    ).fit(X, y)
+    public = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    found, expected = search.score(X_test, y_test), public.score(X_test, y_test)
+    assert found >= expected - 0.015
+    assert search.best_score_ == pytest.approx(found, abs=0.05)  # of other records
