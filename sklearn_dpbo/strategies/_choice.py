@@ -62,4 +62,5 @@ def prepare_choice(
     )
     left = round_down(Fraction(epsilon) - Fraction(part))
     adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, left)
-    return PreparedChoice(adapted, left, np.array(noisy.counts) / unit_weight(units))
+    counts = np.array(noisy.counts).reshape(len(scorer.shares), -1)  # a row for each class
+    return PreparedChoice(adapted, left, counts.squeeze() / unit_weight(units))

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
+from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.scoring._metrics import AVERAGES, OF_CLASS, confusion_metric
@@ -221,3 +226,50 @@ def test_sizes_of_classes_are_counted():
     values = query.record_values(y, np.zeros(4), None)
     assert query.statistics(values, y, Units.of(4)) == (2, 2)
     assert query.sensitivity(Units.of(4)) == 2 == Confusion(query.classes).sensitivity(Units.of(4))
+
+
+def searched(data, grid, scoring, epsilon=10.0):
+    X, y, X_val, y_val = data
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": grid}, epsilon=epsilon, scoring=scoring
+    )
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def purposes(result):
+    return [loss.purpose for loss in result.privacy_.spends]
+
+
+def test_counts_for_the_choice_are_released_first_and_shown(two_classes):
+    search = searched(two_classes, [1e-4, 1.0], "f1")
+    first, choice, score = search.privacy_.spends
+    assert first.purpose == "confusion matrix, to compare candidates by"
+    assert first.epsilon == pytest.approx(0.6) and choice.epsilon == pytest.approx(5.4)
+    assert first.epsilon + choice.epsilon + score.epsilon <= 10
+    assert search.choice_counts_.sum() == pytest.approx(len(two_classes[3]), abs=30)
+    assert "choice_counts_" in str(search.privacy_.to_dict()["released"])
+
+
+@pytest.mark.parametrize(
+    ("grid", "scoring", "epsilon"),
+    [([1.0], "f1", 10.0), ([1e-4, 1.0], "f1", 0.1), ([1e-4, 1.0], "accuracy", 10.0)],
+    ids=["one candidate", "few records", "accuracy"],
+)
+def test_nothing_is_released_for_a_choice_that_does_not_need_it(
+    two_classes, grid, scoring, epsilon
+):
+    search = searched(two_classes, grid, scoring, epsilon)
+    assert search.choice_counts_ is None
+    assert not any("compare" in purpose for purpose in purposes(search))
+
+
+def test_thresholds_and_objectives_release_counts_first(two_classes, objective_of):
+    X, y, X_val, y_val = two_classes
+    tuned = PrivateThresholdClassifier(LogisticRegression(), epsilon=10.0)
+    tuned.fit(X, y, X_val=X_val, y_val=y_val)
+    assert tuned.choice_counts_.shape == (2, 2)
+    objective = objective_of(scoring="f1", epsilon=1000.0, n_calls=2)
+    for C in (1e-4, 1.0):
+        objective({"C": C})
+    assert objective.best().params == {"C": 1.0}
+    assert "confusion matrix, to compare candidates by" in purposes(objective)
