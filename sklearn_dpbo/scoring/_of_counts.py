@@ -53,7 +53,14 @@ from ._queries import GRID, MOST_CLASSES, Confusion, MeanOf, Moments, Query
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
-__all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
+__all__ = [
+    "RANKING",
+    "VARIANCE",
+    "ClassScore",
+    "ConfusionScore",
+    "RankingScore",
+    "VarianceExplained",
+]
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
@@ -81,7 +88,7 @@ def _first(given: Given, kind: type[Q]) -> Q | None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _ClassScore(PrivateScorer):
+class ClassScore(PrivateScorer):
     """A score of labels of known classes; `positions` are those held against the others."""
 
     counts: Any = None
@@ -108,7 +115,7 @@ class _ClassScore(PrivateScorer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfusionScore(_ClassScore):
+class ConfusionScore(ClassScore):
     """A metric of the confusion matrix."""
 
     @classmethod
@@ -167,7 +174,7 @@ class ConfusionScore(_ClassScore):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingScore(_ClassScore):
+class RankingScore(ClassScore):
     """Area under the ROC curve (several classes: each against the others), or average precision."""
 
     query: Pairs = UNSET

@@ -5,16 +5,34 @@ They use public and released facts only.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
+from .._data.tables import dense
 from .._data.units import Units
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import PublicEvaluator
+from .._evaluation.suppress_output import drop_errors, suppress_output
+from .._privacy.accounting import Budget
 from ..exceptions import LowUtilityWarning
-from ..scoring._scorers import PrivateScorer
+from ..scoring._of_counts import ClassScore
+from ..scoring._precision import Width, warn_of_expected_width, wide_hint
+from ..scoring._response import Responses
+from ..scoring._scorers import PrivateScorer, Score
+from ._release import expected_widths
 
-__all__ = ["noise_hints", "warn_of_low_utility"]
+__all__ = [
+    "noise_hints",
+    "released_hints",
+    "shift_hints",
+    "warn_of_low_utility",
+    "warn_of_wide_intervals",
+]
 
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
@@ -26,6 +44,9 @@ _CONSEQUENCES = {
 }
 # A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
+# How often no difference of the data is called one, at most; and what is allowed to the variance of
+# scores of counts beside that of a mean over the rarest class.
+_FALSE_ALARMS, _OF_COUNTS = 0.01, 2.0
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -34,6 +55,83 @@ def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
     """Warn once results are set: a user may turn warnings into errors."""
     for hint in hints:
         warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
+
+
+def warn_of_wide_intervals(
+    oracle: Evaluator,
+    public: Callable[[], PublicEvaluator],
+    params: dict[str, Any],
+    budget: Budget,
+    share: float,
+    n_released: int = 1,
+) -> bool:
+    """Warn, before anything is charged, if scores will have wide intervals; whether they will.
+
+    If the scores are no means, `params` are of a candidate that says what predictions to expect: it
+    is fitted within the training set. `share` of epsilon is for the scores of `n_released`
+    candidates.
+    """
+    responses = None
+    if oracle.report or not all(scorer.is_mean for scorer in oracle.scorers):
+        asked = {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
+        asked |= {query.response_method for query in oracle.report}
+        with suppress_output(), drop_errors():
+            within = public()
+            test = within.test
+            responses = Responses.of(within.fitted(params), test.X, test.y, asked)
+        if responses is None:
+            return False
+    delta = budget.delta if n_released > 1 else 0.0
+    return warn_of_expected_width(
+        lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
+        oracle.problem.units,
+        budget.epsilon,
+        stacklevel=6,
+    )
+
+
+def released_hints(
+    oracle: Evaluator, scores: Sequence[Score], public_scores: Sequence[float], *, compares: bool
+) -> tuple[str, ...]:
+    """Say if an interval is wide or, where candidates are compared, hides how they differ."""
+    widths = [Width.of(scorer, score) for scorer, score in zip(oracle.scorers, scores, strict=True)]
+    if hint := wide_hint(widths):
+        return (hint,)
+    units = oracle.problem.units
+    return compares * noise_hints(oracle.scorer, units, public_scores, interval=scores[0][1])
+
+
+def shift_hints(
+    oracle: Evaluator,
+    score: Score,
+    public: tuple[float, int],
+    n_scored: int,
+) -> tuple[str, ...]:
+    """Say if a released score contradicts that of the same candidate within the training set.
+
+    `public` is the latter, and of how many rows. If the data are alike, that of the chosen one of
+    `n_scored` such candidates differs so much with a probability of 1 %, about: a union bound over
+    all of them, whatever chooses. The variance of a mean in [0, 1] is at most p (1 - p) / n; so is
+    that of an area, with n records of the rarer class (Birnbaum and Klose, 1957), and that of F1 is
+    at most twice as much.
+    """
+    scorer, m, (public_score, n_public) = oracle.scorer, oracle.problem.units.m, public
+    if not (scorer.is_mean or isinstance(scorer, ClassScore)) or np.isnan(public_score):
+        return ()
+    times = 1.0 if scorer.is_mean else _OF_COUNTS / _rarest_share(oracle.problem.training.y)
+    released, (low, high) = score
+    known, there = ((x - scorer.bounds[0]) / scorer.score_range for x in (public_score, released))
+    pooled = np.clip((n_public * known + m * there + 2) / (n_public + m + 4), 0, 1)
+    error = math.sqrt(times * pooled * (1 - pooled) * (1 / n_public + 1 / m))
+    z = NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / n_scored)
+    if abs(known - there) <= math.hypot(z * error, (high - low) / scorer.score_range):
+        return ()
+    return (
+        f"The validation set differs from the training set: {scorer.name} is {released:.3g} "
+        f"({low:.3g} to {high:.3g}) there and {public_score:.3g} within the training set. So "
+        "candidates that were found within the training set may not suit the validation set. "
+        "WorstCase(guidance='none', prior_weight=0) leaves public scores out",
+    )
 
 
 def noise_hints(
@@ -52,7 +150,7 @@ def noise_hints(
             2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon,
         )
     known = np.array([score for score in public_scores if np.isfinite(score)])
-    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.query.largest(units)
+    spread = _ASSUMED_SPREAD * scorer.score_range
     how = "assumed: a tenth of the score's range, as too few scores are public"
     if len(known) >= _FEWEST:
         spread = float(np.std(known))
@@ -70,3 +168,8 @@ def noise_hints(
         f"records, of a rare class especially, or a larger epsilon{much}; plan_search computes how "
         "many",
     )
+
+
+def _rarest_share(y: Any) -> float:
+    counts = np.unique(dense(y), return_counts=True)[1]
+    return float(counts.min() / counts.sum())

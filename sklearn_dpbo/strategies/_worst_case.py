@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
 from ._base import Release, Strategy, Task
 from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
-from ._utility import noise_hints, warn_of_low_utility
+from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
 
 __all__ = ["WorstCase"]
 
@@ -149,6 +151,8 @@ class WorstCase(Strategy):
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
         hints: tuple[str, ...] = ()
-        if len(history.fitted) > 1:
-            hints = noise_hints(oracle.scorer, units, public, interval=scores[0][1])
+        if not guidance.warned:
+            hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
+        n_scored = int(np.isfinite(public).sum())
+        hints += shift_hints(oracle, scores[0], guidance.public_score(best), n_scored)
         return Release(candidates, best, scores, report, all_scores, hints)
