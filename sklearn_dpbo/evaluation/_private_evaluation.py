@@ -31,6 +31,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._report import report_of_validation_set
 from ..scoring._precision import Width, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
+from ._base import Evaluation
 from ._design import METHODS, check_task, design_of
 
 __all__ = ["private_evaluation"]
@@ -171,15 +172,16 @@ def private_evaluation(
         rows = spread_rows(X, y, _MOST_RECORDS)
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
         public = Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
-        options = {
-            "m": problem.units.m,
-            "spread": True,
-            "thresholds": tuple(chosen.tolist()),
-            "pos_label": pos_label,
-            "largest_error": largest_error,
-        }
-        design = design_of(public, epsilon=budget.epsilon, **options)
-        warned = _warn_of_wide_intervals(public, problem.units, budget.epsilon, options)
+        design = design_of(
+            public,
+            m=problem.units.m,
+            epsilon=budget.epsilon,
+            spread=True,
+            thresholds=tuple(chosen.tolist()),
+            pos_label=pos_label,
+            largest_error=largest_error,
+        )
+        warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
@@ -211,14 +213,11 @@ def private_evaluation(
 
 
 def _warn_of_wide_intervals(
-    public: Responses, units: Units, epsilon: float, options: dict[str, Any]
+    design: Evaluation, public: Responses, units: Units, epsilon: float
 ) -> bool:
     """Warn, before anything is charged, if a number will have a wide interval."""
 
     def expect(epsilon: float) -> list[Callable[[], Width]]:
-        with warnings.catch_warnings():  # the design has warned already
-            warnings.simplefilter("ignore", UserWarning)
-            design = design_of(public, epsilon=epsilon, **options)
         expected = design._expected(public, units, epsilon)
         return [partial(expected._width, name) for name in design._names]
 

@@ -12,7 +12,6 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,7 @@ from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..scoring._make import is_several, resolve_scorer
 from ..scoring._of_counts import ConfusionScore
-from ..scoring._precision import expected_counts
+from ..scoring._precision import expected_counts, sampling_deviation
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer, score_and_interval
 
@@ -32,7 +31,6 @@ __all__ = ["N_DRAWS", "PilotErrors"]
 
 # Number of seeded draws of the noise; the median of their intervals is taken.
 N_DRAWS = 9
-_N_RESAMPLES = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,11 +109,4 @@ class PilotErrors:
     @cached_property
     def _spread(self) -> float:
         """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
-        rng, public, scores = np.random.default_rng(0), self.public, []
-        n, labels = len(public.response), np.unique(public.y)
-        for _ in range(_N_RESAMPLES):
-            sample = public.take(rng.integers(n, size=n))
-            # AUC is not defined without a class.
-            if public.classes is None or np.array_equal(np.unique(sample.y), labels):
-                scores.append(self.scorer.exact(sample))
-        return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
+        return sampling_deviation(self.scorer, self.public)

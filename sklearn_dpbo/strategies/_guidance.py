@@ -90,7 +90,7 @@ class Guidance:
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
-        self.warned = self._warn_of_wide_intervals(params)
+        self.warned, self.responses = self._warn_of_wide_intervals(params)
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, self._oracle(params))
         if not self.history.fitted:
@@ -99,7 +99,7 @@ class Guidance:
         rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
         return self.history
 
-    def _warn_of_wide_intervals(self, params: tuple[dict[str, Any], ...]) -> bool:
+    def _warn_of_wide_intervals(self, params: tuple[dict[str, Any], ...]) -> Any:
         """Warn by what the best candidate with a public score predicts, or else the first."""
         scores, scored = np.array(self.public_scores), self._space.params(self._scored)
         known, n = len(scores) > 0 and not np.isnan(scores).all(), len(params)

@@ -27,7 +27,7 @@ from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
 from ._release import count_scores
-from ._utility import noise_hints, released_hints
+from ._utility import noise_hints
 
 __all__ = ["OneTable", "Plan"]
 
@@ -268,9 +268,9 @@ class OneTable(Strategy):
         )
         units = oracle.problem.units
         scores, _ = counted.release(units, mechanisms)
-        several = len(plan.params) > 1
-        hints = several * noise_hints(oracle.scorer, units, (), epsilon=epsilon)
-        hints += released_hints(oracle, scores, (), compares=several)
+        hints: tuple[str, ...] = ()
+        if len(plan.params) > 1:
+            hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon)
         # If the number of fits is secret, so is which were made.
         validated = None if isinstance(plan.runs, Repeated) else True
         candidates = tuple(Candidate(each, validated) for each in plan.params)

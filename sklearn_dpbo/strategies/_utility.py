@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
-from .._data.tables import dense
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import PublicEvaluator
@@ -21,7 +20,7 @@ from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import Budget
 from ..exceptions import LowUtilityWarning
 from ..scoring._of_counts import ClassScore
-from ..scoring._precision import Width, warn_of_expected_width, wide_hint
+from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score
 from ._release import expected_widths
@@ -44,9 +43,8 @@ _CONSEQUENCES = {
 }
 # A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
-# How often no difference of the data is called one, at most; and what is allowed to the variance of
-# scores of counts beside that of a mean over the rarest class.
-_FALSE_ALARMS, _OF_COUNTS = 0.01, 2.0
+# How often data that are alike are said to differ, at most.
+_FALSE_ALARMS = 0.01
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -64,8 +62,10 @@ def warn_of_wide_intervals(
     budget: Budget,
     share: float,
     n_released: int = 1,
-) -> bool:
-    """Warn, before anything is charged, if scores will have wide intervals; whether they will.
+) -> tuple[bool, Responses | None]:
+    """Warn, before anything is charged, if scores will have wide intervals.
+
+    Return whether they will, and the responses to public records that say so.
 
     If the scores are no means, `params` are of a candidate that says what predictions to expect: it
     is fitted within the training set. `share` of epsilon is for the scores of `n_released`
@@ -80,14 +80,15 @@ def warn_of_wide_intervals(
             test = within.test
             responses = Responses.of(within.fitted(params), test.X, test.y, asked)
         if responses is None:
-            return False
+            return False, None
     delta = budget.delta if n_released > 1 else 0.0
-    return warn_of_expected_width(
+    warned = warn_of_expected_width(
         lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
         oracle.problem.units,
         budget.epsilon,
         stacklevel=6,
     )
+    return warned, responses
 
 
 def released_hints(
@@ -106,25 +107,22 @@ def shift_hints(
     score: Score,
     public: tuple[float, int],
     n_scored: int,
+    responses: Responses | None,
 ) -> tuple[str, ...]:
     """Say if a released score contradicts that of the same candidate within the training set.
 
-    `public` is the latter, and of how many rows. If the data are alike, that of the chosen one of
-    `n_scored` such candidates differs so much with a probability of 1 %, about: a union bound over
-    all of them, whatever chooses. The variance of a mean in [0, 1] is at most p (1 - p) / n; so is
-    that of an area, with n records of the rarer class (Birnbaum and Klose, 1957), and that of F1 is
-    at most twice as much.
+    `public` is the latter, and of how many rows. If the data are alike, the two scores of the
+    chosen one of `n_scored` such candidates differ so much with a probability of 1 %, about: a
+    union bound over all of them, whatever chooses.
     """
-    scorer, m, (public_score, n_public) = oracle.scorer, oracle.problem.units.m, public
-    if not (scorer.is_mean or isinstance(scorer, ClassScore)) or np.isnan(public_score):
-        return ()
-    times = 1.0 if scorer.is_mean else _OF_COUNTS / _rarest_share(oracle.problem.training.y)
+    scorer, m, (public_score, n) = oracle.scorer, oracle.problem.units.m, public
     released, (low, high) = score
-    known, there = ((x - scorer.bounds[0]) / scorer.score_range for x in (public_score, released))
-    pooled = np.clip((n_public * known + m * there + 2) / (n_public + m + 4), 0, 1)
-    error = math.sqrt(times * pooled * (1 - pooled) * (1 / n_public + 1 / m))
-    z = NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / n_scored)
-    if abs(known - there) <= math.hypot(z * error, (high - low) / scorer.score_range):
+    gap = abs(public_score - released)
+    if not gap > high - low or not (scorer.is_mean or isinstance(scorer, ClassScore)):
+        return ()
+    n_rarest, deviation = _deviation(scorer, released, public, m, responses)
+    times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / n_scored))
+    if gap <= math.hypot(times * deviation * math.sqrt(1 / n + 1 / m), high - low):
         return ()
     return (
         f"The validation set differs from the training set: {scorer.name} is {released:.3g} "
@@ -132,6 +130,30 @@ def shift_hints(
         "candidates that were found within the training set may not suit the validation set. "
         "WorstCase(guidance='none', prior_weight=0) leaves public scores out",
     )
+
+
+def _deviation(
+    scorer: PrivateScorer,
+    released: float,
+    public: tuple[float, int],
+    m: int,
+    responses: Responses | None,
+) -> tuple[int, float]:
+    """Return the size of the rarest public class, and the deviation of a score of one record.
+
+    The deviation of a score of n records is this by sqrt(n). That of a mean between a and b is
+    sqrt((mean - a) (b - mean)) at most; of other scores, it is estimated by resampling.
+    """
+    public_score, n = public
+    if scorer.is_mean or responses is None:
+        pooled = (n * public_score + m * released + sum(scorer.bounds)) / (n + m + 2)
+        low, high = scorer.bounds
+        return n, math.sqrt(max(0.0, (pooled - low) * (high - pooled)))
+    predictions = responses(scorer.response_method)
+    n_rarest = int(np.unique(predictions.y, return_counts=True)[1].min())
+    # Scores of all samples may be the same: one record of the rarest class may still change it.
+    least = scorer.score_range / n_rarest * math.sqrt(n)
+    return n_rarest, max(sampling_deviation(scorer, predictions), least)
 
 
 def noise_hints(
@@ -168,8 +190,3 @@ def noise_hints(
         f"records, of a rare class especially, or a larger epsilon{much}; plan_search computes how "
         "many",
     )
-
-
-def _rarest_share(y: Any) -> float:
-    counts = np.unique(dense(y), return_counts=True)[1]
-    return float(counts.min() / counts.sum())

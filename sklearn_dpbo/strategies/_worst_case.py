@@ -154,5 +154,6 @@ class WorstCase(Strategy):
         if not guidance.warned:
             hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
         n_scored = int(np.isfinite(public).sum())
-        hints += shift_hints(oracle, scores[0], guidance.public_score(best), n_scored)
+        inside = guidance.public_score(best)
+        hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
         return Release(candidates, best, scores, report, all_scores, hints)
