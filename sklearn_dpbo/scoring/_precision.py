@@ -58,9 +58,11 @@ class Width(NamedTuple):
         return self.width / self.range
 
     @property
-    def percent(self) -> str:
-        """The share in words."""
-        return f"{min(self.share, 1):.0%} of its range"
+    def in_words(self) -> str:
+        """The width, and what that is of the range."""
+        if self.share >= 1:
+            return "its whole range"
+        return f"about {self.width:.2g}, {self.share:.0%} of its range"
 
 
 def expected_counts(query: Query, public: Predictions, units: Units) -> tuple[int, ...]:
@@ -113,18 +115,18 @@ def warn_of_expected_width(
     widths = [width() for width in expect(epsilon)]
     if not (wide := _wide(widths)):
         return False
-    halved = ""
+    better = ""
     for each in wide:
-        i = widths.index(each)
-        times = _times_for_half(lambda more, i=i: expect(more * epsilon)[i]().width, each.width)
+        target = min(each.width, each.range) / 2
+        times = _times_for(expect, widths.index(each), epsilon, target)
         if times is not None:
             m, more = (float(f"{number * times:.2g}") for number in (units.m, epsilon))
-            halved = f"About {m:,.0f} such {units.name}s, or epsilon={more:g}, would halve "
-            halved += f"the width for {each.name}. "
+            better = f"About {m:,.0f} such {units.name}s, or epsilon={more:g}, would halve "
+            better += f"that of {each.name}. "
             break
     warnings.warn(
         f"With {units.m:,} {units.name}s and epsilon={epsilon:g}, released scores will say little, "
-        f"as their intervals will be wide: {_in_words(wide)}. {halved}Nothing has been charged yet",
+        f"as their intervals will be wide ({_in_words(wide)}). {better}Nothing has been charged yet",
         LowUtilityWarning,
         stacklevel=stacklevel + 1,
     )
@@ -135,9 +137,9 @@ def wide_hint(released: Sequence[Width]) -> str:
     """Say which released intervals are wide; an empty text if none is."""
     wide = _wide(released)
     return bool(wide) * (
-        f"Released scores say little, as their intervals are wide: {_in_words(wide)}. If that "
-        "matters, use more records, of a rare class especially, or a larger epsilon; plan_search "
-        "computes how many"
+        f"Released scores say little, as their intervals are wide ({_in_words(wide)}). If "
+        "that matters, use more records, of a rare class especially, or a larger epsilon; "
+        "plan_search computes how many"
     )
 
 
@@ -148,22 +150,28 @@ def _wide(widths: Sequence[Width]) -> list[Width]:
 
 
 def _in_words(wide: Sequence[Width]) -> str:
-    return ", ".join(f"about {each.width:.2g} for {each.name} ({each.percent})" for each in wide)
+    return "; ".join(f"{each.name}: {each.in_words}" for each in wide)
 
 
-def _times_for_half(width: Callable[[float], float], now: float) -> float | None:
-    """Return how many times as much epsilon (or as many records) halve a width; None if too many.
+def _times_for(
+    expect: Callable[[float], Sequence[Callable[[], Width]]], i: int, epsilon: float, target: float
+) -> float | None:
+    """Return how many times as much epsilon makes the i-th width this; None if it takes too much.
 
-    The width depends on their product, except for what bins hide.
+    As many times the records do it, too: noise matters in proportion to 1 / (epsilon m).
     """
+
+    def enough(times: float) -> bool:
+        return expect(times * epsilon)[i]().width <= target
+
     low, high = 1.0, _USUAL_TIMES
-    while width(high) > now / 2:
+    while not enough(high):
         low, high = high, 4 * high
         if high > _MOST_TIMES:
             return None
     for _ in range(_N_HALVINGS):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if width(middle) <= now / 2 else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 

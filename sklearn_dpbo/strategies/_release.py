@@ -39,8 +39,8 @@ __all__ = [
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
-# Returns the responses of a candidate to public records, by these methods.
-Answers: TypeAlias = Callable[[Iterable[tuple[str, ...]]], Responses]
+# Returns the responses of a candidate to public records, by these methods; None if there are none.
+Answers: TypeAlias = Callable[[Iterable[tuple[str, ...]]], Any]
 # Returns the evaluation for units and a privacy report.
 Report: TypeAlias = Callable[..., Any]
 
@@ -135,7 +135,8 @@ def expected_widths(
         warnings.simplefilter("ignore", UserWarning)
         scorers, design = _scorers_and_design(oracle, lambda _: public, epsilon / n)
     parts, units = _parts(scorers, () if design is None else design._parts), oracle.problem.units
-    whole, widths = sum(part.weight for part in parts), []
+    whole = sum(part.weight for part in parts)
+    widths: list[Callable[[], Width]] = []
     for scorer in scorers:
         weight = next(part.weight for part in parts if part.counts == scorer.counts) / whole
         price = Price.shared(n, float(epsilon * weight), float(delta * weight), COUNTS)

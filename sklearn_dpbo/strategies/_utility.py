@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from .._data.tables import dense
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import PublicEvaluator
@@ -65,20 +66,19 @@ def warn_of_wide_intervals(
 ) -> tuple[bool, Responses | None]:
     """Warn, before anything is charged, if scores will have wide intervals.
 
-    Return whether they will, and the responses to public records that say so.
-
-    If the scores are no means, `params` are of a candidate that says what predictions to expect: it
-    is fitted within the training set. `share` of epsilon is for the scores of `n_released`
-    candidates.
+    Return whether they will, and the responses to public records that say so: of a candidate with
+    these `params`, fitted within the training set, unless all scores are means. `share` of epsilon
+    is for the scores of `n_released` candidates.
     """
     responses = None
     if oracle.report or not all(scorer.is_mean for scorer in oracle.scorers):
         asked = {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
         asked |= {query.response_method for query in oracle.report}
         with suppress_output(), drop_errors():
-            within = public()
-            test = within.test
-            responses = Responses.of(within.fitted(params), test.X, test.y, asked)
+            test, model = public().test, public().fitted(params)
+            known = getattr(model, "classes_", None)
+            if known is None or np.array_equal(known, np.unique(dense(oracle.problem.training.y))):
+                responses = Responses.of(model, test.X, test.y, asked)
         if responses is None:
             return False, None
     delta = budget.delta if n_released > 1 else 0.0

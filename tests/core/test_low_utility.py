@@ -36,14 +36,17 @@ def patients(m, positive, seed=0, distance=1.5):
     return rng.normal(size=(m, 3)) + distance * y[:, None] * [1, 0.5, 0], y
 
 
-def search(scoring, m, positive, *, n_positive=46, epsilon=1.0, ledger=None, seed=0, **params):
-    grid = {"C": [0.1, 1.0]}
-    searched = PrivateBayesSearchCV(
-        LogisticRegression(), grid, scoring=scoring, epsilon=epsilon, ledger=ledger,
+def search_by(scoring, *, epsilon=1.0, ledger=None, seed=0, **params):
+    return PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring, epsilon=epsilon, ledger=ledger,
         random_state=0, noise_random_state=seed, **params,
     )  # fmt: skip
+
+
+def search(scoring, m, positive, *, n_positive=46, **params):
     X_val, y_val = patients(m, positive, seed=1)
-    return searched.fit(*patients(2000, n_positive), X_val=X_val, y_val=y_val)
+    X, y = patients(2000, n_positive)
+    return search_by(scoring, **params).fit(X, y, X_val=X_val, y_val=y_val)
 
 
 def threshold(epsilon=1.0, ledger=None):
@@ -157,7 +160,7 @@ def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
         return float(np.median(found)), texts[0] if texts else ""
 
     now, text = width(2000, 1.0)
-    predicted = float(re.search(f"about ([0-9.]+) for {scoring}", text).group(1))
+    predicted = float(re.search(f"{scoring}: about ([0-9.]+),", text).group(1))
     # No more than 1 is possible; near that, the noise decides what a bound cuts off.
     assert 0.6 * predicted < now < 1.5 * predicted or (predicted > 0.8 and now > 0.4)
     m, epsilon = re.search(r"About ([\d,]+) such records, or epsilon=([\d.]+)", text).groups()
@@ -199,10 +202,13 @@ def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result()
     args, common = ("recall", 2000, 10), {"n_positive": 800, "epsilon": 2.0}
     best, texts = low_utility(search, *args, **common)
     (text,) = (text for text in texts if "wide" in text)
-    assert "their intervals are wide" in text and "for recall" in text
+    assert "their intervals are wide" in text and "recall: " in text
+    again, (X_val, y_val) = search_by("recall", epsilon=2.0), patients(2000, 10, seed=1)
     with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide"):
         warnings.simplefilter("error", LowUtilityWarning)
-        search(*args, **common)
+        again.fit(*patients(2000, 800), X_val=X_val, y_val=y_val)
+    assert again.best_params_ and again.best_score_ == best.best_score_
+    assert again.predict(X_val).any()
     with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide") as raised:
         warnings.simplefilter("error", LowUtilityWarning)
         evaluation(epsilon=2.0, m=2000, positive=5)
@@ -242,11 +248,7 @@ def test_public_scores_of_the_same_data_are_rarely_contradicted_whatever_is_chos
 
 
 def test_released_score_that_contradicts_the_public_one_is_warned_of():
-    searched = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.1, 1.0]}, scoring="f1", epsilon=4.0, random_state=0,
-        noise_random_state=0,
-    )  # fmt: skip
-    X, y = patients(4000, 1600)
+    searched, (X, y) = search_by("f1", epsilon=4.0), patients(4000, 1600)
 
     def texts(distance):
         X_val, y_val = patients(4000, 1600, seed=1, distance=distance)
