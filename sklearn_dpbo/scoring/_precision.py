@@ -126,7 +126,8 @@ def warn_of_expected_width(
             break
     warnings.warn(
         f"With {units.m:,} {units.name}s and epsilon={epsilon:g}, released scores will say little, "
-        f"as their intervals will be wide ({_in_words(wide)}). {better}Nothing has been charged yet",
+        f"as their intervals will be wide ({_in_words(wide)}). {better}"
+        "Nothing has been charged yet",
         LowUtilityWarning,
         stacklevel=stacklevel + 1,
     )
