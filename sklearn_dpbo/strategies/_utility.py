@@ -72,6 +72,9 @@ def warn_of_wide_intervals(
     """
     responses = None
     if oracle.report or not all(scorer.is_mean for scorer in oracle.scorers):
+        own = oracle.options.estimator.get_params(deep=True)
+        if any(own[name] is not None for name in own if name.rpartition("__")[2] == "ledger"):
+            return False, None  # a fit would spend
         asked = {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
         asked |= {query.response_method for query in oracle.report}
         with suppress_output(), drop_errors():
