@@ -13,7 +13,7 @@ __all__ = [
 
 
 class LowUtilityWarning(UserWarning):
-    """The result says little: noise exceeds what candidates differ by, or the model is constant."""
+    """The result says little, or will: noise hides it, or the model predicts one value."""
 
 
 class PrivacyWarning(UserWarning):

@@ -24,6 +24,7 @@ LEARNERS = "core/test_learners.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
+LOW_UTILITY = "core/test_low_utility.py::"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -441,5 +442,30 @@ MUTANTS = {
         "    except BaseException:  # also SystemExit",
         "    except MemoryError:  # also SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+    # ------------------------------------------------------------------ warnings
+    "wide intervals: expected with a quarter of the noise": Mutant(
+        "strategies/_release.py",
+        "scale = price.scale(scorer.counts.sensitivity(units))",
+        "scale = price.scale(scorer.counts.sensitivity(units)) / 4",
+        LOW_UTILITY + "test_records_and_epsilon_that_are_named_halve_the_width[f1]",
+    ),
+    "wide intervals: warned of after predictions": Mutant(
+        "strategies/_guidance.py",
+        """        self.warned, self.responses = self._warn_of_wide_intervals(params)
+        # Called here, so that warnings point to the user's call of fit.
+        self.history.add_validated(points, params, self._oracle(params))
+""",
+        """        self.history.add_validated(points, params, self._oracle(params))
+        self.warned, self.responses = self._warn_of_wide_intervals(params)
+""",
+        LOW_UTILITY + "test_no_protected_record_has_been_predicted_when_the_warning_is_given",
+    ),
+    "contradiction: no union bound": Mutant(
+        "strategies/_utility.py",
+        "1 - _FALSE_ALARMS / 2 / n_scored",
+        "1 - _FALSE_ALARMS / 2",
+        LOW_UTILITY
+        + "test_public_scores_of_the_same_data_are_rarely_contradicted_whatever_is_chosen",
     ),
 }

@@ -15,6 +15,8 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
+from ..scoring._precision import Width, expected_counts
+from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 
 __all__ = ["Estimate", "Evaluation"]
@@ -71,6 +73,14 @@ class Evaluation:
         known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
         return replace(self, _noisy=noisy, _units=known, privacy_=privacy)
 
+    def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
+        """Return the evaluation of records that are predicted as public ones are, without luck."""
+        noisy = []
+        for part in self._parts:
+            counts = expected_counts(part, public(part.response_method), units)
+            noisy.append(NoisyCounts(counts, part.sensitivity(units) * len(self._parts) / epsilon))
+        return self._released(tuple(noisy), units, UNSET)
+
     @property
     def m(self) -> int:
         """Number of protected records, or groups."""
@@ -83,6 +93,24 @@ class Evaluation:
         -------
         scores : dict of str to Estimate
         """
+        return {name: self.score(name) for name in self._names}
+
+    def score(self, name: str) -> Estimate:
+        """Return a number by name."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the main numbers."""
+        raise NotImplementedError
+
+    def _width(self, name: str) -> Width:
+        """Return the width of the interval of a main number."""
+        _, low, high = self.score(name)
+        return Width(name, high - low, self._range(name))
+
+    def _range(self, name: str) -> float:
+        """Return the largest difference of values of a main number."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:

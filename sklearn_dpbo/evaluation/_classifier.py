@@ -159,19 +159,16 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         c, compute = self._score_of(label), _OF_TABLE[name]
         return self._estimate(lambda n, undefined: compute(self._tables(n)[c], undefined))
 
-    def scores(self) -> dict[str, Estimate]:
-        """Return the main numbers by name.
-
-        Returns
-        -------
-        scores : dict of str to Estimate
-        """
+    @property
+    def _names(self) -> list[str]:
         macro = "" if self._binary else "_macro"
         names = ["accuracy", "balanced_accuracy", f"precision{macro}", f"recall{macro}"]
         names += [f"f1{macro}", *self._scorers]
         names += ["brier_score"] * (self._moments is not None)
-        names += ["prevalence"] * self._binary
-        return {name: self.score(name) for name in names}
+        return names + ["prevalence"] * self._binary
+
+    def _range(self, name: str) -> float:
+        return 2.0 if name == "brier_score" and not self._binary else 1.0
 
     # ------------------------------------------------------------ curves
     def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:

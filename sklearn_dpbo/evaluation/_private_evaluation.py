@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import hold_out
 from .._data.tables import take_rows
-from .._data.units import unit_name
+from .._data.units import Units, unit_name
 from .._evaluation.companions import spread_rows
 from .._evaluation.evaluator import counted, table_and_model
 from .._evaluation.fitting import without_callbacks
@@ -22,10 +25,13 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
+from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import report_of_validation_set
+from ..scoring._precision import Width, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
+from ._base import Evaluation
 from ._design import METHODS, check_task, design_of
 
 __all__ = ["private_evaluation"]
@@ -170,8 +176,9 @@ def private_evaluation(
         model, X, y = without_callbacks(estimator), problem.training.X, problem.training.y
         rows = spread_rows(X, y, _MOST_RECORDS)
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
+        public = Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
         design = design_of(
-            Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked),
+            public,
             m=problem.units.m,
             epsilon=budget.epsilon,
             spread=True,
@@ -179,6 +186,7 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
+        warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
@@ -199,4 +207,23 @@ def private_evaluation(
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    return design._released(noisy, problem.units, report)
+    evaluation = design._released(noisy, problem.units, report)
+    if not warned and (hint := wide_hint([evaluation._width(name) for name in design._names])):
+        try:
+            warnings.warn(hint, LowUtilityWarning, stacklevel=2)
+        except LowUtilityWarning as error:
+            error.add_note(f"This had been released and paid for:\n{evaluation!r}")
+            raise
+    return evaluation
+
+
+def _warn_of_wide_intervals(
+    design: Evaluation, public: Responses, units: Units, epsilon: float
+) -> bool:
+    """Warn, before anything is charged, if a number will have a wide interval."""
+
+    def expect(epsilon: float) -> list[Callable[[], Width]]:
+        expected = design._expected(public, units, epsilon)
+        return [partial(expected._width, name) for name in design._names]
+
+    return warn_of_expected_width(expect, units, epsilon, stacklevel=3)

@@ -69,12 +69,10 @@ class RegressorEvaluation(Evaluation):
             lambda counts, _: compute(*moments.means(counts, self.m)), bounds=(low, high)
         )
 
-    def scores(self) -> dict[str, Estimate]:
-        """Return the main numbers by name.
+    @property
+    def _names(self) -> list[str]:
+        return ["r2", "mean_absolute_error", "root_mean_squared_error", "mean_error"]
 
-        Returns
-        -------
-        scores : dict of str to Estimate
-        """
-        names = ("r2", "mean_absolute_error", "root_mean_squared_error", "mean_error")
-        return {name: self.score(name) for name in names}
+    def _range(self, name: str) -> float:
+        ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error}
+        return ranges.get(name, self.largest_error)

@@ -12,8 +12,6 @@ from functools import cached_property
 from statistics import NormalDist
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +23,7 @@ from .._privacy.noise import SeededNoise
 from .._privacy.sensitive import Sensitive
 from ..scoring._make import is_several, resolve_scorer
 from ..scoring._of_counts import ConfusionScore
+from ..scoring._precision import expected_counts, sampling_deviation
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer, score_and_interval
 
@@ -32,7 +31,6 @@ __all__ = ["N_DRAWS", "PilotErrors"]
 
 # Number of seeded draws of the noise; the median of their intervals is taken.
 N_DRAWS = 9
-_N_RESAMPLES = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,11 +89,11 @@ class PilotErrors:
 
     def score_error(self, m: int, epsilon: float, confidence: float) -> float:
         """Return half the width of ``best_score_interval_`` on m such records (median)."""
-        units, sample = Units.of(m), _scaled(self.public, m)
+        units = Units.of(m)
         scorer = self.scorer.release(lambda _: self.public, m, epsilon)
         counts = scorer.counts
-        values = counts.record_values(sample.y, sample.response, sample.classes)
-        table = Sensitive(counts.statistics(values, sample.y, units), counts.sensitivity(units))
+        expected = expected_counts(counts, self.public, units)
+        table = Sensitive(expected, counts.sensitivity(units))
         widths = []
         for seed in range(N_DRAWS):
             mechanisms = Mechanisms(Budget(epsilon), SeededNoise(seed))
@@ -111,24 +109,4 @@ class PilotErrors:
     @cached_property
     def _spread(self) -> float:
         """Bootstrap deviation of the pilot's score on n records, times the square root of n."""
-        rng, public, scores = np.random.default_rng(0), self.public, []
-        n, labels = len(public.response), np.unique(public.y)
-        for _ in range(_N_RESAMPLES):
-            sample = _rows_of(public, rng.integers(n, size=n))
-            # AUC is not defined without a class.
-            if public.classes is None or np.array_equal(np.unique(sample.y), labels):
-                scores.append(self.scorer.exact(sample))
-        return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
-
-
-def _scaled(public: Predictions, m: int) -> Predictions:
-    """Return m of these predictions: each about m / n times, evenly from class to class."""
-    n = len(public.response)
-    # By class, and within each by the response or its last column.
-    keys = [np.atleast_2d(values.T)[-1] for values in (public.response, public.y)]
-    order = np.lexsort(keys)
-    return _rows_of(public, order[(2 * np.arange(m) + 1) * n // (2 * m)])
-
-
-def _rows_of(public: Predictions, rows: NDArray[np.intp]) -> Predictions:
-    return Predictions(public.y[rows], public.response[rows], public.classes)
+        return sampling_deviation(self.scorer, self.public)

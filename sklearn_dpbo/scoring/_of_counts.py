@@ -63,7 +63,14 @@ from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
-__all__ = ["RANKING", "VARIANCE", "ConfusionScore", "RankingScore", "VarianceExplained"]
+__all__ = [
+    "RANKING",
+    "VARIANCE",
+    "ClassScore",
+    "ConfusionScore",
+    "RankingScore",
+    "VarianceExplained",
+]
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
@@ -103,7 +110,7 @@ def _shrunk(query: Query, noisy: NoisyCounts, units: Units, expected: Floats) ->
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _ClassScore(PrivateScorer):
+class ClassScore(PrivateScorer):
     """A score of labels of known classes; `positions` are those held against the others.
 
     `shares` are those of the classes: of the training set, or released if `adapted`.
@@ -135,7 +142,7 @@ class _ClassScore(PrivateScorer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfusionScore(_ClassScore):
+class ConfusionScore(ClassScore):
     """A metric of the confusion matrix."""
 
     matrix: Any = None
@@ -225,7 +232,7 @@ class ConfusionScore(_ClassScore):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingScore(_ClassScore):
+class RankingScore(ClassScore):
     """Area under the ROC curve (several classes: each against the others), or average precision."""
 
     query: Pairs = UNSET

@@ -49,7 +49,11 @@ class Predictions:
         if self.response.dtype.kind != "f":
             return self
         kept = np.isfinite(self.response).reshape(len(self.response), -1).all(axis=1)
-        return Predictions(self.y[kept], self.response[kept], self.classes)
+        return self.take(kept)
+
+    def take(self, rows: NDArray[Any]) -> Predictions:
+        """Return those of these rows."""
+        return Predictions(self.y[rows], self.response[rows], self.classes)
 
 
 @dataclass(frozen=True, eq=False)

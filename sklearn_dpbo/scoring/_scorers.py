@@ -127,6 +127,12 @@ class PrivateScorer:
         """Whether this is a mean of `record_gains`, and so a linear function of one integer."""
         return False
 
+    @property
+    def score_range(self) -> float:
+        """The largest difference of scores; of R2, that of perfect and of constant predictions."""
+        low, high = self.bounds
+        return high - low if math.isfinite(high - low) else 1.0
+
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
         """Return this scorer with everything set that depends on the training labels.

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
+from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
 from .._evaluation.progress import watched
@@ -30,9 +31,11 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..report._report import PREDICTION_CONDITIONS, PrivacyReport, report_of
 from ..scoring._of_counts import ConfusionScore
+from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
-from ..strategies._release import rehearse
+from ..strategies._release import expected_widths, rehearse
+from ..strategies._utility import released_hints
 from ._delegation import public_generator, refuse_steps_before
 from ._parameters import setup_of
 from ._results import note_on_error, results_of, spent_before
@@ -101,6 +104,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
         try_out(plan.fits, table.training, uncharged)
     rehearse({}, uncharged, budget.epsilon)
+    warned = _warn_of_wide_intervals(uncharged, strategy, plan, table, budget)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
@@ -130,7 +134,24 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
     if hasattr(last := _last_step(estimator), "privacy_"):
         last.privacy_ = report
     fitted = results_of(search, release, list(scorers), oracle, report)
-    return fitted | ({"best_estimator_": estimator} if search.refit else {}), release.hints
+    hints = release.hints
+    if not warned:
+        several = len(plan.params) > 1
+        hints += released_hints(oracle, release.scores, (), compares=several)
+    return fitted | ({"best_estimator_": estimator} if search.refit else {}), hints
+
+
+def _warn_of_wide_intervals(
+    oracle: Evaluator, strategy: Any, plan: Plan, table: DividedTable, budget: Budget
+) -> bool:
+    """Warn if means will have wide intervals; of other scores, nothing is known beforehand."""
+    share = 1.0 if plan.has_one_model else strategy.score_share
+    return all(scorer.is_mean for scorer in oracle.scorers) and warn_of_expected_width(
+        lambda epsilon: expected_widths(oracle, None, share * epsilon),
+        Units(_m(table), table.units.labels),
+        budget.epsilon,
+        stacklevel=4,
+    )
 
 
 def _condition(search: Any, training: PrivateTraining) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import dense
-from .._data.units import unit_name
+from .._data.units import Units, unit_name
 from .._evaluation.evaluator import table_and_model
 from .._evaluation.fitting import fit
 from .._evaluation.progress import CallbackSupportMixin, watched
@@ -30,11 +32,13 @@ from .._evaluation.threshold_curve import (
 from .._privacy.checks import fit_takes
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
+from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint
 from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
 from ..strategies._choice import prepare_choice
@@ -254,10 +258,14 @@ class PrivateThresholdClassifier(
                     f"of y: its classes_ are {classes}"
                 )
             with without_autologging():
-                scorer, good = self._adapted(estimator, problem, scorer, rng)
+                scorer, good, public = self._adapted(estimator, problem, scorer, rng)
+                warned = self._warn_of_wide_interval(scorer, public, problem.units)
                 mechanisms = Mechanisms(budget, noise)
                 released = self._tune(estimator, problem, scorer, good, mechanisms)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
+        width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
+        if not warned and (hint := wide_hint([width])):
+            warnings.warn(hint, LowUtilityWarning, stacklevel=2)
         return self
 
     def _label_scorer(self) -> PrivateScorer:
@@ -281,16 +289,35 @@ class PrivateThresholdClassifier(
 
     def _adapted(
         self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
-    ) -> tuple[PrivateScorer, float]:
-        """Return the scorer, prepared by a threshold that is good on public records, and this."""
-        if not scorer.choice_uses_public:
-            return scorer, 0.0
+    ) -> tuple[PrivateScorer, float, Predictions | None]:
+        """Return the scorer, prepared by a threshold that is good on public records.
+
+        Also return this, and the labels that they get from it. A mean needs none.
+        """
+        if scorer.is_mean:
+            return scorer, 0.0, None
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
         y, responses = public_responses(
             fresh(packed(estimator)), estimator, problem.training, methods, rng
         )
         good, labels = best_public(scorer.exact, y, responses, classes)
-        return scorer.choice(Predictions(y, labels, classes)), good
+        public = Predictions(y, labels, classes)
+        return scorer.choice(public), good, public
+
+    def _warn_of_wide_interval(
+        self, scorer: PrivateScorer, public: Predictions | None, units: Units
+    ) -> bool:
+        """Warn, before anything is charged, if the score will have a wide interval."""
+        sensitivity = scorer.counts.sensitivity(units) / self.score_share
+        predictions = None if public is None else lambda _: public
+        return warn_of_expected_width(
+            lambda epsilon: [
+                partial(expected_width, scorer, predictions, units, sensitivity / epsilon)
+            ],
+            units,
+            self.epsilon,
+            stacklevel=3,
+        )
 
     def _tune(
         self,

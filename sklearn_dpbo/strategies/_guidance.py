@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
+from .._data.tables import n_rows
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
 from .._space.space import Points
 from ..scoring._scorers import PrivateScorer
@@ -19,6 +20,7 @@ from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import public_model, rehearse
 from ._surrogate import single_threaded
+from ._utility import warn_of_wide_intervals
 
 __all__ = ["Guidance"]
 
@@ -51,7 +53,7 @@ class Guidance:
         self._options, self._space, self._oracle = options, space, oracle
         self._n_iter, self._rng, self._mechanisms = n_iter, rng, task.mechanisms
         self.history = History(space.none)
-        self._scores_of_few: list[float] = []
+        self._few, self._scores_of_few = space.none, list[float]()
         self._model: PublicModel | None = None
         self._n_left = n_iter
         self._kind = "none" if n_iter < _FEWEST else options.guidance
@@ -89,6 +91,7 @@ class Guidance:
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
+        self.warned, self.responses = self._warn_of_wide_intervals(params)
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, self._oracle.fit_candidates(params))
         if not self.history.fitted:
@@ -96,6 +99,37 @@ class Guidance:
         fitted = self.history.candidates[self.history.fitted[0]].params
         rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
         return self.history
+
+    def _warn_of_wide_intervals(self, params: tuple[dict[str, Any], ...]) -> Any:
+        """Warn by what the best candidate with a public score predicts, or else the first."""
+        scores, scored = np.array(self.public_scores), self._space.params(self._scored)
+        known, n = len(scores) > 0 and not np.isnan(scores).all(), len(params)
+        return warn_of_wide_intervals(
+            self._oracle,
+            lambda: self._public,
+            scored[int(np.nanargmax(scores))] if known else params[0],
+            self._mechanisms.budget,
+            share=self._options.score_share if n > 1 else 1.0,
+            n_released=n if self._oracle.releases_all else 1,
+        )
+
+    def public_score(self, chosen: int) -> tuple[float, int]:
+        """Return a candidate's score within the training set, and of how many rows; NaN if none."""
+        keys = self._scored.identities()
+        same = [s for key, s in zip(keys, self.public_scores, strict=True) if key == keys[chosen]]
+        score = next((score for score in same if not math.isnan(score)), math.nan)
+        return score, 0 if math.isnan(score) else n_rows(self._public.test.X)
+
+    @property
+    def good(self) -> int:
+        """Position of the validated candidate with the best public score, or of the first."""
+        scores = {i: self.public_score(i)[0] for i in self.history.fitted}
+        return max(scores, key=lambda i: -math.inf if math.isnan(scores[i]) else scores[i])
+
+    @property
+    def _scored(self) -> Points:
+        """The points of `public_scores`."""
+        return Points.concatenate([self.history.points, self._few])
 
     # ------------------------------------------------------------ public scores in the choice
     @property
@@ -153,11 +187,10 @@ class Guidance:
     def _look_at_good_candidate(self) -> None:
         """Adapt the selecting score to how a good candidate predicts."""
         candidates = tuple(each.params for each in self.history.candidates)
-        points = self.history.points
         if not candidates:
             places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
-            points = self._pool.take(places)
-            candidates = self._space.params(points)
+            self._few = self._pool.take(places)
+            candidates = self._space.params(self._few)
             few = self._public(candidates)
             self._scores_of_few = [each.score for each in few]
             if errors := [each.error for each in few if each.error is not None]:
@@ -173,7 +206,6 @@ class Guidance:
         scores = np.array(self.public_scores)
         if not np.isnan(scores).all():
             best, scorer = int(np.nanargmax(scores)), self._oracle.scorer
-            self.history.best = points.take([best])
             public = scorer.predictions(*self.public_model(candidates[best]))
             self._oracle.select_by(scorer.choice(public))
 

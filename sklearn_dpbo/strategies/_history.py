@@ -20,15 +20,11 @@ Params = Sequence[dict[str, Any]]
 
 @dataclass(eq=False)
 class History:
-    """Candidates explored and validated, in order; `fitted` has positions of validated ones.
-
-    `best` is the point of the best one within the training set, if any was scored there.
-    """
+    """Candidates explored and validated, in order; `fitted` has positions of validated ones."""
 
     points: Points
     candidates: list[Candidate] = field(default_factory=list)
     fitted: list[int] = field(default_factory=list)
-    best: Points | None = None
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -37,13 +33,6 @@ class History:
     def public_scores(self) -> NDArray[np.float64]:
         """Scores within the training set; NaN where there is none."""
         return np.array([each.public_score for each in self.candidates], dtype=float)
-
-    @property
-    def good(self) -> int:
-        """Position of a validated candidate that is good within the training set, if one is."""
-        keys = self.points.identities()
-        best = set() if self.best is None else set(self.best.identities())
-        return next((i for i in self.fitted if keys[i] in best), self.fitted[0])
 
     def add_explored(self, points: Points, params: Params, found: Sequence[Fit]) -> None:
         """Record candidates that were scored within the training set."""

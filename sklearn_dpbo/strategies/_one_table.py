@@ -272,7 +272,6 @@ class OneTable(Strategy):
         hints: tuple[str, ...] = ()
         if len(plan.params) > 1:
             hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon)
-            hints += noise_hints(oracle.scorer, units, (), interval=scores[0][1])
         # If the number of fits is secret, so is which were made.
         validated = None if isinstance(plan.runs, Repeated) else True
         candidates = tuple(Candidate(each, validated) for each in plan.params)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,15 +22,25 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
+from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ._base import Scores
 
-__all__ = ["UnreleasedScores", "count_scores", "public_model", "rehearse", "release_all_scores"]
+__all__ = [
+    "UnreleasedScores",
+    "count_scores",
+    "expected_widths",
+    "public_model",
+    "rehearse",
+    "release_all_scores",
+]
 
 # A candidate fitted within the training set, and X and y of records that it was not fitted on.
 PublicFit: TypeAlias = tuple[Any, Any, Any]
+# Returns the responses of a candidate to public records, by these methods; None if there are none.
+Answers: TypeAlias = Callable[[Iterable[tuple[str, ...]]], Any]
 # Returns the evaluation for units and a privacy report.
 Report: TypeAlias = Callable[..., Any]
 
@@ -87,7 +98,8 @@ def count_scores(
     report get half of epsilon each, and their releases equal parts. `public_model` is called if
     public predictions are needed.
     """
-    scorers, design = _scorers_and_design(params, oracle, public_model, epsilon)
+    answers = partial(_answers, params, oracle, public_model)
+    scorers, design = _scorers_and_design(oracle, answers, epsilon)
     parts = _parts(scorers, () if design is None else design._parts)
     tables = [
         statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
@@ -101,7 +113,8 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
 
     The candidate was evaluated; it may be any if no score needs public predictions.
     """
-    scorers, design = _scorers_and_design(params, oracle, None, epsilon)
+    answers = partial(_answers, params, oracle, None)
+    scorers, design = _scorers_and_design(oracle, answers, epsilon)
     parts = _parts(scorers, () if design is None else design._parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
     made_up = [
@@ -109,6 +122,27 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
         for counts in (part.counts for part in parts)
     ]
     UnreleasedScores(scorers, design, parts, []).computed(made_up, units)
+
+
+def expected_widths(
+    oracle: Evaluator, public: Responses | None, epsilon: float, delta: float = 0.0, n: int = 1
+) -> list[Callable[[], Width]]:
+    """Return what computes the width to expect of each score, if n candidates' are released.
+
+    `public` are responses of a candidate to public records; means alone need none.
+    """
+    with warnings.catch_warnings():  # what a design warns of, it will warn of when it is used
+        warnings.simplefilter("ignore", UserWarning)
+        scorers, design = _scorers_and_design(oracle, lambda _: public, epsilon / n)
+    parts, units = _parts(scorers, () if design is None else design._parts), oracle.problem.units
+    whole = sum(part.weight for part in parts)
+    widths: list[Callable[[], Width]] = []
+    for scorer in scorers:
+        weight = next(part.weight for part in parts if part.counts == scorer.counts) / whole
+        price = Price.shared(n, float(epsilon * weight), float(delta * weight), COUNTS)
+        scale = price.scale(scorer.counts.sensitivity(units))
+        widths.append(partial(expected_width, scorer, public, units, scale, price.gaussian))
+    return widths
 
 
 def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicFit:
@@ -133,7 +167,7 @@ def release_all_scores(
     units, budget = oracle.problem.units, mechanisms.budget
     each = budget.epsilon_left / len(candidates)
     scorers = {
-        i: _scorers_and_design(params, oracle, public_model, each)[0]
+        i: _scorers_and_design(oracle, partial(_answers, params, oracle, public_model), each)[0]
         for i, params in candidates.items()
     }
     shared = _distinct(next(iter(scorers.values())))
@@ -191,10 +225,7 @@ def _names(scorers: Sequence[PrivateScorer], group: list[int]) -> str:
 
 
 def _scorers_and_design(
-    params: dict[str, Any],
-    oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicFit] | None,
-    epsilon: float,
+    oracle: Evaluator, answers: Answers, epsilon: float
 ) -> tuple[list[PrivateScorer], Evaluation | None]:
     """Return scorers and design of the report, with all set that public predictions say."""
     scorers = list(oracle.scorers)
@@ -202,7 +233,7 @@ def _scorers_and_design(
         return scorers, None
     asked = {query.response_method for query in oracle.report}
     asked |= {scorer.response_method for scorer in scorers if scorer.release_uses_public}
-    public = _answers(params, oracle, public_model, asked)
+    public = answers(asked)
     m, design = oracle.problem.units.m, None
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
@@ -215,7 +246,7 @@ def _answers(
     params: dict[str, Any],
     oracle: Evaluator,
     public_model: Callable[[dict[str, Any]], PublicFit] | None,
-    asked: set[tuple[str, ...]],
+    asked: Iterable[tuple[str, ...]],
 ) -> Responses:
     """Return the responses of a model that knows all classes to public records.
 

@@ -5,16 +5,34 @@ They use public and released facts only.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
+from .._data.tables import dense
 from .._data.units import Units
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import PublicEvaluator
+from .._evaluation.suppress_output import drop_errors, suppress_output
+from .._privacy.accounting import Budget
 from ..exceptions import LowUtilityWarning
-from ..scoring._scorers import PrivateScorer
+from ..scoring._of_counts import ClassScore
+from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
+from ..scoring._response import Responses
+from ..scoring._scorers import PrivateScorer, Score
+from ._release import expected_widths
 
-__all__ = ["noise_hints", "warn_of_low_utility"]
+__all__ = [
+    "noise_hints",
+    "released_hints",
+    "shift_hints",
+    "warn_of_low_utility",
+    "warn_of_wide_intervals",
+]
 
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
@@ -26,6 +44,8 @@ _CONSEQUENCES = {
 }
 # A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
+# How often data that are alike are said to differ, at most.
+_FALSE_ALARMS = 0.01
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -34,6 +54,109 @@ def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
     """Warn once results are set: a user may turn warnings into errors."""
     for hint in hints:
         warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
+
+
+def warn_of_wide_intervals(
+    oracle: Evaluator,
+    public: Callable[[], PublicEvaluator],
+    params: dict[str, Any],
+    budget: Budget,
+    share: float,
+    n_released: int = 1,
+) -> tuple[bool, Responses | None]:
+    """Warn, before anything is charged, if scores will have wide intervals.
+
+    Return whether they will, and the responses to public records that say so: of a candidate with
+    these `params`, fitted within the training set, unless all scores are means. `share` of epsilon
+    is for the scores of `n_released` candidates.
+    """
+    responses = None
+    if oracle.report or not all(scorer.is_mean for scorer in oracle.scorers):
+        own = oracle.options.estimator.get_params(deep=True)
+        if any(own[name] is not None for name in own if name.rpartition("__")[2] == "ledger"):
+            return False, None  # a fit would spend
+        asked = {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
+        asked |= {query.response_method for query in oracle.report}
+        with suppress_output(), drop_errors():
+            test, model = public().test, public().fitted(params)
+            known = getattr(model, "classes_", None)
+            if known is None or np.array_equal(known, np.unique(dense(oracle.problem.training.y))):
+                responses = Responses.of(model, test.X, test.y, asked)
+        if responses is None:
+            return False, None
+    delta = budget.delta if n_released > 1 else 0.0
+    warned = warn_of_expected_width(
+        lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
+        oracle.problem.units,
+        budget.epsilon,
+        stacklevel=6,
+    )
+    return warned, responses
+
+
+def released_hints(
+    oracle: Evaluator, scores: Sequence[Score], public_scores: Sequence[float], *, compares: bool
+) -> tuple[str, ...]:
+    """Say if an interval is wide or, where candidates are compared, hides how they differ."""
+    widths = [Width.of(scorer, score) for scorer, score in zip(oracle.scorers, scores, strict=True)]
+    if hint := wide_hint(widths):
+        return (hint,)
+    units = oracle.problem.units
+    return compares * noise_hints(oracle.scorer, units, public_scores, interval=scores[0][1])
+
+
+def shift_hints(
+    oracle: Evaluator,
+    score: Score,
+    public: tuple[float, int],
+    n_scored: int,
+    responses: Responses | None,
+) -> tuple[str, ...]:
+    """Say if a released score contradicts that of the same candidate within the training set.
+
+    `public` is the latter, and of how many rows. If the data are alike, the two scores of the
+    chosen one of `n_scored` such candidates differ so much with a probability of 1 %, about: a
+    union bound over all of them, whatever chooses.
+    """
+    scorer, m, (public_score, n) = oracle.scorer, oracle.problem.units.m, public
+    released, (low, high) = score
+    gap = abs(public_score - released)
+    if not gap > high - low or not (scorer.is_mean or isinstance(scorer, ClassScore)):
+        return ()
+    n_rarest, deviation = _deviation(scorer, released, public, m, responses)
+    times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / n_scored))
+    if gap <= math.hypot(times * deviation * math.sqrt(1 / n + 1 / m), high - low):
+        return ()
+    return (
+        f"The validation set differs from the training set: {scorer.name} is {released:.3g} "
+        f"({low:.3g} to {high:.3g}) there and {public_score:.3g} within the training set. So "
+        "candidates that were found within the training set may not suit the validation set. "
+        "WorstCase(guidance='none', prior_weight=0) leaves public scores out",
+    )
+
+
+def _deviation(
+    scorer: PrivateScorer,
+    released: float,
+    public: tuple[float, int],
+    m: int,
+    responses: Responses | None,
+) -> tuple[int, float]:
+    """Return the size of the rarest public class, and the deviation of a score of one record.
+
+    The deviation of a score of n records is this by sqrt(n). That of a mean between a and b is
+    sqrt((mean - a) (b - mean)) at most; of other scores, it is estimated by resampling.
+    """
+    public_score, n = public
+    if scorer.is_mean or responses is None:
+        pooled = (n * public_score + m * released + sum(scorer.bounds)) / (n + m + 2)
+        low, high = scorer.bounds
+        return n, math.sqrt(max(0.0, (pooled - low) * (high - pooled)))
+    predictions = responses(scorer.response_method)
+    n_rarest = int(np.unique(predictions.y, return_counts=True)[1].min())
+    # Scores of all samples may be the same: one record of the rarest class may still change it.
+    least = scorer.score_range / n_rarest * math.sqrt(n)
+    return n_rarest, max(sampling_deviation(scorer, predictions), least)
 
 
 def noise_hints(
@@ -52,7 +175,7 @@ def noise_hints(
             2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon,
         )
     known = np.array([score for score in public_scores if np.isfinite(score)])
-    spread = _ASSUMED_SPREAD * scorer.line(units)[1] * scorer.query.largest(units)
+    spread = _ASSUMED_SPREAD * scorer.score_range
     how = "assumed: a tenth of the score's range, as too few scores are public"
     if len(known) >= _FEWEST:
         spread = float(np.std(known))

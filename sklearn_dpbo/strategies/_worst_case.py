@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
 from ._base import Release, Strategy, Task
@@ -13,7 +15,7 @@ from ._choice import prepare_choice
 from ._guidance import Guidance
 from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
-from ._utility import noise_hints, warn_of_low_utility
+from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
 
 __all__ = ["WorstCase"]
 
@@ -139,7 +141,7 @@ class WorstCase(Strategy):
             len(validated),
             units,
             epsilon,
-            lambda query: oracle.counts(validated[history.good], query),
+            lambda query: oracle.counts(validated[guidance.good], query),
             mechanisms,
         )
         statistics = oracle.compare(list(validated.values()), ranked.scorer.query)
@@ -159,6 +161,9 @@ class WorstCase(Strategy):
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
         hints: tuple[str, ...] = ()
-        if len(history.fitted) > 1:
-            hints = noise_hints(oracle.scorer, units, public, interval=scores[0][1])
+        if not guidance.warned:
+            hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
+        n_scored = int(np.isfinite(public).sum())
+        inside = guidance.public_score(best)
+        hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
         return Release(candidates, best, scores, report, all_scores, hints, ranked.counts)

@@ -1,7 +1,6 @@
 """``release="all"``: the scores of all validated candidates, and why there are none otherwise."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sklearn_dpbo._privacy.gdp import delta_of_gdp
 from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo.exceptions import LowUtilityWarning
 
 GRID = {"C": [0.001, 0.01, 0.1, 1.0]}
 
@@ -98,19 +96,6 @@ def test_the_noise_has_the_scale_that_it_says(n):
     assert spread == pytest.approx(expected, rel=0.15)
     inside = [low <= 100 <= high for each in found for low, high in [each.interval(0.95)[0]]]
     assert np.mean(inside) >= 0.93
-
-
-def test_a_warning_of_noise_that_is_an_error_loses_no_result(two_classes):
-    """The score is released, and charged for, before anyone can know how wide its interval is."""
-    X, y, X_val, y_val = two_classes
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.1, 1.0]}, epsilon=0.1, noise_random_state=0
-    )
-    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="noise of the score"):
-        warnings.filterwarnings("ignore", "The noise of the choice")
-        warnings.filterwarnings("error", "The noise of the score")
-        search.fit(X, y, X_val=X_val, y_val=y_val)
-    assert search.best_params_ and search.best_score_ is not None and search.predict(X).any()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,272 @@
+"""Warnings that a released score will say little, that it does, or contradicts public scores."""
+
+import re
+import types
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+    private_evaluation,
+)
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.scoring._precision import expected_counts, expected_width
+from sklearn_dpbo.scoring._queries import Confusion
+from sklearn_dpbo.scoring._response import Predictions
+from sklearn_dpbo.scoring._scorers import score_and_interval
+from sklearn_dpbo.strategies._utility import noise_hints, shift_hints
+
+BEFORE = "Nothing has been charged yet"
+
+
+def patients(m, positive, seed=0, distance=1.5):
+    """m records of which so many are positive."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(m) < positive).astype(int)
+    return rng.normal(size=(m, 3)) + distance * y[:, None] * [1, 0.5, 0], y
+
+
+def search_by(scoring, *, epsilon=1.0, ledger=None, seed=0, **params):
+    return PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring, epsilon=epsilon, ledger=ledger,
+        random_state=0, noise_random_state=seed, **params,
+    )  # fmt: skip
+
+
+def search(scoring, m, positive, *, n_positive=46, **params):
+    X_val, y_val = patients(m, positive, seed=1)
+    X, y = patients(2000, n_positive)
+    return search_by(scoring, **params).fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def threshold(epsilon=1.0, ledger=None):
+    tuned = PrivateThresholdClassifier(
+        LogisticRegression(), scoring="f1", epsilon=epsilon, ledger=ledger, noise_random_state=0
+    )
+    X_val, y_val = patients(2000, 46, seed=1)
+    return tuned.fit(*patients(2000, 46), X_val=X_val, y_val=y_val)
+
+
+def evaluation(epsilon=0.2, ledger=None, m=400, positive=80):
+    X, y = patients(2000, 400)
+    X_val, y_val = patients(m, positive, seed=1)
+    model = LogisticRegression().fit(X, y)
+    return private_evaluation(
+        model, X_val, y_val, X=X, y=y, epsilon=epsilon, ledger=ledger, noise_random_state=0
+    )
+
+
+def one_table(epsilon=0.5, ledger=None):
+    searched = PrivateBayesSearchCV(
+        PrivateLogisticRegression(classes=[0, 1]), {"C": [0.1, 1.0]}, epsilon=epsilon, delta=1e-6,
+        protect="all", ledger=ledger, noise_random_state=0,
+    )  # fmt: skip
+    return searched.fit(*patients(600, 200))
+
+
+def low_utility(run, *args, **kwargs):
+    """What is returned, and the texts of all warnings of low utility."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = run(*args, **kwargs)
+    return result, [str(w.message) for w in caught if w.category is LowUtilityWarning]
+
+
+WIDE = {
+    "roc_auc": lambda **kwargs: search("roc_auc", 2000, 46, **kwargs),
+    "f1": lambda **kwargs: search("f1", 2000, 46, **kwargs),
+    "several": lambda **kwargs: search(["accuracy", "f1"], 2000, 46, refit="accuracy", **kwargs),
+    "all candidates": lambda **kwargs: search("f1", 2000, 46, release="all", **kwargs),
+    "with an evaluation": lambda **kwargs: search("f1", 2000, 46, release="evaluation", **kwargs),
+    "threshold": threshold,
+    "evaluation": evaluation,
+    "one table": one_table,
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_interval_is_warned_of_once_and_before_anything_is_charged(name, tmp_path):
+    _, texts = low_utility(WIDE[name])
+    assert len([text for text in texts if "wide" in text]) == 1
+    assert any(BEFORE in text for text in texts)
+    delta = {"delta": 1e-5} if name == "one table" else {}
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", 5.0, create=True, **delta)
+    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match=BEFORE):
+        warnings.simplefilter("error", LowUtilityWarning)
+        WIDE[name](ledger=ledger)
+    assert ledger.spent["epsilon"] == 0
+
+
+def test_no_fit_that_would_spend_is_made_for_the_warning(tmp_path):
+    """The learner has a budget of its own: for its training records."""
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", 9.0, delta=1e-3, create=True)
+    learner = PrivateLogisticRegression(classes=[0, 1], ledger=ledger, epsilon=1.0, delta=1e-6)
+    searched = PrivateBayesSearchCV(learner, {"C": [0.1, 1.0]}, scoring="balanced_accuracy")
+    X_val, y_val = patients(2000, 46, seed=1)
+    _, texts = low_utility(searched.fit, *patients(2000, 46), X_val=X_val, y_val=y_val)
+    assert ledger.spent["epsilon"] <= 3.0, "two candidates, and the one kept at most"
+    assert not any(BEFORE in text for text in texts)
+
+
+def test_intervals_that_are_narrow_are_not_warned_of():
+    for scoring in ("roc_auc", "f1", "accuracy", "balanced_accuracy"):
+        _, texts = low_utility(search, scoring, 4000, 1200, n_positive=600, epsilon=2.0)
+        assert not [text for text in texts if "wide" in text or "differs" in text]
+    assert not low_utility(evaluation, epsilon=2.0, m=4000, positive=800)[1]
+    assert not low_utility(threshold, epsilon=10.0)[1]
+
+
+def test_warning_before_the_charge_is_the_same_for_all_validation_sets():
+    texts = [low_utility(search, "f1", 2000, positive)[1][0] for positive in (0, 46, 1500)]
+    assert len(set(texts)) == 1 and BEFORE in texts[0]
+
+
+class Remembers(ClassifierMixin, BaseEstimator):
+    """Remembers the largest value that any instance ever predicted."""
+
+    largest = 0.0
+
+    def __init__(self, C=1.0):
+        self.C = C
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        type(self).largest = max(type(self).largest, float(np.max(X)))
+        return (X[:, 0] > 1).astype(int)
+
+
+def test_no_protected_record_has_been_predicted_when_the_warning_is_given():
+    X, y = patients(2000, 46)
+    searched = PrivateBayesSearchCV(
+        Remembers(), {"C": [1, 2]}, scoring="f1", epsilon=0.1, prediction="together"
+    )
+    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match=BEFORE):
+        warnings.simplefilter("error", LowUtilityWarning)
+        searched.fit(X, y, X_val=X + 1000, y_val=y)
+    assert 0 < Remembers.largest < 900
+
+
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc"])
+def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
+    def width(m, epsilon):
+        found = []
+        for seed in range(3):
+            args = (scoring, m, round(0.023 * m))
+            best, texts = low_utility(search, *args, epsilon=epsilon, seed=seed)
+            low, high = best.best_score_interval_
+            found.append(high - low)
+        return float(np.median(found)), texts[0] if texts else ""
+
+    now, text = width(2000, 1.0)
+    named = re.search(f"{scoring}: about ([0-9.]+),", text)
+    predicted = float(named.group(1)) if named else 1.0  # "its whole range"
+    # No more than 1 is possible; near that, the noise decides what a bound cuts off.
+    assert 0.6 * predicted < now < 1.5 * predicted or (predicted > 0.8 and now > 0.4)
+    m, epsilon = re.search(r"About ([\d,]+) such records, or epsilon=([\d.]+)", text).groups()
+    for halved, _ in (width(int(m.replace(",", "")), 1.0), width(2000, float(epsilon))):
+        assert 0.2 * predicted < halved < 0.7 * predicted
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_expected_width_is_the_median_of_released_widths(grouped, rng):
+    m, scale = 1500, 10.0
+    y = (np.arange(m) < 150).astype(int)
+    labels = np.where(rng.random(m) < 0.1, 1 - y, y)
+    units = Units(m, np.arange(m) if grouped else None)
+    scorer = make_private_scorer("f1").prepare(y)
+    public = Predictions(y, labels, np.array([0, 1]))
+    scale *= scorer.counts.sensitivity(units) / 2
+    expected = expected_width(scorer, lambda _: public, units, scale)
+    counts = expected_counts(scorer.counts, public, units)
+    widths = []
+    for noise in NoisyCounts(counts, scale).noise(51, rng):
+        noisy = NoisyCounts(tuple((np.array(counts) + noise).tolist()), scale)
+        _, (low, high) = score_and_interval(scorer, units, noisy)
+        widths.append(high - low)
+    assert expected.name == "f1"
+    assert expected.width == pytest.approx(np.median(widths), rel=0.15)
+    half = expected_width(scorer, lambda _: public, units, scale / 2).width
+    assert half == pytest.approx(expected.width / 2, rel=0.15)
+
+
+def test_expected_counts_are_those_of_as_many_records():
+    y = np.repeat([0, 1], [90, 10])
+    public = Predictions(y, np.r_[y[:95], 1 - y[95:]], np.array([0, 1]))
+    counts = expected_counts(Confusion(np.array([0, 1])), public, Units.of(1000))
+    assert counts == (900, 0, 50, 50)
+
+
+def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result():
+    """The validation set has far fewer positive records than the training set."""
+    args, common = ("recall", 2000, 10), {"n_positive": 800, "epsilon": 2.0}
+    best, texts = low_utility(search, *args, **common)
+    (text,) = (text for text in texts if "wide" in text)
+    assert "their intervals are wide" in text and "recall: " in text
+    again, (X_val, y_val) = search_by("recall", epsilon=2.0), patients(2000, 10, seed=1)
+    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide"):
+        warnings.simplefilter("error", LowUtilityWarning)
+        again.fit(*patients(2000, 800), X_val=X_val, y_val=y_val)
+    assert again.best_params_ and again.best_score_ == best.best_score_
+    assert again.predict(X_val).any()
+    with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide") as raised:
+        warnings.simplefilter("error", LowUtilityWarning)
+        evaluation(epsilon=2.0, m=2000, positive=5)
+    assert "roc_auc " in raised.value.__notes__[0]
+
+
+def test_assumed_difference_of_candidates_is_a_tenth_of_the_range_of_the_score():
+    y = (np.arange(2000) < 46).astype(int)
+    for scoring in ("roc_auc", "average_precision", "f1", "accuracy"):
+        scorer = make_private_scorer(scoring).prepare(y)
+        (text,) = noise_hints(scorer, Units.of(2000), [], epsilon=1e-3)
+        assert "candidates differ by 0.1 (assumed" in text
+    scorer = make_private_scorer("matthews_corrcoef").prepare(y)
+    assert "differ by 0.2 (" in noise_hints(scorer, Units.of(2000), [], epsilon=1e-3)[0]
+
+
+# ---------------------------------------------------------------- released against public scores
+def alarms(rng, n_runs, n_scored, allowed_for):
+    """How often the candidate that contradicts most, of several, is said to: the worst choice."""
+    n, m, scale = 400, 1500, 3.0
+    scorer = make_private_scorer("accuracy").prepare(np.array([0, 1]))
+    oracle = types.SimpleNamespace(scorer=scorer, problem=types.SimpleNamespace(units=Units.of(m)))
+    found = 0
+    for _ in range(n_runs):
+        inside, outside = rng.binomial(n, 0.8, n_scored) / n, rng.binomial(m, 0.8, n_scored)
+        worst = int(np.argmax(np.abs(inside - outside / m)))
+        noisy = NoisyCounts((int(outside[worst]),), scale)
+        noisy = NoisyCounts((noisy.counts[0] + int(noisy.noise(1, rng)[0, 0]),), scale)
+        score = score_and_interval(scorer, Units.of(m), noisy)
+        found += bool(shift_hints(oracle, score, (float(inside[worst]), n), allowed_for, None))
+    return found / n_runs
+
+
+def test_public_scores_of_the_same_data_are_rarely_contradicted(rng):
+    assert alarms(rng, 1500, 20, allowed_for=20) <= 0.013
+    assert alarms(rng, 1500, 20, allowed_for=1) > 0.03, "without the union bound"
+
+
+def test_released_score_that_contradicts_the_public_one_is_warned_of():
+    searched, (X, y) = search_by("f1", epsilon=4.0), patients(4000, 1600)
+
+    def texts(distance):
+        X_val, y_val = patients(4000, 1600, seed=1, distance=distance)
+        _, found = low_utility(searched.fit, X, y, X_val=X_val, y_val=y_val)
+        return [text for text in found if "differs from the training set" in text]
+
+    assert not texts(1.5)
+    (text,) = texts(0.7)
+    assert re.search(r"f1 is 0\.\d+ \(0\.\d+ to 0\.\d+\) there and 0\.\d+ within", text)
