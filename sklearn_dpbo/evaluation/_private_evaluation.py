@@ -65,9 +65,10 @@ def private_evaluation(
       changes two counts by 1: an L1 sensitivity of 2.
     * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
       2), half for K histograms of one class against the rest (in one bin of each: 2 K).
-    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, for errors e and labels t clipped
-      to [-1, 1] (the first three change by at most 1, 1, 1/2, the last two by 1/2 each: 3.5, all in
-      steps of 2^-20).
+    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4 and 31/64 [abs(e) = 1], for errors
+      e and labels t clipped to [-1, 1], in steps of 2^-20. Together they change by at most 3.5, and
+      12 steps for rounding: by 1 + 1/2 + 1/4 + 31/64 if e changes from 0 to 1, and by 1 + 17/64 if
+      t changes from -1/8 to 1.
 
     With groups, the records of a group share the weight of one record.
 
@@ -99,9 +100,10 @@ def private_evaluation(
         Additional thresholds for the score of the positive class, chosen without looking at the
         validation data. Without them, the edges of the bins are the available thresholds.
     largest_error : float, default=None
-        Errors of a regressor are clipped to this; the noise is proportional to it. Choose it
+        Larger errors of a regressor count as this, and the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
-        errors on X, which is too small if the model was fitted on X and overfits.
+        errors on X, or the 99 % quantile if that is larger: too small if the model was fitted on X
+        and overfits, as ``score("share_clipped")`` then shows.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
     noise_random_state : int or None, default=None

@@ -82,6 +82,13 @@ class Responses:
         """Return the first of these methods that there is a response of."""
         return next(name for name in response_method if name in self.by_method)
 
+    def has_few_scores(self, n: int) -> bool:
+        """Whether records have scores, of at most n different values, most of them repeated."""
+        scores = [each for name, each in self.by_method.items() if name != "predict"]
+        columns = [column for each in scores for column in each.reshape(len(each), -1).T]
+        few = (len(np.unique(each)) <= min(n, len(each) / 2) for each in columns)
+        return bool(columns) and all(few)
+
     def __call__(self, response_method: tuple[str, ...]) -> Predictions:
         """Return the predictions of the first of these methods."""
         response = self.by_method[self.method(response_method)].copy()

@@ -21,6 +21,7 @@ from ._parameters import prepare_scorer, setup_of
 from ._results import (
     already_released,
     also_released,
+    clipping_in_words,
     note_on_error,
     results_of,
     spent_before,
@@ -309,7 +310,9 @@ class PrivateBayesSearchCV(
                 self.prediction,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=also_released(self, release, list(scorers)) + strategy.released,
+                released=also_released(self, release, list(scorers))
+                + strategy.released
+                + clipping_in_words(release.scorers or oracle.scorers),
                 assumption=strategy.assumption,
             )
             fitted = results_of(self, release, list(scorers), oracle, privacy)

@@ -15,7 +15,7 @@ from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..scoring._scorers import Score
+from ..scoring._scorers import PrivateScorer, Score
 
 __all__ = [
     "Candidate",
@@ -70,6 +70,8 @@ class Release:
         All scores with their intervals, by number of the candidate, if they are released.
     hints : tuple of str, default=()
         What to warn of once the results are set.
+    scorers : tuple of PrivateScorer, default=()
+        Of the scores, as they were released; empty if as they were passed.
     """
 
     candidates: tuple[Candidate, ...]
@@ -78,6 +80,7 @@ class Release:
     report: Callable[..., Any] | None = None
     all_scores: dict[int, Scores] | None = None
     hints: tuple[str, ...] = ()
+    scorers: tuple[PrivateScorer, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

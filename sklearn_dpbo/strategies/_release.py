@@ -21,6 +21,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
+from ..scoring._histogram import n_bins
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
@@ -202,8 +203,10 @@ def _scorers_and_design(
         return scorers, None
     asked = {query.response_method for query in oracle.report}
     asked |= {scorer.response_method for scorer in scorers if scorer.release_uses_public}
-    public = _answers(params, oracle, public_model, asked)
     m, design = oracle.problem.units.m, None
+    K = len(_classes(oracle.model(params).answers))
+    most_scores = n_bins(m, epsilon / (2 * K if K > 2 else 1))
+    public = _answers(params, oracle, public_model, asked, most_scores)
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
         design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
@@ -216,25 +219,31 @@ def _answers(
     oracle: Evaluator,
     public_model: Callable[[dict[str, Any]], PublicFit] | None,
     asked: set[tuple[str, ...]],
+    most_scores: int,
 ) -> Responses:
     """Return the responses of a model that knows all classes to public records.
 
-    Protected predictions may have left traces in classes and modules: so the user's code runs
-    without output, and its errors are not reported. If it fails, the evaluated model predicts the
-    records it was fitted on; if that fails, what it answered to the companions at first is used.
+    A model of at most `most_scores` scores, such as a small tree, predicts the records it was
+    fitted on: bins then separate its own scores, which those of another fit would not. Protected
+    predictions may have left traces in classes and modules: so the user's code runs without output,
+    and its errors are not reported. If the public model fails, the evaluated one predicts these
+    records, too; if that fails, what it answered to the companions at first is used.
     """
     training, first = oracle.problem.training, oracle.model(params).answers
-    finders: list[Callable[[], Responses]] = []
-    if public_model is not None:
-        finders = [
-            lambda: Responses.of(*public_model(params), asked),
-            lambda: Responses.of(oracle.fitted(params), training.X, training.y, asked),
-        ]
-    for find in finders:
+    if public_model is None:
+        return first
+
+    def answers(model: Callable[[], PublicFit]) -> Responses | None:
         with suppress_output(), drop_errors():
-            if np.array_equal(_classes(found := find()), _classes(first)):
+            found = Responses.of(*model(), asked)
+            if np.array_equal(_classes(found), _classes(first)):
                 return found
-    return first
+        return None
+
+    own = answers(lambda: (oracle.fitted(params), training.X, training.y))
+    if own is not None and own.has_few_scores(most_scores):
+        return own
+    return answers(lambda: public_model(params)) or own or first
 
 
 def _classes(responses: Responses) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
+from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task
 from ._guidance import Guidance
 from ._one_table import OneTable
@@ -139,6 +140,7 @@ class WorstCase(Strategy):
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None
+        scorers: tuple[PrivateScorer, ...] = ()
         if oracle.releases_all:
             validated = {i: candidates[i].params for i in history.fitted}
             all_scores = release_all_scores(validated, oracle, mechanisms, guidance.public_model)
@@ -148,7 +150,8 @@ class WorstCase(Strategy):
             params, model = candidates[best].params, guidance.public_model
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
+            scorers = tuple(counted.scorers)
         hints: tuple[str, ...] = ()
         if len(history.fitted) > 1:
             hints = noise_hints(oracle.scorer, units, public, interval=scores[0][1])
-        return Release(candidates, best, scores, report, all_scores, hints)
+        return Release(candidates, best, scores, report, all_scores, hints, scorers)
