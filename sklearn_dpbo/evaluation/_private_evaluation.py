@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -26,12 +27,13 @@ from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import report_of_validation_set
 from ..scoring._response import Responses
+from ._base import Evaluation
 from ._design import METHODS, check_task, design_of
 
 __all__ = ["private_evaluation"]
 
-# Public records that say where bins lie.
-_MOST_RECORDS = 2**12
+# Public records that say where bins lie, and the share of them that may have clipped errors.
+_MOST_RECORDS, _OFTEN = 2**12, 0.015
 _NOT_PROTECTED = (
     "the public records X and y, and whatever the model was fitted on; the schema of the "
     "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
@@ -167,8 +169,9 @@ def private_evaluation(
         model, X, y = without_callbacks(estimator), problem.training.X, problem.training.y
         rows = spread_rows(X, y, _MOST_RECORDS)
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
+        public = Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
         design = design_of(
-            Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked),
+            public,
             m=problem.units.m,
             epsilon=budget.epsilon,
             spread=True,
@@ -176,6 +179,7 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
+        _warn_if_clipped(design, public)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
     mechanisms = Mechanisms(budget, noise)
@@ -197,3 +201,17 @@ def private_evaluation(
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
     return design._released(noisy, problem.units, report)
+
+
+def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
+    """Warn of a largest error that more than a few public errors exceed."""
+    for part in design._parts:
+        of = public(part.response_method)
+        clipped = part.share_clipped(of.y, of.response, of.classes)
+        if clipped > _OFTEN:
+            warnings.warn(
+                f"{clipped:.1%} of the errors on X are {part.c_e:.4g} or more, and count as that: "
+                "released errors will be smaller than real ones. Choose a larger largest_error",
+                UserWarning,
+                stacklevel=3,
+            )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._labels import encode
 from ._queries import Cells
-from ._response import Predictions, class_scores
+from ._response import Predictions, class_scores, few
 
 __all__ = ["ScoreHistogram", "n_bins", "usual_cut"]
 
@@ -142,7 +142,7 @@ def _edges(
         return more or (0.0,)
     distinct = np.unique(scores)
     between = (distinct[:-1] + distinct[1:]) / 2
-    if len(distinct) <= n:  # as a tree's: each has a bin, and nothing is hidden
+    if few(scores, n):  # as a tree's: each has a bin, and nothing is hidden
         return tuple(np.unique([*between, *more]).tolist())
     if spread:
         evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)

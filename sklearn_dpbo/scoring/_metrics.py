@@ -157,15 +157,16 @@ def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
     return ratio((positive * below).sum(axis=-1), pairs, undefined)
 
 
-def average_precision(table: Floats, undefined: float | None = None) -> Floats:
-    """Return the mean precision over positive records."""
+def average_precision(table: Floats, undefined: float | None = None, tied: bool = False) -> Floats:
+    """Return the mean precision over positive records; all of a bin have one score if `tied`."""
     table = table[..., ::-1]  # by descending score
     negative, positive = table[..., 0, :], table[..., 1, :]
     tp, both = (np.cumsum(n, axis=-1) - n for n in (positive, positive + negative))
     precision = np.zeros(positive.shape)
-    for part in (np.arange(_PARTS) + 0.5) / _PARTS:
+    parts = np.ones(1) if tied else (np.arange(_PARTS) + 0.5) / _PARTS
+    for part in parts:
         found = ratio(tp + part * positive, both + part * (positive + negative), 0.5)
-        precision += np.clip(found, 0, 1) / _PARTS
+        precision += np.clip(found, 0, 1) / len(parts)
     return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1), undefined)
 
 

@@ -41,7 +41,7 @@ from ._metrics import (
 )
 from ._pairs import PairCounts, Pairs
 from ._queries import MOST_CLASSES, Confusion, MeanOf, Query
-from ._response import Predictions, class_scores
+from ._response import Predictions, class_scores, few
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 
 __all__ = ["RANKING", "ConfusionScore", "RankingScore", "first_of"]
@@ -159,10 +159,11 @@ class RankingScore(_ClassScore):
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     release_uses_public: bool = True
-    # By how much the score exceeds that of the counts, how uncertain that is, and whether counts
-    # are smoothed.
+    # By how much the score exceeds that of the counts, how uncertain that is, and whether a bin is
+    # one score, and counts are smoothed.
     shift: float = 0.0
     allowance: float = 0.0
+    tied: bool = False
     smooth: bool = False
 
     def prepare(self, y_train: Any) -> RankingScore:
@@ -200,7 +201,9 @@ class RankingScore(_ClassScore):
                 found, self.classes, self.positions, methods, n_bins(m, epsilon)
             )
         smooth = m * epsilon < _CLEAR and len(self.positions) == 1
-        placed = replace(self, counts=histogram, smooth=smooth)
+        columns = class_scores(found.response, self.positions).T
+        tied = all(few(scores, n_bins(m, epsilon)) for scores in columns)
+        placed = replace(self, counts=histogram, tied=tied, smooth=smooth)
         shift, allowance = placed._public_error(found, m)
         return replace(placed, shift=shift, allowance=allowance)
 
@@ -226,8 +229,9 @@ class RankingScore(_ClassScore):
         return found
 
     def _area(self, table: Floats, undefined: float | None = None) -> Floats:
-        area = average_precision if self.name == "average_precision" else roc_auc
-        return area(table, undefined)
+        if self.name == "average_precision":
+            return average_precision(table, undefined, self.tied)
+        return roc_auc(table, undefined)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if len(self.positions) > 1:

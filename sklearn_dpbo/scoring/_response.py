@@ -18,6 +18,7 @@ __all__ = [
     "call_method",
     "check_response",
     "class_scores",
+    "few",
     "method_of",
     "respond",
 ]
@@ -85,14 +86,19 @@ class Responses:
     def has_few_scores(self, n: int) -> bool:
         """Whether records have scores, of at most n different values, most of them repeated."""
         scores = [each for name, each in self.by_method.items() if name != "predict"]
-        columns = [column for each in scores for column in each.reshape(len(each), -1).T]
-        few = (len(np.unique(each)) <= min(n, len(each) / 2) for each in columns)
-        return bool(columns) and all(few)
+        return bool(scores) and all(
+            few(column, n) for each in scores for column in each.reshape(len(each), -1).T
+        )
 
     def __call__(self, response_method: tuple[str, ...]) -> Predictions:
         """Return the predictions of the first of these methods."""
         response = self.by_method[self.method(response_method)].copy()
         return Predictions(self.y, response, self.classes)
+
+
+def few(scores: NDArray[Any], n: int) -> bool:
+    """Whether there are at most n different scores, and most of them are repeated."""
+    return len(np.unique(scores)) <= min(n, len(scores) / 2)
 
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:

@@ -55,8 +55,8 @@ class VarianceExplained(PrivateScorer):
     def clipping(self) -> str:
         c, at, apart = (f"{x:.4g}" for x in (self.counts.c_e, self.counts.centre, self.counts.c_y))
         return (
-            f"each error above {c} counted as {c}, each label's distance from {at} above {apart} "
-            f"as {apart}"
+            f"each error above {c} counted as {c}, each distance of a label from {at} above "
+            f"{apart} as {apart}"
         )
 
     def prepare(self, y_train: Any) -> VarianceExplained:
