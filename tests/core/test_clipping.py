@@ -82,8 +82,8 @@ def test_scorer_of_no_search_has_no_learnt_bounds(skewed):
         ("neg_mean_pinball_loss", {}, "each pinball loss above 12.3 counted as 12.3"),
         ("neg_log_loss", {"bounds": (-3, -1)}, "each log loss above 3 counted as 3, below 1 as 1"),
         (lambda y, p: y, {"bounds": (-3, 2)}, "each gain clipped to [-3, 2]"),
-        ("r2", {"largest_error": 3}, "each error above 3 counted as 3, each distance of a label from "
-         "0.5 above 3 as 3"),
+        ("r2", {"largest_error": 3}, "each error above 3 counted as 3, each distance of a label "
+         "from 0.5 above 3 as 3"),
         ("accuracy", {}, ""),
         ("f1", {}, ""),
         ("neg_brier_score", {}, ""),
