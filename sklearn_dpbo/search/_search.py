@@ -135,8 +135,9 @@ class PrivateBayesSearchCV(
     best_index_ : int
         Its position in `cv_results_` (private).
     best_score_ : float
-        Its validation score with noise, within the scorer's bounds (private). With strategies
-        other than `WorstCase`, the score that they release, if any; see `privacy_`.
+        Its validation score with noise, within the scorer's bounds (private). Large losses count
+        as ``scorer_.clipping`` says: "each error above 12.3 counted as 12.3". With strategies other
+        than `WorstCase`, the score that they release, if any; see `privacy_`.
     best_score_interval_ : tuple of float
         Contains the validation score without noise with a probability of 95 % (private). It does
         not include the sampling error of the validation set.
@@ -157,8 +158,8 @@ class PrivateBayesSearchCV(
     privacy_ : PrivacyReport
         The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
-        The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is exact and not
-        private.
+        The metric used, as released. Called as a function, ``scorer_(estimator, X, y)``, it is
+        exact and not private; its attribute `clipping` says what larger losses count as.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
     n_splits_ : int

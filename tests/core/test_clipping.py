@@ -168,17 +168,17 @@ def test_the_worst_pair_moves_the_sums_by_the_sensitivity(grouped):
 
 # ------------------------------------------------------------------ few scores
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
-def test_bins_hide_nothing_of_a_small_tree(name, rng):
-    """A fit on four fifths of the training set has about the same scores, but not the same."""
+def test_bins_hide_nothing_of_a_small_tree(name):
+    """Of bins for the scores of a fit on four fifths of the training set, one area was 0.58."""
+    rng = np.random.default_rng(0)
     y = (rng.random(3_000) < 0.03).astype(int)
     X = rng.normal(size=(3_000, 3)) + 1.2 * y[:, None] * [1, 0, 0]
     search = PrivateBayesSearchCV(
-        DecisionTreeClassifier(random_state=0), {"max_depth": [3]}, scoring=name,
+        DecisionTreeClassifier(random_state=0), {"max_depth": [2]}, scoring=name,
         release="evaluation", **EXACT,
     )  # fmt: skip
     search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])
     exact = search.scorer_(search.best_estimator_, X[1_000:], y[1_000:])
-    assert search.best_score_ == pytest.approx(exact, abs=2e-3)
+    assert search.best_score_ == pytest.approx(exact, abs=1e-6)
     if name == "roc_auc":
-        proba = search.predict_proba(X[1_000:])[:, 1]
-        assert search.best_score_ == pytest.approx(roc_auc_score(y[1_000:], proba), abs=1e-5)
+        assert exact == roc_auc_score(y[1_000:], search.predict_proba(X[1_000:])[:, 1])
