@@ -33,7 +33,7 @@ from ._design import METHODS, check_task, design_of
 __all__ = ["private_evaluation"]
 
 # Public records that say where bins lie, and the share of them that may have clipped errors.
-_MOST_RECORDS, _OFTEN = 2**12, 0.015
+_MOST_RECORDS, _OFTEN = 2**12, 0.01
 _NOT_PROTECTED = (
     "the public records X and y, and whatever the model was fitted on; the schema of the "
     "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
@@ -210,7 +210,7 @@ def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
         clipped = part.share_clipped(of.y, of.response, of.classes)
         if clipped > _OFTEN:
             warnings.warn(
-                f"{clipped:.1%} of the errors on X are {part.c_e:.4g} or more, and count as that: "
+                f"{clipped:.1%} of the errors on X exceed {part.c_e:.4g}, and count as that: "
                 "released errors will be smaller than real ones. Choose a larger largest_error",
                 UserWarning,
                 stacklevel=3,

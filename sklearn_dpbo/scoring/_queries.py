@@ -281,8 +281,9 @@ class Moments(Query):
         return error.clip(-self.c_e, self.c_e), deviation.clip(-self.c_y, self.c_y)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        error, _ = self.clipped(y, response)
-        return float(np.mean(np.abs(error) == self.c_e))
+        with np.errstate(all="ignore"):
+            within = np.abs(numbers(y) - response) <= self.c_e
+        return float(np.mean(~within))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
         """A record that cannot be predicted has the largest error."""

@@ -1,6 +1,7 @@
 """What is clipped is named, and without noise it is the number that is named."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -119,8 +120,11 @@ def test_evaluation_of_a_regressor_shows_what_is_clipped(skewed):
 def test_evaluation_warns_if_many_public_errors_are_clipped(skewed):
     X, y, X_val, y_val = skewed
     model = LinearRegression().fit(X, y)
-    with pytest.warns(UserWarning, match="of the errors on X are 0.1 or more"):
+    with pytest.warns(UserWarning, match="of the errors on X exceed 0.1"):
         private_evaluation(model, X_val, y_val, X=X, y=y, largest_error=0.1, **EXACT)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "of the errors")
+        private_evaluation(model, X_val, y_val, X=X[:50], y=y[:50], **EXACT)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
