@@ -102,8 +102,8 @@ def results_of(
 
 
 def clipping_in_words(scorers: Iterable[PrivateScorer]) -> str:
-    """Return as what scores count losses beyond their bounds: a sentence for each, or nothing."""
-    return "".join(f" In {each.name}, {each.clipping}." for each in scorers if each.clipping)
+    """Return what losses beyond their bounds count as, for a list of what is released."""
+    return "".join(f" ({each.name}: {each.clipping})" for each in scorers if each.clipping)
 
 
 def also_released(search: Any, release: Release, names: list[str]) -> str:

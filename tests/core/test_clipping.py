@@ -9,7 +9,12 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, private_evaluation
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateObjective,
+    make_private_scorer,
+    private_evaluation,
+)
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.evaluation._design import _STEPS
@@ -53,6 +58,14 @@ def test_without_noise_the_score_is_what_the_scorer_computes(name, release, skew
     assert abs(named - get_scorer(name)(search.best_estimator_, *skewed[2:])) > 0.005
     for shown in (search.privacy_.details(), search._repr_html_(), search.privacy_.to_json()):
         assert search.scorer_.clipping in " ".join(shown.split())
+
+
+def test_report_of_an_objective_names_what_is_clipped(skewed):
+    X, y, X_val, y_val = skewed
+    objective = PrivateObjective(
+        Ridge(), X, y, X_val=X_val, y_val=y_val, scoring="r2", n_calls=2, **EXACT
+    )
+    assert objective.scorer_.clipping in " ".join(objective.privacy_.details().split())
 
 
 @pytest.mark.parametrize("name", NAMES)
