@@ -137,10 +137,15 @@ MUTANTS = {
     ),
     "moments: sensitivity of sums that are never negative": Mutant(
         "scoring/_queries.py",
-        "sum(self.steps) + sum(self.steps[2:4])",
-        "sum(self.steps)",
-        "core/test_private_evaluation.py::"
-        "test_one_unit_moves_counts_by_no_more_than_the_sensitivity[False-regression]",
+        "sum(self.steps) + opposite + 2 * len(self.steps)",
+        "sum(self.steps) + 2 * len(self.steps)",
+        "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
+    ),
+    "moments: largest errors counted for nothing": Mutant(
+        "scoring/_queries.py",
+        "sum(self.steps) + opposite + 2 * len(self.steps)",
+        "sum(self.steps[:5]) + opposite + 2 * len(self.steps)",
+        "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
     ),
     "pairs: sensitivity halved": Mutant(
         "scoring/_pairs.py",
@@ -177,15 +182,15 @@ MUTANTS = {
     # ------------------------------------------------------------------ not clipped
     "gains not clipped": Mutant(
         "scoring/_queries.py",
-        "share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)",
-        "share = (np.where(np.isnan(gain), a, gain) - a) / (b - a)",
+        "np.clip(np.where(np.isnan(gain), a, gain), a, b)",
+        "np.where(np.isnan(gain), a, gain)",
         SCORING
         + "test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity[False-absolute]",
     ),
     "errors not clipped": Mutant(
         "scoring/_queries.py",
-        "e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)",
-        "e = np.where(np.isnan(e), 1.0, e)",
+        "error.clip(-self.c_e, self.c_e)",
+        "error",
         "core/test_scores.py::"
         "test_no_record_moves_the_counts_further_than_the_sensitivity[sums of r2]",
     ),

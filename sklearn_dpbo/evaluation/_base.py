@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -82,6 +83,11 @@ class Evaluation:
         return self._released(tuple(noisy), units, UNSET)
 
     @property
+    def clipping(self) -> str:
+        """What values beyond public bounds count as, in words; empty if nothing is clipped."""
+        return ""
+
+    @property
     def m(self) -> int:
         """Number of protected records, or groups."""
         return self._units.m
@@ -138,7 +144,9 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        return self.privacy_._card([(name, [str(s)]) for name, s in self.scores().items()])
+        rows = [(name, [str(s)]) for name, s in self.scores().items()]
+        rows += [("Clipping", [self.clipping])] if self.clipping else []
+        return self.privacy_._card(rows)
 
     def __repr__(self) -> str:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
@@ -146,6 +154,7 @@ class Evaluation:
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
+        lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
 
     def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:

@@ -15,6 +15,7 @@ from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
 from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query
 from ..scoring._response import Predictions, Responses, are_probabilities, class_scores
+from ..scoring._variance import VARIANCE
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
@@ -23,12 +24,13 @@ from ._regressor import RegressorEvaluation
 __all__ = ["METHODS", "check_task", "design_of", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
-# Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
-# the numbers computed from them gets a smaller part of the noise's scale.
-_STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2)
-# The largest error that counts, as a multiple of the quantile of absolute errors of public records;
-# and the share of labels whose distance from their mean counts fully.
-_QUANTILE, _REACH, _COUNTED = 0.95, 2.0, 0.99
+# Steps of squares, of labels and errors themselves, of absolute errors, and of the number of errors
+# at the bound: what matters less for the numbers computed from them gets a smaller part of the
+# noise's scale. The last one makes the sensitivity 3.5 GRID.
+_STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2, 31 * GRID // 64)
+# Errors, and distances of labels from their mean, count fully up to this multiple of this quantile
+# of public ones: enough for normal ones; or else for this share of them.
+_REACH, _QUANTILE, _COUNTED = 2.0, 0.95, 0.99
 
 
 def check_task(estimator: Any, y: Any) -> None:
@@ -77,7 +79,7 @@ def design_of(
     the model may have been fitted on the records.
     """
     if responses.classes is None:
-        return _of_regressor(responses, m, epsilon, largest_error)
+        return _of_regressor(responses, largest_error)
     classes = np.asarray(responses.classes)
     K, public = len(classes), responses(METHODS)
     if K > 2 and (pos_label is not None or thresholds):
@@ -106,19 +108,23 @@ def design_of(
     return ClassifierEvaluation(parts, scorers, moments)
 
 
-def _of_regressor(
-    responses: Responses, m: int, epsilon: float, largest_error: float | None
-) -> Evaluation:
+def _of_regressor(responses: Responses, largest_error: float | None) -> Evaluation:
     """Choose the constants of sums by public records."""
     public = responses(("predict",))
     y = public.y.astype(float)
     centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
-    c_y = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher"))
-    c_e = _REACH * float(np.quantile(errors[np.isfinite(errors)], _QUANTILE))
-    c_e = float(c_e if largest_error is None else largest_error)
-    sums = Moments(centre, c_y if c_y > 0 else 1.0, c_e if c_e > 0 else 1.0, _STEPS)
-    scorer = make_private_scorer("r2").prepare(y).release(responses, m, epsilon, (sums,))
-    return RegressorEvaluation((sums,), {"r2": scorer})
+    c_e = _bound(errors[np.isfinite(errors)]) if largest_error is None else float(largest_error)
+    sums = Moments(centre, _bound(np.abs(y - centre)), c_e, _STEPS)
+    scorers = {
+        name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in VARIANCE
+    }
+    return RegressorEvaluation((sums,), scorers)
+
+
+def _bound(sizes: NDArray[Any]) -> float:
+    """Return what larger ones than nearly all of these count as."""
+    usual = _REACH * float(np.quantile(sizes, _QUANTILE))
+    return max(usual, float(np.quantile(sizes, _COUNTED, method="higher"))) or 1.0
 
 
 def _cut_of(

@@ -36,8 +36,8 @@ from ._design import METHODS, check_task, design_of
 
 __all__ = ["private_evaluation"]
 
-# Public records that say where bins lie.
-_MOST_RECORDS = 2**12
+# Public records that say where bins lie, and the share of them that may have clipped errors.
+_MOST_RECORDS, _OFTEN = 2**12, 0.01
 _NOT_PROTECTED = (
     "the public records X and y, and whatever the model was fitted on; the schema of the "
     "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
@@ -71,9 +71,10 @@ def private_evaluation(
       changes two counts by 1: an L1 sensitivity of 2.
     * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
       2), half for K histograms of one class against the rest (in one bin of each: 2 K).
-    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4, for errors e and labels t clipped
-      to [-1, 1] (the first three change by at most 1, 1, 1/2, the last two by 1/2 each: 3.5, all in
-      steps of 2^-20).
+    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4 and 31/64 [abs(e) = 1], for errors
+      e and labels t clipped to [-1, 1], in steps of 2^-20. Together they change by at most 3.5, and
+      12 steps for rounding: by 1 + 1/2 + 1/4 + 31/64 if e changes from 0 to 1, and by 1 + 17/64 if
+      t changes from -1/8 to 1.
 
     With groups, the records of a group share the weight of one record.
 
@@ -110,9 +111,10 @@ def private_evaluation(
         Additional thresholds for the score of the positive class, chosen without looking at the
         validation data. Without them, the edges of the bins are the available thresholds.
     largest_error : float, default=None
-        Errors of a regressor are clipped to this; the noise is proportional to it. Choose it
+        Larger errors of a regressor count as this, and the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
-        errors on X, which is too small if the model was fitted on X and overfits.
+        errors on X, or the 99 % quantile if that is larger: too small if the model was fitted on X
+        and overfits, as ``score("share_clipped")`` then shows.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
     noise_random_state : int or None, default=None
@@ -186,6 +188,7 @@ def private_evaluation(
             pos_label=pos_label,
             largest_error=largest_error,
         )
+        _warn_if_clipped(design, public)
         warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
@@ -227,3 +230,17 @@ def _warn_of_wide_intervals(
         return [partial(expected._width, name) for name in design._names]
 
     return warn_of_expected_width(expect, units, epsilon, stacklevel=3)
+
+
+def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
+    """Warn of a largest error that more than a few public errors exceed."""
+    for part in design._parts:
+        of = public(part.response_method)
+        clipped = part.share_clipped(of.y, of.response, of.classes)
+        if clipped > _OFTEN:
+            warnings.warn(
+                f"{clipped:.1%} of the errors on X exceed {part.c_e:.4g}, and count as that: "
+                "released errors will be smaller than real ones. Choose a larger largest_error",
+                UserWarning,
+                stacklevel=3,
+            )

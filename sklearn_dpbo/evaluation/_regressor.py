@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..scoring._make import NAMES
+from ..scoring._scorers import CONFIDENCE
 from ._base import Estimate, Evaluation
 
 __all__ = ["RegressorEvaluation"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,7 +19,9 @@ class RegressorEvaluation(Evaluation):
     """Numbers of a regressor on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. They
-    follow from five sums: of squared and absolute errors, of labels and their squares, of errors.
+    follow from six sums: of squared and absolute errors, of labels and their squares, of errors,
+    and the number of records whose errors count as `largest_error`, as they are larger or not
+    numbers. Numbers and intervals are those of clipped errors and labels, as `clipping` says.
     If all records of a group are protected together, the group has the weight of one record,
     however many records it has.
 
@@ -34,8 +34,13 @@ class RegressorEvaluation(Evaluation):
     """
 
     @property
+    def clipping(self) -> str:
+        """What larger errors, and labels far from most, count as, in words."""
+        return self._scorers["r2"].clipping
+
+    @property
     def largest_error(self) -> float:
-        """The largest possible error; larger ones were clipped to it."""
+        """The largest possible error; larger ones count as this."""
         return float(self._parts[0].c_e)
 
     def score(self, name: str) -> Estimate:
@@ -44,35 +49,61 @@ class RegressorEvaluation(Evaluation):
         Parameters
         ----------
         name : str
-            "r2" (its interval begins at -inf if the noise may hide all variance of the labels),
-            "mean_squared_error", "root_mean_squared_error", "mean_absolute_error", or one of these
-            errors as in ``scoring=``, such as "neg_mean_absolute_error"; "mean_error" (of label
-            minus prediction).
+            "r2", "explained_variance" (their intervals begin at -inf if the noise may hide all
+            variance of the labels), "mean_squared_error", "root_mean_squared_error",
+            "mean_absolute_error", or one of these errors as in ``scoring=``, such as
+            "neg_mean_absolute_error"; "mean_error" (of label minus prediction); "share_clipped" (of
+            records whose error counts as `largest_error`).
         """
         if name in self._scorers:
             return self._score(self._scorers[name])
         if name in NAMES and name.startswith("neg_"):
             return -self.score(name.removeprefix("neg_"))
-        moments, c = self._parts[0], self.largest_error
-        # Of the means of e^2, t^2, t, e and |e|, see `Moments`; and the lowest value.
-        known: dict[str, tuple[Callable[..., Floats], float]] = {
-            "mean_squared_error": (lambda ee, *_: c**2 * np.clip(ee, 0, 1), 0),
-            "root_mean_squared_error": (lambda ee, *_: c * np.sqrt(np.clip(ee, 0, 1)), 0),
-            "mean_absolute_error": (lambda *means: c * means[4], 0),
-            "mean_error": (lambda *means: c * means[3], -c),
+        c = self.largest_error
+        # Of the means of e^2, t^2, t, e, |e| and [|e| = 1], see `Moments`: which one, and of it.
+        known: dict[str, tuple[int, Callable[[float], float]]] = {
+            "mean_squared_error": (0, lambda mean: c**2 * mean),
+            "root_mean_squared_error": (0, lambda mean: c * math.sqrt(mean)),
+            "mean_absolute_error": (4, lambda mean: c * mean),
+            "mean_error": (3, lambda mean: c * mean),
+            "share_clipped": (5, lambda mean: mean),
         }
         if name not in known:
             raise ValueError(f"score takes one of {[*self._scorers, *known]}; found {name!r}")
-        compute, low = known[name]
-        high = c**2 if name == "mean_squared_error" else c
-        return self._estimate(
-            lambda counts, _: compute(*moments.means(counts, self.m)), bounds=(low, high)
-        )
+        return self._of_sum(*known[name])
+
+    def _of_sum(self, k: int, compute: Callable[[float], float]) -> Estimate:
+        """Return an increasing function of the mean of one column of `Moments`."""
+        noisy, moments = self._noisy[0], self._parts[0]
+
+        def possible(count: int) -> int:
+            counts = [*noisy.counts[:k], count, *noisy.counts[k + 1 :]]
+            return int(moments.within_range(counts, self._units)[k])
+
+        nearest = possible(noisy.counts[k])
+        (ends,) = replace(noisy, counts=(nearest,)).interval(CONFIDENCE)
+        total = moments.steps[k] * self.m
+        return Estimate(*(compute(possible(count) / total) for count in (nearest, *ends)))
 
     @property
     def _names(self) -> list[str]:
-        return ["r2", "mean_absolute_error", "root_mean_squared_error", "mean_error"]
+        errors = ("mean_absolute_error", "root_mean_squared_error", "mean_error", "share_clipped")
+        return ["r2", *errors]
 
     def _range(self, name: str) -> float:
-        ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error}
+        ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error, "share_clipped": 1.0}
         return ranges.get(name, self.largest_error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evaluation as numbers, texts, and lists and dicts of them.
+
+        Returns
+        -------
+        evaluation : dict
+            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
+            for infinity), "clipping" (as what larger errors count), "largest_error" and "privacy".
+        """
+        return super().to_dict() | {
+            "clipping": self.clipping,
+            "largest_error": self.largest_error,
+        }

@@ -20,6 +20,7 @@ from ..ledger._budget import budget_on
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
+from ..search._results import clipping_in_words
 from ..strategies._release import public_model
 
 __all__ = ["Holder"]
@@ -87,10 +88,10 @@ class Holder:
     @property
     def privacy_(self) -> PrivacyReport:
         """The privacy report of what was released so far: print it."""
-        options = self._evaluator.options
-        return report_of_validation_set(
-            self._evaluator.problem, self._mechanisms, options.prediction, **self._facts
-        )
+        oracle, released = self._evaluator, self._facts["released"]
+        facts = self._facts | {"released": released + clipping_in_words(oracle.scorers)}
+        prediction = oracle.options.prediction
+        return report_of_validation_set(oracle.problem, self._mechanisms, prediction, **facts)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -72,7 +72,8 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         The chosen candidate and its position in `cv_results_` (private).
     best_score_, best_score_interval_ : float, tuple of float
         Its score on the records of all sites, with noise (private), and an interval that contains
-        the score without noise with probability 95 % (private).
+        the score without noise with probability 95 % (private). Large losses count as
+        ``scorer_.clipping`` says.
     votes_, finalists_ : dict of str to int, list of int
         Which candidate each site voted for, and those that were counted, the one with the most
         votes first (private).

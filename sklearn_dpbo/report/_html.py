@@ -51,13 +51,22 @@ def _results(estimator: Any) -> list[tuple[str, list[str]]]:
             rows.append((f"Best {name}", [_short(getattr(estimator, f"best_{name}_"))]))
     if hasattr(estimator, "best_scores_"):
         scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
-        texts = [f"{name} {_score_text(scores[name], intervals[name])}" for name in intervals]
+        texts = [
+            f"{name} {_score_text(scores[name], intervals[name])}{_clipping(scorer)}"
+            for name, scorer in estimator.scorer_.items()
+        ]
         rows.append(("Scores", texts))
     elif hasattr(estimator, "best_score_"):
         interval = getattr(estimator, "best_score_interval_", None)
-        name = f"{estimator.scorer_.name} " if hasattr(estimator, "scorer_") else ""
-        rows.append(("Score", [name + _score_text(estimator.best_score_, interval)]))
+        text = _score_text(estimator.best_score_, interval)
+        if hasattr(estimator, "scorer_"):
+            text = f"{estimator.scorer_.name} {text}{_clipping(estimator.scorer_)}"
+        rows.append(("Score", [text]))
     return rows
+
+
+def _clipping(scorer: Any) -> str:
+    return f"; {scorer.clipping}" if scorer.clipping else ""
 
 
 def _score_text(score: float, interval: tuple[float, float] | None) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._labels import encode
 from ._queries import Cells
-from ._response import Predictions, class_scores
+from ._response import Predictions, class_scores, few
 
 __all__ = ["ScoreHistogram", "n_bins", "usual_cut"]
 
@@ -140,10 +140,13 @@ def _edges(
     scores, high = scores[finite], high[finite]
     if not len(scores):
         return more or (0.0,)
+    distinct = np.unique(scores)
+    between = (distinct[:-1] + distinct[1:]) / 2
+    if few(scores, n):  # as a tree's: each has a bin, and nothing is hidden
+        return tuple(np.unique([*between, *more]).tolist())
     if spread:
         evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)
         n, more = n // 2, (*evenly[1:-1].tolist(), *more)
-    distinct = np.unique(scores)
     share = np.mean([_shares_below(distinct, s) for s in (scores[high], scores[~high])], axis=0)
     quantiles = distinct[np.searchsorted(share, np.arange(1, n) / n * share[-1])]
     return tuple(np.unique([*quantiles, *more]).tolist())

@@ -54,12 +54,14 @@ def simulated_interval(
 def draws(query: Query, noisy: NoisyCounts, units: Units) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible."""
     noise = noisy.noise(_N_DRAWS, np.random.default_rng(0)).astype(float)
-    return query.adjusted(np.array(noisy.counts, dtype=float) - noise, units, _with_total)
+    centre = np.array(query.within_range(noisy.counts, units), dtype=float)
+    return query.adjusted(centre - noise, units, _with_total)
 
 
 def likely(query: Query, counts: Any, units: Units) -> Floats:
     """Return possible counts near noisy ones, in one row: no number of records is negative."""
-    return query.adjusted(np.array([counts], dtype=float), units, nearest_counts)
+    possible = np.array([query.within_range(counts, units)], dtype=float)
+    return query.adjusted(possible, units, nearest_counts)
 
 
 def nearest_counts(noisy: Any, total: int) -> Floats:

@@ -17,9 +17,10 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from .._privacy.checks import as_floats, check_number
 from ._gains import GAINS, Custom
 from ._metrics import AVERAGES, CONFUSION, OF_CLASS
-from ._of_counts import RANKING, VARIANCE, ConfusionScore, RankingScore, VarianceExplained
+from ._of_counts import RANKING, ConfusionScore, RankingScore
 from ._queries import same
 from ._scorers import MeanScore, PrivateScorer
+from ._variance import VARIANCE, VarianceExplained
 
 __all__ = [
     "NAMES",

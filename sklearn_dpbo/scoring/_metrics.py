@@ -5,8 +5,8 @@ table of scores has a row of counts for the negative and one for the positive cl
 bin of the score, shape (..., 2, n_bins); labels are assumed to be mixed evenly within a bin.
 
 Counts are not negative if `undefined` is None, and a ratio with denominator 0 is 0 then, as with
-``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then not positive,
-every value is possible: the ratio is `undefined`, the lowest or highest one.
+``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then negative, every
+value is possible: the ratio is `undefined`, the lowest or highest one.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _PARTS = 4
 
 
 def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
-    """Return over / under, and `undefined` (or 0) where under is not positive."""
-    defined = under > 0
-    found = over / np.where(defined, under, 1.0)
+    """Return over / under, 0 for 0 / 0, and else `undefined` (or 0) where under is not positive."""
+    defined = (under > 0) | ((under == 0) & (over == 0))
+    found = over / np.where(under > 0, under, 1.0)
     return np.where(defined, found, 0.0 if undefined is None else undefined)
 
 
@@ -178,19 +178,20 @@ def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
     negative, positive = table[..., 0, :], table[..., 1, :]
     n, p = negative.sum(axis=-1), positive.sum(axis=-1)
     below = np.cumsum(negative, axis=-1) - negative / 2
-    pairs = np.where((n > 0) & (p > 0), n * p, 0.0)
+    pairs = np.where((n > 0) & (p > 0), n * p, -1.0)  # without a class there is no area
     return ratio((positive * below).sum(axis=-1), pairs, undefined)
 
 
-def average_precision(table: Floats, undefined: float | None = None) -> Floats:
-    """Return the mean precision over positive records."""
+def average_precision(table: Floats, undefined: float | None = None, tied: bool = False) -> Floats:
+    """Return the mean precision over positive records; all of a bin have one score if `tied`."""
     table = table[..., ::-1]  # by descending score
     negative, positive = table[..., 0, :], table[..., 1, :]
     tp, both = (np.cumsum(n, axis=-1) - n for n in (positive, positive + negative))
     precision = np.zeros(positive.shape)
-    for part in (np.arange(_PARTS) + 0.5) / _PARTS:
+    parts = np.ones(1) if tied else (np.arange(_PARTS) + 0.5) / _PARTS
+    for part in parts:
         found = ratio(tp + part * positive, both + part * (positive + negative), 0.5)
-        precision += np.clip(found, 0, 1) / _PARTS
+        precision += np.clip(found, 0, 1) / len(parts)
     return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1), undefined)
 
 

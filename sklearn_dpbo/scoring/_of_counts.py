@@ -9,10 +9,6 @@ Candidates are ranked by it where there is much noise, and by f itself where the
 noise, by the area itself. A histogram of the chosen candidate's predicted scores is released. The
 order that bins hide is estimated from public predictions. With many records, the area under one ROC
 curve is more precise if it is computed from a number of pairs.
-
-*R2 and explained variance* divide by the variance of the labels, which is the same for all
-candidates. So the choice uses the squared error, clipped at a value that is large for a good
-candidate. Sums of errors, labels and their squares are released and divided.
 """
 
 from __future__ import annotations
@@ -24,17 +20,12 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    average_precision_score,
-    explained_variance_score,
-    r2_score,
-    roc_auc_score,
-)
+from scipy.special import stdtrit
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._gains import Named
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely
 from ._labels import encode, position_of
@@ -45,32 +36,15 @@ from ._metrics import (
     confusion_metric,
     gradient,
     monotone,
-    ratio,
     roc_auc,
 )
 from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
-from ._queries import (
-    GRID,
-    MOST_CLASSES,
-    ClassSizes,
-    Confusion,
-    MeanOf,
-    Moments,
-    Query,
-    unit_weight,
-)
+from ._queries import MOST_CLASSES, ClassSizes, Confusion, Query, unit_weight
 from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
-from ._response import Predictions, class_scores
-from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
+from ._response import Predictions, class_scores, few
+from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 
-__all__ = [
-    "RANKING",
-    "VARIANCE",
-    "ClassScore",
-    "ConfusionScore",
-    "RankingScore",
-    "VarianceExplained",
-]
+__all__ = ["RANKING", "ClassScore", "ConfusionScore", "RankingScore", "first_of"]
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
@@ -83,17 +57,12 @@ RANKING = ("average_precision", "roc_auc", "roc_auc_ovr")
 # Number of units times epsilon from which on pairs tell the area better than a histogram, and from
 # which on the noise of a histogram is less than what smoothing it changes.
 _ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
-VARIANCE = ("explained_variance", "r2")
-# Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .49,
-# .37, .08 and .06, near the best for models of all kinds.
-_STEPS = (GRID, 3 * GRID // 4, 2 * GRID // 25, 3 * GRID // 50)
-# Share of the training labels whose distance from their mean counts fully.
-_COUNTED = 0.99
-# For guidance: the largest squared error, in variances of the labels.
-_ASSUMED = 9.0
+# Samples of public records, of which the difference of score and released value is estimated.
+_N_SAMPLES = 40
 
 
-def _first(given: Given, kind: type[Q]) -> Q | None:
+def first_of(given: Given, kind: type[Q]) -> Q | None:
+    """Return the first query of this kind that is released anyway, or None."""
     return next((query for query in given or () if isinstance(query, kind)), None)
 
 
@@ -220,7 +189,7 @@ class ConfusionScore(ClassScore):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
-        histogram = _first(given, ScoreHistogram)
+        histogram = first_of(given, ScoreHistogram)
         follows = histogram is not None and histogram.follows
         return replace(self, counts=histogram) if follows else self
 
@@ -238,6 +207,11 @@ class RankingScore(ClassScore):
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     release_uses_public: bool = True
+    # By how much the score exceeds that of the counts, how uncertain that is, and whether a bin is
+    # one score, and counts are smoothed.
+    shift: float = 0.0
+    allowance: float = 0.0
+    tied: bool = False
     smooth: bool = False
 
     def prepare(self, y_train: Any) -> RankingScore:
@@ -277,7 +251,7 @@ class RankingScore(ClassScore):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> RankingScore:
-        histogram = _first(given, ScoreHistogram)
+        histogram = first_of(given, ScoreHistogram)
         if histogram is not None and histogram.positives != self.positions:
             histogram = None
         alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
@@ -296,16 +270,25 @@ class RankingScore(ClassScore):
                 found, self.classes, self.positions, methods, n_bins(m, epsilon)
             )
         smooth = m * epsilon < _CLEAR and len(self.positions) == 1
-        placed = replace(self, counts=histogram, smooth=smooth)
+        columns = class_scores(found.response, self.positions).T
+        tied = all(few(scores, n_bins(m, epsilon)) for scores in columns)
+        placed = replace(self, counts=histogram, tied=tied, smooth=smooth)
         shift, allowance = placed._public_error(found, m)
         return replace(placed, shift=shift, allowance=allowance)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
         """Smoothed where there is much noise: a higher score means more positive records."""
-        if not (self.smooth and isinstance(self.counts, ScoreHistogram)):
-            return super().value(counts, units)
-        (table,) = self.counts.tables(likely(self.counts, counts, units))
-        return float(np.clip(self._area(monotone(table[0])) + self.shift, 0.0, 1.0))
+        possible = likely(self.counts, counts, units)
+        area = self.raw(possible, units)[0]
+        if self.smooth:
+            (table,) = self.counts.tables(possible)
+            area = self._area(monotone(table[0]))
+        return float(np.clip(area + self.shift, 0.0, 1.0))
+
+    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        low, high = super().interval(noisy, units, confidence)
+        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
+        return max(low, 0.0), min(high, 1.0)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):
@@ -315,8 +298,9 @@ class RankingScore(ClassScore):
         return found
 
     def _area(self, table: Floats, undefined: float | None = None) -> Floats:
-        area = average_precision if self.name == "average_precision" else roc_auc
-        return area(table, undefined)
+        if self.name == "average_precision":
+            return average_precision(table, undefined, self.tied)
+        return roc_auc(table, undefined)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if len(self.positions) > 1:
@@ -329,81 +313,33 @@ class RankingScore(ClassScore):
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(own, s, sample_weight=sample_weight))
 
+    def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
+        """Return (how much the score exceeds that of the counts, how far off that may be).
 
-@dataclass(frozen=True, eq=False, repr=False)
-class VarianceExplained(PrivateScorer):
-    """R2, or the explained variance: 1 - (squared errors) / (squared deviations of the labels).
-
-    Errors, and the labels' distances from their mean, are clipped at the same public bound c.
-    """
-
-    query: MeanOf = UNSET
-    counts: Moments = UNSET
-    task: str | None = "regression"
-    choice_uses_public: bool = True
-    release_uses_public: bool = True
-
-    def prepare(self, y_train: Any) -> VarianceExplained:
-        check_one_output(self.name, y_train)
-        y = np.asarray(dense(y_train), dtype=float)
-        centre, c = float(np.mean(y)), self.params.get("largest_error")
-        if c is None:
-            c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
-        gain = Named("neg_mean_squared_error", {})
-        query = MeanOf(gain, (-(c**2), 0.0), name=repr(self))
-        counts = Moments(centre, c, c, _STEPS)
-        # As if the labels' variance were a ninth of c squared.
-        return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
-
-    def faithful(self, units: Units) -> Iterator[VarianceExplained]:
-        c = self.counts.c_e
-        query = replace(self.query, bounds=(-(c**2), 0.0))
-        yield replace(self, query=query, ends=(1 - _ASSUMED, 1.0))
-
-    def choice(self, public: Predictions) -> VarianceExplained:
-        """Most errors of a good candidate are far smaller than c, and so is the noise then."""
-        c = self.counts.c_e
-        whole = replace(self.query, bounds=(-(c**2), 0.0))
-        large = large_error(whole, public)
-        query = replace(whole, bounds=(-(large**2), 0.0))
-        return replace(self, query=query, ends=(1 - _ASSUMED * (large / c) ** 2, 1.0))
-
-    def release(
-        self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
-    ) -> VarianceExplained:
-        moments = _first(given, Moments)
-        found = self if moments is None else replace(self, counts=moments)
-        return super(VarianceExplained, found).release(public, m, epsilon)
-
-    @property
-    def _centred(self) -> bool:
-        return self.name == "explained_variance"
-
-    @property
-    def _scale(self) -> float:
-        """Squared errors in units of the labels' squares."""
-        return (self.counts.c_e / self.counts.c_y) ** 2
-
-    def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        ee, tt, t, e = self.counts.means(counts, units.m)[:4]
-        errors = self._scale * np.maximum(ee - self._centred * e**2, 0.0)
-        return 1 - ratio(errors, tt - t**2, 1.0)
-
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        """The square of a noisy number is too large on average: one end takes a smaller one."""
-        _, _, t0, e0 = self.counts.means(noisy.counts, units.m)[:4]
-
-        def compute(counts: Floats, units: Units, end: float | None) -> Floats:
-            ee, tt, t, e = self.counts.means(counts, units.m)[:4]
-            small_t, small_e = (
-                np.maximum(abs(at) - abs(x - at), 0) ** 2 for at, x in ((t0, t), (e0, e))
-            )
-            if end == -math.inf:
-                return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
-            return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
-
-        return self._moved(compute, noisy, units, confidence)
-
-    def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        compute = explained_variance_score if self._centred else r2_score
-        return float(compute(public.y, public.response, sample_weight=sample_weight))
+        Bins hide the order within them. The difference is estimated on public records that the
+        candidate was not fitted on. The second number is the size of the
+        first one, and the standard deviation times the quantile of Student's distribution for as
+        many records as the rarest public class has: about twice. Both samples vary, the m protected
+        records and the n public ones: as one of m n / (m + n) does. Records whose response is no
+        finite number are left out.
+        """
+        public = public.finite()
+        rng, errors, n = np.random.default_rng(0), [], len(public.response)
+        if n == 0:
+            return 0.0, 0.0
+        units = Units.of(max(1, round(m * n / (m + n))))
+        labels = np.zeros(n) if public.classes is None else public.y
+        sizes = np.unique(labels, return_counts=True)[1]
+        for _ in range(_N_SAMPLES):
+            rows = rng.integers(n, size=units.m)
+            y, response = public.y[rows], public.response[rows]
+            if len(np.unique(labels[rows])) < len(sizes):
+                continue  # there are areas and shares that are not defined without a class
+            values = self.counts.record_values(y, response, public.classes)
+            counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
+            exact = self.exact(Predictions(y, response, public.classes))
+            errors.append(exact - float(self.raw(counts, units)[0]))
+        errors = [error for error in errors if np.isfinite(error)] or [0.0]
+        shift = float(np.mean(errors))
+        times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
+        return shift, abs(shift) + times * float(np.std(errors))

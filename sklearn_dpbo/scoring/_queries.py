@@ -11,7 +11,8 @@ query             integers                                                   sen
 `MeanOf`          the sum of gains in steps, G for the range of a unit       G
 `Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
                   a histogram of scores)                                     cell of a record
-`Moments`         sums of errors, labels and their squares                   steps of all sums
+`Moments`         sums of errors, labels and their squares                   steps of all sums,
+                                                                             and a little more
 `Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
 others            a function of the matrix (`_ranking`) or of the order      G + 2
                   (`_pairs`) of known width, in steps: `in_steps`
@@ -115,6 +116,10 @@ class Query:
         """Return counts with ``adjust(cells, total)`` applied to cells whose total is known."""
         return counts
 
+    def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
+        """Return the nearest counts of which each is possible by itself, if this is easily said."""
+        return np.asarray(counts)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanOf(Query):
@@ -138,10 +143,7 @@ class MeanOf(Query):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
         """round(steps (clip(gain, a, b) - a) / (b - a))."""
         a, b = self.bounds
-        with np.errstate(all="ignore"):  # numbers that overflow are clipped
-            gain = self.unclipped(y, response, classes)
-            share = np.clip((np.where(np.isnan(gain), a, gain) - a) / (b - a), 0, 1)
-        share = np.where(share > 0, share, 0.0)  # no number at all would become a huge integer
+        share = (self.clipped(y, response, classes) - a) / (b - a)
         return np.rint(share * self.steps).astype(np.int64)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
@@ -171,9 +173,11 @@ class MeanOf(Query):
         return float(np.mean((gain < a) | (gain > b)))
 
     def clipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Return the gain of each public record, as it is counted."""
-        (a, b), steps = self.bounds, self.record_values(y, response, classes)
-        found: Floats = a + (b - a) * (steps / self.steps)
+        """Return the gain of each record within the bounds, before rounding."""
+        a, b = self.bounds
+        with np.errstate(all="ignore"):  # numbers that overflow are clipped
+            gain = self.unclipped(y, response, classes)
+        found: Floats = np.clip(np.where(np.isnan(gain), a, gain), a, b)
         return found
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
@@ -186,6 +190,9 @@ class MeanOf(Query):
 
     def largest(self, units: Units) -> int:
         return self.sensitivity(units) * units.m
+
+    def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
+        return np.clip(counts, 0, self.largest(units))
 
 
 class Cells(Query):
@@ -280,8 +287,9 @@ class Moments(Query):
     """Sums of squares of errors and labels, of labels and of errors; all clipped.
 
     With e = (y - prediction) / c_e and t = (y - centre) / c_y, clipped to [-1, 1]: the sums over
-    units of e^2, t^2, t, e and, if there is a fifth number of steps, |e|, each in steps of its own.
-    All sums get the same noise, so that steps say how epsilon is shared.
+    units of e^2, t^2, t, e and, if there are a fifth and a sixth number of steps, |e| and [|e| is
+    1], each in steps of its own. All sums get the same noise, so that steps say how epsilon is
+    shared.
     """
 
     centre: float
@@ -291,15 +299,26 @@ class Moments(Query):
     what = "sums of errors and labels"
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """A row (e^2, t^2, t, e, |e|) in steps; NaN has the largest error."""
+        """A row (e^2, t^2, t, e, |e|, [|e| = 1]) in steps; NaN has the largest error."""
+        error, deviation = self.clipped(y, response)
+        e, t = error / self.c_e, deviation / self.c_y
+        columns = [e**2, t**2, t, e, np.abs(e), np.abs(e) == 1][: len(self.steps)]
+        found: Floats = np.rint(np.stack(columns, axis=1) * self.steps)
+        return found.astype(np.int64)
+
+    def clipped(self, y: Any, response: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Return error and distance from the centre of each record, within c_e and c_y."""
         y = numbers(y)
         with np.errstate(all="ignore"):
-            e, t = (y - response) / self.c_e, (y - self.centre) / self.c_y
-        e = np.clip(np.where(np.isnan(e), 1.0, e), -1, 1)
-        t = np.clip(np.where(np.isnan(t), 0.0, t), -1, 1)
-        columns = np.stack([e**2, t**2, t, e, np.abs(e)][: len(self.steps)], axis=1)
-        found: Floats = np.rint(columns * self.steps)
-        return found.astype(np.int64)
+            error, deviation = y - response, y - self.centre
+        error = np.where(np.isnan(error), self.c_e, error)
+        deviation = np.where(np.isnan(deviation), 0.0, deviation)
+        return error.clip(-self.c_e, self.c_e), deviation.clip(-self.c_y, self.c_y)
+
+    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
+        with np.errstate(all="ignore"):
+            within = np.abs(numbers(y) - response) <= self.c_e
+        return float(np.mean(~within))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
         """A record that cannot be predicted has the largest error."""
@@ -309,11 +328,23 @@ class Moments(Query):
         return tuple(int(units.mean(column).sum()) for column in values.T)
 
     def sensitivity(self, units: Units) -> int:
-        """e^2, t^2 and |e| lie in [0, 1], t and e in [-1, 1], in steps."""
-        return sum(self.steps) + sum(self.steps[2:4])
+        """The most that all columns of a record change together, and rounding (see the proofs).
+
+        With s1, ..., s6 steps: e changes from -a to 1 and t from -b to 1, which moves the sums by
+        s1 (1 - a^2) + s4 (1 + a) + s5 (1 - a) + s6, and s2 (1 - b^2) + s3 (1 + b). The maxima are
+        at a = (s4 - s5) / (2 s1) or 0, and b = s3 / (2 s2). Each sum is rounded twice, at most.
+        """
+        s1, s2, s3, s4, s5, _ = (*self.steps, 0, 0)[:6]
+        opposite = -(-(s3**2) // (4 * s2)) - (-(max(0, s4 - s5) ** 2) // (4 * s1))
+        return sum(self.steps) + opposite + 2 * len(self.steps)
+
+    def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
+        most = np.array(self.steps) * units.m
+        signed = np.isin(np.arange(len(most)), (2, 3))
+        return np.clip(counts, -most * signed, most)
 
     def means(self, counts: ArrayLike, m: int) -> Floats:
-        """Return the means of e^2, t^2, t, e and, if counted, |e|; shape (4 or 5, ...)."""
+        """Return the means of e^2, t^2, t, e and what else is counted; shape (n_steps, ...)."""
         return np.moveaxis(np.asarray(counts) / np.array(self.steps) / m, -1, 0)
 
 

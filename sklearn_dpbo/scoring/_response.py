@@ -20,6 +20,7 @@ __all__ = [
     "call_method",
     "check_response",
     "class_scores",
+    "few",
     "method_of",
     "respond",
 ]
@@ -88,6 +89,13 @@ class Responses:
         """Return the first of these methods that there is a response of."""
         return next(name for name in response_method if name in self.by_method)
 
+    def has_few_scores(self, n: int) -> bool:
+        """Whether records have scores, of at most n different values, most of them repeated."""
+        scores = [each for name, each in self.by_method.items() if name != "predict"]
+        return bool(scores) and all(
+            few(column, n) for each in scores for column in each.reshape(len(each), -1).T
+        )
+
     def __call__(self, response_method: tuple[str, ...]) -> Predictions:
         """Return the predictions of the first of these methods."""
         response = self.by_method[self.method(response_method)].copy()
@@ -106,6 +114,11 @@ def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
         outside = (np.abs(rows - 0.5) > 0.5 + off).any(axis=1)
         found: NDArray[np.bool_] = ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
     return found
+
+
+def few(scores: NDArray[Any], n: int) -> bool:
+    """Whether there are at most n different scores, and most of them are repeated."""
+    return len(np.unique(scores)) <= min(n, len(scores) / 2)
 
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:

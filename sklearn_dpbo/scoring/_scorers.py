@@ -24,7 +24,6 @@ from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 from sklearn.utils.validation import _check_sample_weight
 
 from .._data.tables import dense, n_rows
@@ -60,8 +59,6 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
-# Samples of public records, of which the difference of score and released value is estimated.
-_N_SAMPLES = 40
 # A difference of scores that candidates are not told apart by, in large ones.
 _NEGLIGIBLE = 0.01
 # Share of a public candidate's errors that count fully when candidates are compared, and the
@@ -74,7 +71,9 @@ class PrivateScorer:
     """A score whose sensitivity to one privacy unit is proven.
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
-    ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*.
+    ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*. Losses above a public
+    bound count as this bound, as `clipping` says. Bounds that a search learns from its training
+    labels are in its ``scorer_``: before the search, nothing is clipped at them.
 
     Parameters
     ----------
@@ -92,13 +91,10 @@ class PrivateScorer:
         Scores that the lowest and the highest integer of `query` stand for, about.
     shares : tuple of float, default=()
         Shares of the classes, as far as known, if `first` depends on classes.
-    shift, allowance : float, default=0.0
-        By how much the score exceeds that of the counts, and how uncertain that is.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     choice_uses_public, release_uses_public : bool
-        Whether public predictions determine how records count in the choice; and what is released,
-        or how much the score exceeds that of the counts.
+        Whether public predictions determine how records count in the choice; and what is released.
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     """
@@ -110,8 +106,6 @@ class PrivateScorer:
     counts: Query = UNSET
     ends: tuple[float, float] = (0.0, 1.0)
     shares: tuple[float, ...] = ()
-    shift: float = 0.0
-    allowance: float = 0.0
     task: str | None = "classification"
     choice_uses_public: bool = False
     release_uses_public: bool = False
@@ -132,6 +126,11 @@ class PrivateScorer:
         """The largest difference of scores; of R2, that of perfect and of constant predictions."""
         low, high = self.bounds
         return high - low if math.isfinite(high - low) else 1.0
+
+    @property
+    def clipping(self) -> str:
+        """What records beyond the bounds count as, in words; empty if there are none."""
+        return ""
 
     # ------------------------------------------------------------ what is set when
     def prepare(self, y_train: Any) -> PrivateScorer:
@@ -214,13 +213,7 @@ class PrivateScorer:
         ValueError
             If public predictions are needed, and there are none.
         """
-        if public is None or not self.release_uses_public:  # what bounds cut off stays cut off
-            return replace(self, release_uses_public=False)
-        found = public(self.response_method)
-        shift, allowance = self._public_error(found, m)
-        # A few public records hold all that is cut off: another set of them has others.
-        deviation = (allowance - abs(shift)) * math.sqrt(1 + m / len(found.response))
-        return replace(self, shift=shift, allowance=abs(shift) + deviation)
+        return self
 
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b) such that the score is about a + b times the integer of the query.
@@ -232,7 +225,7 @@ class PrivateScorer:
 
     # ------------------------------------------------------------ the score
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Return the score of each row of counts, not shifted; see `_metrics` on `undefined`."""
+        """Return the score of each row of counts; see `_metrics` on `undefined`."""
         raise NotImplementedError
 
     def value(self, counts: Sequence[int], units: Units) -> float:
@@ -245,8 +238,8 @@ class PrivateScorer:
         units : Units
             Protected units; only their number, and whether they are groups, is used.
         """
-        found = self.raw(likely(self.counts, counts, units), units)[0] + self.shift
-        return float(min(max(found, self.bounds[0]), self.bounds[1]))
+        found = self.raw(likely(self.counts, counts, units), units)[0]
+        return float(np.clip(found, *self.bounds))
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         """Return where the score of the counts without noise lies, with this probability.
@@ -260,15 +253,14 @@ class PrivateScorer:
         confidence : float
             In (0, 1).
         """
-        return self._moved(self.raw, noisy, units, confidence)
-
-    def _moved(
-        self, raw: Callable[..., Floats], noisy: NoisyCounts, units: Units, confidence: float
-    ) -> tuple[float, float]:
-        found = (self.counts, noisy, units, confidence, self.bounds)
-        low, high = simulated_interval(lambda counts, end: raw(counts, units, end), *found)
-        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
-        return max(low, self.bounds[0]), min(high, self.bounds[1])
+        return simulated_interval(
+            lambda counts, end: self.raw(counts, units, end),
+            self.counts,
+            noisy,
+            units,
+            confidence,
+            self.bounds,
+        )
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         """Return the score of predictions of public records."""
@@ -305,12 +297,16 @@ class PrivateScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         labels = self._labels(X, y)
-        scorer = self.prepare(labels) if self.query is None else self
+        scorer = self.prepare(labels)._without_learnt_bounds() if self.query is None else self
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
         with _computing(scorer):
             return scorer.exact(found, sample_weight)
+
+    def _without_learnt_bounds(self) -> PrivateScorer:
+        """Return this prepared scorer, without bounds that are not given."""
+        return self
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
@@ -321,37 +317,6 @@ class PrivateScorer:
             raise ValueError(f"scoring={self.name!r} takes records with a label each: {found}")
         return labels
 
-    def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
-        """Return (how much the score exceeds that of the counts, how far off that may be).
-
-        Bins hide the order within them, and bounds clip large losses. The difference is estimated
-        on public records that the candidate was not fitted on. The second number is the size of the
-        first one, and the standard deviation times the quantile of Student's distribution for as
-        many records as the rarest public class has: about twice. Both samples vary, the m protected
-        records and the n public ones: as one of m n / (m + n) does. Records whose response is no
-        finite number are left out.
-        """
-        public = public.finite()
-        rng, errors, n = np.random.default_rng(0), [], len(public.response)
-        if n == 0:
-            return 0.0, 0.0
-        units = Units.of(max(1, round(m * n / (m + n))))
-        labels = np.zeros(n) if public.classes is None else public.y
-        sizes = np.unique(labels, return_counts=True)[1]
-        for _ in range(_N_SAMPLES):
-            rows = rng.integers(n, size=units.m)
-            y, response = public.y[rows], public.response[rows]
-            if len(np.unique(labels[rows])) < len(sizes):
-                continue  # there are areas and shares that are not defined without a class
-            values = self.counts.record_values(y, response, public.classes)
-            counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
-            exact = self.exact(Predictions(y, response, public.classes))
-            errors.append(exact - float(self.raw(counts, units)[0]))
-        errors = [error for error in errors if np.isfinite(error)] or [0.0]
-        shift = float(np.mean(errors))
-        times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
-        return shift, abs(shift) + times * float(np.std(errors))
-
     def __repr__(self) -> str:
         arguments = [repr(self.name), *(f"{k}={v!r}" for k, v in self.params.items())]
         return f"make_private_scorer({', '.join(arguments)})"
@@ -359,7 +324,7 @@ class PrivateScorer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanScore(PrivateScorer):
-    """Mean over units of a gain, or minus the square root of a mean loss."""
+    """Mean over units of a gain, or minus the square root of a mean loss; clipped to `bounds`."""
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
@@ -368,6 +333,18 @@ class MeanScore(PrivateScorer):
     @property
     def is_mean(self) -> bool:
         return self.custom or self.gain == self.name
+
+    @property
+    def clipping(self) -> str:
+        a, b = self.bounds
+        if self.custom:
+            return f"each gain clipped to [{a:.4g}, {b:.4g}]"
+        if not GAINS[self.gain].takes_bounds:
+            return ""
+        loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
+        loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
+        below = f", below {-b:.4g} as {-b:.4g}" * (b < 0)
+        return f"each {loss} above {-a:.4g} counted as {-a:.4g}{below}"
 
     @classmethod
     def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
@@ -381,7 +358,6 @@ class MeanScore(PrivateScorer):
             params,
             task=known.task,
             choice_uses_public=gain != name and learns,
-            release_uses_public=learns,
             gain=gain,
             response_method=known.methods,
         )
@@ -437,19 +413,22 @@ class MeanScore(PrivateScorer):
     def _score(self, mean: Any) -> Any:
         return mean if self.is_mean else -np.sqrt(-mean)
 
-    def value(self, counts: Sequence[int], units: Units) -> float:
-        """What was cut off may lie outside of the bounds."""
-        return float(self.raw(np.array([counts], dtype=float), units)[0]) + self.shift
-
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        (ends,) = noisy.interval(confidence)
+        """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
+        nearest = self.counts.within_range(noisy.counts, units)
+        (ends,) = replace(noisy, counts=tuple(nearest.tolist())).interval(confidence)
         low, high = (self.value((end,), units) for end in ends)
-        return low - self.allowance, high + self.allowance
+        return low, high
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        gains = self.counts.unclipped if self.release_uses_public else self.counts.clipped
-        found = gains(public.y, public.response, public.classes)
+        found = self.counts.clipped(public.y, public.response, public.classes)
         return float(self._score(np.average(found, weights=sample_weight)))
+
+    def _without_learnt_bounds(self) -> MeanScore:
+        known = GAINS[self.gain]
+        if "bounds" in self.params or not (known.takes_bounds and callable(known.bounds)):
+            return self
+        return replace(self, counts=replace(self.counts, bounds=(-math.inf, 0.0)))
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from ..strategies._release import expected_widths, rehearse
 from ..strategies._utility import released_hints
 from ._delegation import public_generator, refuse_steps_before
 from ._parameters import setup_of
-from ._results import note_on_error, results_of, spent_before
+from ._results import clipping_in_words, note_on_error, results_of, spent_before
 
 __all__ = ["fit_one_table"]
 
@@ -124,7 +124,8 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         table,
         mechanisms,
         protected=oracle.problem.protected,
-        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
+        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_")
+        + clipping_in_words(oracle.scorers),
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}" + plan.in_bits,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,10 +14,11 @@ from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from ..report._report import PrivacyReport
 from ..scoring._make import is_several
+from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Release
 
-__all__ = ["already_released", "also_released", "fitted_attributes", "note_on_error"]
-__all__ += ["param_columns", "results_of", "spent_before"]
+__all__ = ["already_released", "also_released", "clipping_in_words", "fitted_attributes"]
+__all__ += ["note_on_error", "param_columns", "results_of", "spent_before"]
 
 
 class CVResults(dict[str, Any]):
@@ -89,11 +90,11 @@ def results_of(
     search: Any, release: Release, names: list[str], oracle: Evaluator, privacy: PrivacyReport
 ) -> dict[str, Any]:
     """Return the fitted attributes of a search, except the model; names are those of its scores."""
-    several = is_several(search.scoring)
+    several, scorers = is_several(search.scoring), release.scorers or oracle.scorers
     fitted = {
         **fitted_attributes(release, names if several else []),
         "privacy_": privacy,
-        "scorer_": dict(zip(names, oracle.scorers, strict=True)) if several else oracle.scorer,
+        "scorer_": dict(zip(names, scorers, strict=True)) if several else scorers[0],
         "multimetric_": several,
         "n_splits_": 1,
         "choice_counts_": release.choice_counts,
@@ -101,6 +102,11 @@ def results_of(
     if release.report is not None:
         fitted["evaluation_"] = release.report(oracle.problem.units, privacy)
     return fitted
+
+
+def clipping_in_words(scorers: Iterable[PrivateScorer]) -> str:
+    """Return what losses beyond their bounds count as, for a list of what is released."""
+    return "".join(f" ({each.name}: {each.clipping})" for each in scorers if each.clipping)
 
 
 def also_released(search: Any, release: Release, names: list[str]) -> str:

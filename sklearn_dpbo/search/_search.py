@@ -21,6 +21,7 @@ from ._parameters import prepare_scorer, setup_of
 from ._results import (
     already_released,
     also_released,
+    clipping_in_words,
     note_on_error,
     results_of,
     spent_before,
@@ -138,8 +139,9 @@ class PrivateBayesSearchCV(
     best_index_ : int
         Its position in `cv_results_` (private).
     best_score_ : float
-        Its validation score with noise, within the scorer's bounds (private). With strategies
-        other than `WorstCase`, the score that they release, if any; see `privacy_`.
+        Its validation score with noise, within the scorer's bounds (private). Large losses count
+        as ``scorer_.clipping`` says: "each error above 12.3 counted as 12.3". With strategies other
+        than `WorstCase`, the score that they release, if any; see `privacy_`.
     best_score_interval_ : tuple of float
         Contains the validation score without noise with a probability of 95 % (private). It does
         not include the sampling error of the validation set.
@@ -165,8 +167,8 @@ class PrivateBayesSearchCV(
     privacy_ : PrivacyReport
         The privacy report: print it.
     scorer_ : PrivateScorer, or dict of them
-        The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is exact and not
-        private.
+        The metric used, as released. Called as a function, ``scorer_(estimator, X, y)``, it is
+        exact and not private; its attribute `clipping` says what larger losses count as.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
     n_splits_ : int
@@ -318,7 +320,9 @@ class PrivateBayesSearchCV(
                 self.prediction,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=also_released(self, release, list(scorers)) + strategy.released,
+                released=also_released(self, release, list(scorers))
+                + strategy.released
+                + clipping_in_words(release.scorers or oracle.scorers),
                 assumption=strategy.assumption,
             )
             fitted = results_of(self, release, list(scorers), oracle, privacy)

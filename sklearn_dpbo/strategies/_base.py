@@ -15,7 +15,7 @@ from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
 from .._privacy.mechanisms import Mechanisms
 from .._space.space import SearchSpace
-from ..scoring._scorers import Score
+from ..scoring._scorers import PrivateScorer, Score
 
 __all__ = [
     "Candidate",
@@ -72,6 +72,8 @@ class Release:
         What to warn of once the results are set.
     choice_counts : ndarray or None, default=None
         What was released for the choice before it, with noise.
+    scorers : tuple of PrivateScorer, default=()
+        Of the scores, as they were released; empty if as they were passed.
     """
 
     candidates: tuple[Candidate, ...]
@@ -81,6 +83,7 @@ class Release:
     all_scores: dict[int, Scores] | None = None
     hints: tuple[str, ...] = ()
     choice_counts: Any = None
+    scorers: tuple[PrivateScorer, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

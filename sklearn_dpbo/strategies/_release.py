@@ -22,6 +22,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
+from ..scoring._histogram import n_bins
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
@@ -98,7 +99,7 @@ def count_scores(
     report get half of epsilon each, and their releases equal parts. `public_model` is called if
     public predictions are needed.
     """
-    answers = partial(_answers, params, oracle, public_model)
+    answers = partial(_answers, params, oracle, public_model, epsilon)
     scorers, design = _scorers_and_design(oracle, answers, epsilon)
     parts = _parts(scorers, () if design is None else design._parts)
     tables = [
@@ -113,7 +114,7 @@ def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
 
     The candidate was evaluated; it may be any if no score needs public predictions.
     """
-    answers = partial(_answers, params, oracle, None)
+    answers = partial(_answers, params, oracle, None, epsilon)
     scorers, design = _scorers_and_design(oracle, answers, epsilon)
     parts = _parts(scorers, () if design is None else design._parts)
     y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
@@ -167,7 +168,9 @@ def release_all_scores(
     units, budget = oracle.problem.units, mechanisms.budget
     each = budget.epsilon_left / len(candidates)
     scorers = {
-        i: _scorers_and_design(oracle, partial(_answers, params, oracle, public_model), each)[0]
+        i: _scorers_and_design(oracle, partial(_answers, params, oracle, public_model, each), each)[
+            0
+        ]
         for i, params in candidates.items()
     }
     shared = _distinct(next(iter(scorers.values())))
@@ -246,26 +249,34 @@ def _answers(
     params: dict[str, Any],
     oracle: Evaluator,
     public_model: Callable[[dict[str, Any]], PublicFit] | None,
+    epsilon: float,
     asked: Iterable[tuple[str, ...]],
 ) -> Responses:
     """Return the responses of a model that knows all classes to public records.
 
-    Protected predictions may have left traces in classes and modules: so the user's code runs
-    without output, and its errors are not reported. If it fails, the evaluated model predicts the
-    records it was fitted on; if that fails, what it answered to the companions at first is used.
+    A model of so few scores that each has a bin, such as a small tree, predicts the records it was
+    fitted on: bins then separate its own scores, which those of another fit would not. Protected
+    predictions may have left traces in classes and modules: so the user's code runs without output,
+    and its errors are not reported. If the public model fails, the evaluated one predicts these
+    records, too; if that fails, what it answered to the companions at first is used.
     """
     training, first = oracle.problem.training, oracle.model(params).answers
-    finders: list[Callable[[], Responses]] = []
-    if public_model is not None:
-        finders = [
-            lambda: Responses.of(*public_model(params), asked),
-            lambda: Responses.of(oracle.fitted(params), training.X, training.y, asked),
-        ]
-    for find in finders:
+    if public_model is None:
+        return first
+    K = len(_classes(first))
+    most_scores = n_bins(oracle.problem.units.m, epsilon / (2 * K if K > 2 else 1))
+
+    def answers(model: Callable[[], PublicFit]) -> Responses | None:
         with suppress_output(), drop_errors():
-            if np.array_equal(_classes(found := find()), _classes(first)):
+            found = Responses.of(*model(), asked)
+            if np.array_equal(_classes(found), _classes(first)):
                 return found
-    return first
+        return None
+
+    own = answers(lambda: (oracle.fitted(params), training.X, training.y))
+    if own is not None and own.has_few_scores(most_scores):
+        return own
+    return answers(lambda: public_model(params)) or own or first
 
 
 def _classes(responses: Responses) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._evaluation.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
+from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._guidance import Guidance
@@ -152,6 +153,7 @@ class WorstCase(Strategy):
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None
+        scorers: tuple[PrivateScorer, ...] = ()
         if oracle.releases_all:
             all_scores = release_all_scores(validated, oracle, mechanisms, guidance.public_model)
             scores = all_scores[best]
@@ -160,10 +162,11 @@ class WorstCase(Strategy):
             params, model = candidates[best].params, guidance.public_model
             counted = count_scores(params, statistic, oracle, left, model)
             scores, report = counted.release(units, mechanisms)
+            scorers = tuple(counted.scorers)
         hints: tuple[str, ...] = ()
         if not guidance.warned:
             hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
-        return Release(candidates, best, scores, report, all_scores, hints, ranked.counts)
+        return Release(candidates, best, scores, report, all_scores, hints, ranked.counts, scorers)

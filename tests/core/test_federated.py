@@ -150,9 +150,10 @@ def test_scores_of_other_kinds_are_those_of_all_records(scoring, two_classes):
     search = PrivateFederatedSearch(*model, scoring=scoring, epsilon=1e7)
     search.fit(X, y, sites={"a": (X_val[:60], y_val[:60]), "b": (X_val[60:], y_val[60:])})
     exact = search.score(X_val, y_val)
-    if scoring in ("balanced_accuracy", "r2"):
-        assert exact == pytest.approx(score(y_val, search.predict(X_val)))
-    assert search.best_score_ == pytest.approx(exact, abs=0.02 if scoring == "r2" else 1e-3)
+    if scoring in ("balanced_accuracy", "r2"):  # of which the second is clipped
+        theirs = score(y_val, search.predict(X_val))
+        assert exact == pytest.approx(theirs, abs=5e-3 * (scoring == "r2"))
+    assert search.best_score_ == pytest.approx(exact, abs=1e-3)
 
 
 def test_candidates_are_fitted_once_for_all_sites_and_all_before_any_prediction():

@@ -15,13 +15,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
-from sklearn_dpbo.scoring import _intervals, _scorers
+from sklearn_dpbo.scoring import _intervals, _of_counts
 
 ALPHA = 1e-6
 M, K, EPSILON, DELTA, GRID = 100, 8, 0.5, 0.01, 2**20
 SCORE = 0.4 * EPSILON  # what the choice leaves
-SUMS = GRID + 3 * GRID // 4 + 2 * (2 * GRID // 25) + 2 * (3 * GRID // 50)
-ERRORS = GRID + GRID + GRID // 2 + 2 * (GRID // 4 + GRID // 4)
+# Squares and what they are of do not change most at the same time; see the proofs.
+SUMS = (1 + 0.75 + 0.08 + 0.06 + 0.08**2 / 3 + 0.06**2 / 4) * GRID
+ERRORS = 3.5 * GRID
 
 
 def records(n, n_classes, seed):
@@ -92,7 +93,7 @@ RELEASES = {
 def released(monkeypatch):
     """Noise, as it is drawn; little time is spent on intervals."""
     monkeypatch.setattr(_intervals, "_N_DRAWS", 40)
-    monkeypatch.setattr(_scorers, "_N_SAMPLES", 1)
+    monkeypatch.setattr(_of_counts, "_N_SAMPLES", 1)
     draw, noise = mechanisms._draw, []
 
     def recording(sample, sealed):

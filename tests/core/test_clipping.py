@@ -1,0 +1,201 @@
+"""What is clipped is named, and without noise it is the number that is named."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateObjective,
+    make_private_scorer,
+    private_evaluation,
+)
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.evaluation._design import _STEPS
+from sklearn_dpbo.scoring._queries import GRID, Moments
+from sklearn_dpbo.scoring._scorers import score_and_interval
+
+EXACT = dict(epsilon=1e7, noise_random_state=0)
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def skewed(rng):
+    X = rng.normal(size=(1_600, 2))
+    y = np.exp(0.6 * X[:, 0] + rng.normal(size=1_600))
+    return X[:600], y[:600], X[600:], y[600:]
+
+
+@pytest.fixture
+def even(rng):
+    X = rng.uniform(-1, 1, size=(1_600, 2))
+    y = 3 * X[:, 0] + rng.uniform(-1, 1, 1_600) + 9
+    return X[:600], y[:600], X[600:], y[600:]
+
+
+NAMES = ["r2", "neg_mean_absolute_error", "neg_root_mean_squared_error", "neg_mean_squared_error"]
+
+
+def searched(X, y, X_val, y_val, **kwargs):
+    search = PrivateBayesSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, **EXACT, **kwargs)
+    return search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+@pytest.mark.parametrize("release", ["best", "evaluation"])
+@pytest.mark.parametrize("name", NAMES)
+def test_without_noise_the_score_is_what_the_scorer_computes(name, release, skewed):
+    search = searched(*skewed, scoring=name, release=release)
+    named = search.scorer_(search.best_estimator_, *skewed[2:])
+    assert search.best_score_ == pytest.approx(named, rel=1e-4)
+    low, high = search.best_score_interval_
+    assert low - 1e-4 <= named <= high + 1e-4 and high - low < 1e-3
+    assert abs(named - get_scorer(name)(search.best_estimator_, *skewed[2:])) > 0.005
+    for shown in (search.privacy_.details(), search._repr_html_(), search.privacy_.to_json()):
+        assert search.scorer_.clipping in " ".join(shown.split())
+
+
+def test_report_of_an_objective_names_what_is_clipped(skewed):
+    X, y, X_val, y_val = skewed
+    objective = PrivateObjective(
+        Ridge(), X, y, X_val=X_val, y_val=y_val, scoring="r2", n_calls=2, **EXACT
+    )
+    assert objective.scorer_.clipping in " ".join(objective.privacy_.details().split())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_nothing_is_clipped_the_score_is_that_of_scikit_learn(name, even):
+    search = searched(*even, scoring=name)
+    theirs = get_scorer(name)(search.best_estimator_, *even[2:])
+    assert search.best_score_ == pytest.approx(theirs, rel=2e-3)
+
+
+def test_scorer_of_no_search_has_no_learnt_bounds(skewed):
+    X, y, X_val, y_val = skewed
+    model = LinearRegression().fit(X, y)
+    for name in NAMES:
+        theirs = get_scorer(name)(model, X_val, y_val)
+        assert make_private_scorer(name)(model, X_val, y_val) == pytest.approx(theirs)
+    bounded = make_private_scorer("neg_mean_absolute_error", bounds=(-1.5, 0))
+    expected = -np.minimum(abs(y_val - model.predict(X_val)), 1.5).mean()
+    assert bounded(model, X_val, y_val) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "expected"),
+    [
+        ("neg_mean_absolute_error", {}, "each error above 12.3 counted as 12.3"),
+        ("neg_mean_squared_error", {}, "each squared error above 12.3 counted as 12.3"),
+        ("neg_root_mean_squared_error", {}, "each error above 12.3 counted as 12.3"),
+        ("neg_root_mean_squared_log_error", {}, "each log error above 12.3 counted as 12.3"),
+        ("neg_mean_pinball_loss", {}, "each pinball loss above 12.3 counted as 12.3"),
+        ("neg_log_loss", {"bounds": (-3, -1)}, "each log loss above 3 counted as 3, below 1 as 1"),
+        (lambda y, p: y, {"bounds": (-3, 2)}, "each gain clipped to [-3, 2]"),
+        ("r2", {"largest_error": 3}, "each error above 3 counted as 3, each distance of a label "
+         "from 0.5 above 3 as 3"),
+        ("accuracy", {}, ""),
+        ("f1", {}, ""),
+        ("neg_brier_score", {}, ""),
+    ],
+)  # fmt: skip
+def test_clipping_in_words(name, params, expected):
+    params = params or ({"bounds": (-12.3, 0)} if "12.3" in expected else {})
+    scorer = make_private_scorer(name, **params).prepare(np.array([0.0, 1.0]))
+    assert scorer.clipping == expected
+
+
+def test_evaluation_of_a_regressor_shows_what_is_clipped(skewed):
+    X, y, X_val, y_val = skewed
+    model = LinearRegression().fit(X, y)
+    evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, **EXACT)
+    c, error = evaluation.largest_error, y_val - model.predict(X_val)
+    e = np.clip(error, -c, c)
+    for name, exact in [
+        ("share_clipped", np.mean(abs(error) >= c)),
+        ("mean_absolute_error", abs(e).mean()),
+        ("root_mean_squared_error", np.sqrt((e**2).mean())),
+        ("mean_error", e.mean()),
+    ]:
+        assert float(evaluation.score(name)) == pytest.approx(exact, abs=1e-5 * c), name
+    assert float(evaluation.score("share_clipped")) > 0
+    assert f"each error above {c:.4g} counted as {c:.4g}" in evaluation.clipping
+    for shown in (repr(evaluation), evaluation._repr_html_(), evaluation.to_json()):
+        assert evaluation.clipping in " ".join(shown.split())
+    assert json.loads(evaluation.to_json())["largest_error"] == c
+
+
+@pytest.mark.filterwarnings("default")
+def test_evaluation_warns_if_many_public_errors_are_clipped(skewed):
+    X, y, X_val, y_val = skewed
+    model = LinearRegression().fit(X, y)
+    with pytest.warns(UserWarning, match="of the errors on X exceed 0.1"):
+        private_evaluation(model, X_val, y_val, X=X, y=y, largest_error=0.1, **EXACT)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "of the errors")
+        private_evaluation(model, X_val, y_val, X=X[:50], y=y[:50], **EXACT)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("name", [*NAMES, "neg_mean_squared_log_error", "explained_variance"])
+def test_intervals_have_a_width_and_stay_in_range_however_large_the_noise(name, sign):
+    y = np.linspace(1.0, 3.0, 100)
+    scorer, units = make_private_scorer(name).prepare(y), Units.of(1_000)
+    scale = scorer.counts.sensitivity(units) / 0.5
+    n = len(scorer.counts.lowest_values(y[:1], 1).reshape(1, -1)[0])
+    far = int(sign * (2_000 * GRID + 20 * scale))
+    counts = (far, *[GRID * 300, GRID * 10, GRID * 10][: n - 1])
+    value, (low, high) = score_and_interval(scorer, units, NoisyCounts(counts, scale))
+    assert scorer.bounds[0] <= low <= value <= high <= scorer.bounds[1]
+    assert low < high
+
+
+# ------------------------------------------------------------------ the sensitivity of sums
+COARSE = [(64, 64, 16, 16, 32, 31), (64, 64, 16, 40, 8, 20), (64, 48, 5, 4), (8, 8, 8, 8, 0)]
+
+
+@pytest.mark.parametrize("steps", COARSE)
+def test_no_pair_of_errors_and_labels_moves_the_sums_further_than_the_sensitivity(steps):
+    """All pairs of errors, and of labels, on a grid four times as fine: in integers."""
+    sums, at = Moments(0.0, 1.0, 1.0, steps), np.arange(-256, 257) / 256
+
+    def furthest(y, response):
+        values = sums.record_values(y, response, None)
+        return max(np.abs(values - each).sum(axis=1).max() for each in values)
+
+    errors, labels = furthest(np.zeros(513), at), furthest(at, at)
+    claimed = sums.sensitivity(Units.of(1))
+    assert claimed - 3 * len(steps) <= errors + labels <= claimed
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_worst_pair_moves_the_sums_by_the_sensitivity(grouped):
+    """By 3.5 steps of the grid, without what is added for rounding."""
+    sums = Moments(0.0, 1.0, 1.0, _STEPS)
+    y, response = np.array([-1 / 8, 1.0]), np.array([-1 / 8, 0.0])
+    values = sums.record_values(y, response, None)
+    moved = np.abs(np.diff(values, axis=0)).sum()
+    units = Units.of(1, [0] if grouped else None)
+    assert moved == 3.5 * GRID == sums.sensitivity(units) - 2 * len(_STEPS)
+
+
+# ------------------------------------------------------------------ few scores
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
+def test_bins_hide_nothing_of_a_small_tree(name):
+    """Of bins for the scores of a fit on four fifths of the training set, one area was 0.58."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(3_000) < 0.03).astype(int)
+    X = rng.normal(size=(3_000, 3)) + 1.2 * y[:, None] * [1, 0, 0]
+    search = PrivateBayesSearchCV(
+        DecisionTreeClassifier(random_state=0), {"max_depth": [2]}, scoring=name,
+        release="evaluation", **EXACT,
+    )  # fmt: skip
+    search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])
+    exact = search.scorer_(search.best_estimator_, X[1_000:], y[1_000:])
+    assert search.best_score_ == pytest.approx(exact, abs=1e-6)
+    if name == "roc_auc":
+        assert exact == roc_auc_score(y[1_000:], search.predict_proba(X[1_000:])[:, 1])
