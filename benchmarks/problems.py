@@ -3,9 +3,9 @@
 A problem's `shifts` are rules that pick validation records (by label or by feature): the same
 models are then scored on a validation set unlike the training set.
 
-`TUNED_ON` names the problems that constants of the search may be set on, `HELD_OUT` those that are
-reported only. The problems under "also tuned on" and "held out" were written down before any search
-was run on them.
+`TUNED_ON` names the problems that constants of the search may be set on, `HELD_OUT` and `SHIFTED`
+those that are reported only. The problems under "also tuned on", "held out" and "shifted and rare"
+were written down before any search was run on them.
 
 Data files are looked for in the folder that SKLEARN_DPBO_DATA names, by default in
 ``shared/data`` beside the project; digits come with scikit-learn.
@@ -13,6 +13,7 @@ Data files are looked for in the folder that SKLEARN_DPBO_DATA names, by default
 
 import os
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -345,6 +346,42 @@ def spam_network(rng):
     return Problem("spam, network", *network(), *parts(*_spam_frame(), 600, 2000, rng))
 
 
+# ---------------------------------------------------------------- shifted and rare
+SCORINGS = ("f1", "balanced_accuracy", "average_precision")
+WEIGHTED_FOREST = SMALL_FOREST | {"class_weight": [None, "balanced", {1: 3}, {1: 30}]}
+
+
+def a_third_of_the_positives(X, y):
+    """Label shift: 24 % positives become 8 %."""
+    return (y == 0) | (np.cumsum(y == 1) % 11 < 3)
+
+
+def three_times_the_positives(X, y):
+    """Label shift: 24 % positives become 72 %."""
+    return (y == 1) | (np.cumsum(y == 0) % 8 == 0)
+
+
+# By name; the training set stays as it is.
+CENSUS_SHIFTS = {
+    "positives a third": a_third_of_the_positives,
+    "positives three times": three_times_the_positives,
+    "age 45 and over": lambda X, y: X[:, 0] >= 45,
+}
+
+
+def census_shifted(scoring, rng):
+    cut = some_test(parts(*_census_table(), 1000, 4000, rng))
+    return Problem(f"census income by {scoring}", forest(15), WEIGHTED_FOREST, *cut,
+                   scoring=scoring, shifts=CENSUS_SHIFTS)  # fmt: skip
+
+
+def census_few(scoring, rng):
+    """3 % of all records are positive."""
+    cut = some_test(parts(*rare(*_census_table(), 0.03, rng), 1500, 4000, rng))
+    return Problem(f"census income, 3 % positive, by {scoring}", forest(15), WEIGHTED_FOREST, *cut,
+                   scoring=scoring)  # fmt: skip
+
+
 TUNED_ON = {
     f.__name__: f
     for f in (spam, spam_linear, spam_pipeline, readmission, census, forest_cover,
@@ -357,10 +394,17 @@ HELD_OUT = {
     for f in (spam_neighbours, cover_mislabelled, census_svc, census_svc_2000, spam_copies,
               cover_rare, cover_rare_f1, spam_network)
 }  # fmt: skip
-ALL = TUNED_ON | HELD_OUT
+SHIFTED = {
+    f"{make.__name__}_{scoring}": partial(make, scoring)
+    for make in (census_shifted, census_few) for scoring in SCORINGS
+}  # fmt: skip
+ALL = TUNED_ON | HELD_OUT | SHIFTED
 
 
 def names_of(words):
-    """The names themselves; "tuned" and "held-out" stand for the names of several problems."""
-    groups = {"tuned": TUNED_ON, "held-out": HELD_OUT}
+    """The names themselves; "tuned", "held-out" and "shifted" stand for several problems."""
+    shifts = [
+        f"census_shifted_{scoring}/{shift}" for scoring in SCORINGS for shift in CENSUS_SHIFTS
+    ]
+    groups = {"tuned": TUNED_ON, "held-out": HELD_OUT, "shifted": [*SHIFTED, *shifts]}
     return [name for word in words for name in groups.get(word, [word])]

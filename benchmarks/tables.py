@@ -24,9 +24,15 @@ from scipy.spatial import cKDTree
 from scipy.stats import qmc, rankdata
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score
 
 INNER_SHARE = 0.8
+RANKINGS = ("roc_auc", "average_precision")
+OF_CLASSES = {
+    "average_precision": average_precision_score,
+    "balanced_accuracy": balanced_accuracy_score,
+    "f1": f1_score,
+}
 PARTS = ("full_val", "full_test", "full_train", "inner_val", "inner_train")
 
 
@@ -72,8 +78,8 @@ def _is_on(axis, value):
 
 
 def response(problem, model, X):
-    """What is kept of a model: labels or values; what ranks the records, for the area of a ROC."""
-    if problem.scoring != "roc_auc":
+    """What is kept of a model: labels or values; what ranks the records, for areas under curves."""
+    if problem.scoring not in RANKINGS:
         return model.predict(X)
     if hasattr(model, "decision_function"):
         return model.decision_function(X)
@@ -86,8 +92,8 @@ def scores(problem, responses, y, groups=None):
         n, positive = len(y), y == 1
         above = rankdata(responses, axis=1)[:, positive].mean(axis=1) - (positive.sum() + 1) / 2
         return above / (n - positive.sum())
-    if problem.scoring == "f1":
-        return np.array([f1_score(y, labels) for labels in responses])
+    if problem.scoring in OF_CLASSES:
+        return np.array([OF_CLASSES[problem.scoring](y, found) for found in responses])
     gain = 1 - np.minimum(abs(responses - y), 1) if problem.bounds else responses == y
     if groups is None:
         return gain.mean(axis=1)
@@ -151,7 +157,7 @@ def load(name, folder, n_pool=600):
     file = Path(folder) / f"{name}-{n_pool}-and-own.npz"
     if not file.exists():
         settings, inner, found = build(problem, n_pool)
-        labels = problem.bounds is None and problem.scoring != "roc_auc"
+        labels = problem.bounds is None and problem.scoring not in RANKINGS
         small = [part.astype(np.int8 if labels else np.float32) for part in found]
         file.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(file, inner=inner, settings=np.array(settings, dtype=object),
@@ -166,7 +172,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--pool", type=int, default=600)
     parser.add_argument("--problems", nargs="+", default=list(ALL),
-                        help='names, or "tuned" and "held-out"')  # fmt: skip
+                        help='names, or "tuned", "held-out" and "shifted"')  # fmt: skip
     options = parser.parse_args()
     for name in names_of(options.problems):
         start = time.perf_counter()

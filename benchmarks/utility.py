@@ -1,7 +1,7 @@
 """Claim: what privacy costs in accuracy, on real data, over guidance, epsilon and T.
 
     python benchmarks/utility.py TABLES [--repeats 20] [--json utility.json] [--problems spam ...]
-    python benchmarks/utility.py TABLES --problems tuned   # or held-out, see problems.py
+    python benchmarks/utility.py TABLES --problems tuned   # held-out or shifted, see problems.py
     python benchmarks/utility.py TABLES --shares 0.1 0.2 0.4   # of epsilon, for the released score
     python benchmarks/utility.py TABLES --strategies           # all strategies in one table
 
@@ -23,8 +23,9 @@ data are cut once.
 
 Ceilings, which see exact validation scores: a random search (what RandomizedSearchCV does), and
 the optimisers behind OptunaSearchCV (TPE, GP) and BayesSearchCV (scikit-optimize). Floors: a
-uniform pick, and the estimator's own setting ("defaults"), which may lie outside of the space. A
-shift picks validation records unlike the training set, see `problems.py`.
+uniform pick, and the estimator's own setting ("defaults"), which may lie outside of the space.
+"none" evaluates quasi-random candidates and chooses by permute-and-flip: what is private without
+guidance. A shift picks validation records unlike the training set, see `problems.py`.
 """
 
 import time
@@ -316,7 +317,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--slow-repeats", type=int, default=3, help="of scikit-optimize")
     parser.add_argument("--slow-length", type=int, default=64, help="longest of scikit-optimize")
-    parser.add_argument("--problems", nargs="+", help='names, or "tuned" and "held-out"')
+    parser.add_argument("--problems", nargs="+", help='names, or "tuned", "held-out" and "shifted"')
     parser.add_argument("--guidance", nargs="+", default=GUIDANCE)
     parser.add_argument("--lengths", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)

@@ -99,7 +99,7 @@ class Case:
     def estimator(self):
         if self.live:
             return self.problem.estimator
-        if self.problem.scoring == "roc_auc":
+        if self.problem.scoring in tables.RANKINGS:
             return ReplayRanking(self.key, **self.own)
         return ReplayClassifier(self.key, **self.own)
 

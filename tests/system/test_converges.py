@@ -99,7 +99,7 @@ LEARNERS = {
     ),
     "depths": (
         DecisionTreeClassifier(min_samples_leaf=3, random_state=0),
-        {"max_depth": [1, 2, 4, 8], "class_weight": [None, "balanced"]},
+        {"max_depth": [1, 2, 3, 5, 8], "class_weight": [None, "balanced"]},
     ),
     "copies": (
         DecisionTreeClassifier(random_state=0),
@@ -202,16 +202,17 @@ OTHERS = {
     "rare": "weights",
     "rarer": "weights",
     "unequal groups": "depths",
-    "wrong entries": "weights",
     "another site": "weights",
 }
-OFTEN = ("balanced_accuracy", "f1", "precision", "roc_auc")
-UNDER_SHIFT = (*OFTEN, "average_precision", "cohen_kappa", "f1_macro", "matthews_corrcoef")
+OFTEN = ("f1", "precision", "roc_auc")
+UNDER_SHIFT = (*OFTEN, "average_precision", "balanced_accuracy", "matthews_corrcoef")
+ONCE = sorted({*BINARY} - {*UNDER_SHIFT} - {name for name in BINARY if "fbeta" in name})
 QUICK = [
     *((metric, at, learner) for at, learner in SHIFTS.items() for metric in UNDER_SHIFT),
     *((metric, at, learner) for at, learner in OTHERS.items() for metric in OFTEN),
-    *((metric, "positives a third", "depths") for metric in BINARY if "fbeta" not in metric),
+    *((metric, "positives a third", "depths") for metric in ONCE),
     *((metric, "as in training", "copies") for metric in ("accuracy", "f1", "roc_auc")),
+    ("matthews_corrcoef", "as in training", "depths"),
 ]
 # Weights change labels, and hardly the order of records.
 QUICK = {
@@ -265,7 +266,9 @@ OF_THREE = [
 ]
 
 
-@pytest.mark.parametrize("metric", [m for m in OF_THREE if not m.startswith(("fbeta", "recall"))])
+@pytest.mark.parametrize(
+    "metric", [m for m in OF_THREE if not m.startswith(("fbeta", "jaccard", "recall"))]
+)
 def test_several_classes(metric):
     check(metric, "three classes, other shares", "three weights")
 
@@ -282,15 +285,15 @@ def test_a_label_that_training_never_saw_counts_as_in_scikit_learn(metric):
 
 
 # ---------------------------------------------------------------- errors
-# The largest losses of one record that there may be.
+# The loss of one record.
 LARGEST = {
     "neg_mean_absolute_error": lambda y, p: np.abs(y - p),
     "neg_mean_pinball_loss": lambda y, p: np.abs(y - p),
     "neg_mean_squared_error": lambda y, p: (y - p) ** 2,
     "neg_root_mean_squared_error": lambda y, p: np.abs(y - p),
     "neg_mean_absolute_percentage_error": lambda y, p: np.abs(y - p) / y,
-    "neg_mean_squared_log_error": lambda y, p: np.log1p(y / p) ** 2 + np.log1p(p / y) ** 2,
-    "neg_root_mean_squared_log_error": lambda y, p: np.log1p(y / p) + np.log1p(p / y),
+    "neg_mean_squared_log_error": lambda y, p: (np.log1p(y) - np.log1p(p)) ** 2,
+    "neg_root_mean_squared_log_error": lambda y, p: np.abs(np.log1p(y) - np.log1p(p)),
     "neg_mean_poisson_deviance": lambda y, p: 2 * (y * np.log(y / p) - y + p),
     "neg_mean_gamma_deviance": lambda y, p: 2 * (np.log(p / y) + y / p - 1),
 }
@@ -306,7 +309,7 @@ def widest(metric, situation):
     return {"bounds": (-float(np.max(losses)), 0)}
 
 
-UNCLIPPED = ("prices moved", "skewed prices", "outliers", "huge prices")
+UNCLIPPED = ("prices moved", "outliers")
 
 
 @pytest.mark.parametrize("metric", sorted(REGRESSION))
@@ -389,8 +392,8 @@ def check_threshold(metric, situation):
     assert exact >= best - BETWEEN_THRESHOLDS, f"chosen {exact:.4f}, best {best:.4f}"
 
 
-@pytest.mark.parametrize("metric", ["balanced_accuracy", "f1", "matthews_corrcoef"])
-@pytest.mark.parametrize("situation", ["as in training", *SHIFTS])
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "f1"])
+@pytest.mark.parametrize("situation", SHIFTS)
 def test_threshold_is_the_best(metric, situation):
     check_threshold(metric, situation)
 
@@ -429,7 +432,7 @@ def evaluation_of(situation, model, **params):
     return private_evaluation(model, **tables.protected, **tables.public, epsilon=EPSILON, **params)
 
 
-@pytest.mark.parametrize("situation", ["as in training", "rare", "unequal groups", *SHIFTS])
+@pytest.mark.parametrize("situation", ["rare", "unequal groups", *SHIFTS])
 def test_evaluation_of_a_classifier(situation):
     model = make_pipeline(StandardScaler(), LogisticRegression())
     evaluation = evaluation_of(situation, model)
@@ -465,7 +468,7 @@ def test_evaluation_of_a_regressor(situation):
 
 
 # ---------------------------------------------------------------- an optimiser of one's own
-@pytest.mark.parametrize("metric", ["accuracy", "neg_brier_score", "f1", "roc_auc"])
+@pytest.mark.parametrize("metric", ["neg_brier_score", "f1"])
 @pytest.mark.parametrize("situation", ["positives three times", "unequal groups"])
 def test_objective(metric, situation):
     """Averages over records are returned as they are; of other metrics, calls return a proxy."""
@@ -481,7 +484,7 @@ def test_objective(metric, situation):
     )
     returned = [objective(params) for params, _ in candidates]
     exact = [tables.exact(references()[metric], model) for _, model in candidates]
-    if metric in ("accuracy", "neg_brier_score"):
+    if metric == "neg_brier_score":
         assert returned == pytest.approx(exact, abs=1e-4)
     best = objective.best()
     chosen = exact[[params for params, _ in candidates].index(best.params)]
@@ -520,7 +523,7 @@ def check_classifier(kind, columns):
     assert found >= expected - LOSS.get(columns, 0.015)
 
 
-@pytest.mark.parametrize("columns", sorted({*COLUMNS} - {"wine"}))
+@pytest.mark.parametrize("columns", sorted({*COLUMNS} - {"wine", "digits"}))
 @pytest.mark.parametrize("kind", ["logistic", "ridge"])
 def test_private_classifier(kind, columns):
     check_classifier(kind, columns)
@@ -530,6 +533,13 @@ def test_private_classifier(kind, columns):
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_private_kernel_classifier(columns):
     check_classifier("kernel", columns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", SHIPPED)
+@pytest.mark.parametrize("kind", ["logistic", "ridge"])
+def test_private_classifier_on_real_records(kind, columns):
+    check_classifier(kind, columns)
 
 
 IN_UNITS = ("clinical", "body mass", "standardised", "tiny units", "huge units", "sentinels")
