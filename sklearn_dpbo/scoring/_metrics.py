@@ -5,8 +5,8 @@ table of scores has a row of counts for the negative and one for the positive cl
 bin of the score, shape (..., 2, n_bins); labels are assumed to be mixed evenly within a bin.
 
 Counts are not negative if `undefined` is None, and a ratio with denominator 0 is 0 then, as with
-``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then negative, every
-value is possible: the ratio is `undefined`, the lowest or highest one.
+``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then not positive,
+every value is possible: the ratio is `undefined`, the lowest or highest one.
 """
 
 from __future__ import annotations
@@ -45,10 +45,15 @@ _PARTS = 4
 
 
 def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
-    """Return over / under, 0 for 0 / 0, and else `undefined` (or 0) where under is not positive."""
-    defined = (under > 0) | ((under == 0) & (over == 0))
-    found = over / np.where(under > 0, under, 1.0)
+    """Return over / under, and `undefined` (or 0) where under is not positive."""
+    defined = under > 0
+    found = over / np.where(defined, under, 1.0)
     return np.where(defined, found, 0.0 if undefined is None else undefined)
+
+
+def _or_zero(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
+    """Return the ratio, and 0 for 0 / 0: without noise, a class is not predicted then."""
+    return np.where((over == 0) & (under == 0), 0.0, ratio(over, under, undefined))
 
 
 # ------------------------------------------------ of one class: numerator and denominator
@@ -77,7 +82,7 @@ def class_metric(
 ) -> Floats:
     """Return the metric of each class against the others; no denominator is below `least`."""
     over, under = OF_CLASS[base](tp, fp, fn, **params)
-    return ratio(over, np.maximum(under, least) if least else under, undefined)
+    return _or_zero(over, np.maximum(under, least) if least else under, undefined)
 
 
 # ------------------------------------------------ of the whole matrix
@@ -104,7 +109,7 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
     a, b = n**2 - (true**2).sum(axis=-1), n**2 - (predicted**2).sum(axis=-1)
     under = np.sqrt(np.where((a > 0) & (b > 0), a * b, 0.0))
     over = np.trace(C, axis1=-2, axis2=-1) * n - (true * predicted).sum(axis=-1)
-    return ratio(over, under, undefined)
+    return _or_zero(over, under, undefined)
 
 
 def disagreement(K: int, weights: str | None = None) -> Floats:
@@ -148,7 +153,7 @@ def confusion_metric(
     fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
     if average == "micro":
         over, under = OF_CLASS[base](tp, fp, fn, **params)
-        return ratio(over.sum(axis=-1), under.sum(axis=-1), undefined)
+        return _or_zero(over.sum(axis=-1), under.sum(axis=-1), undefined)
     of_class = class_metric(base, tp, fp, fn, undefined, **params)
     if not average:
         one: Floats = of_class[..., positive]
@@ -178,7 +183,7 @@ def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
     negative, positive = table[..., 0, :], table[..., 1, :]
     n, p = negative.sum(axis=-1), positive.sum(axis=-1)
     below = np.cumsum(negative, axis=-1) - negative / 2
-    pairs = np.where((n > 0) & (p > 0), n * p, -1.0)  # without a class there is no area
+    pairs = np.where((n > 0) & (p > 0), n * p, 0.0)
     return ratio((positive * below).sum(axis=-1), pairs, undefined)
 
 

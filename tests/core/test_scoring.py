@@ -300,7 +300,7 @@ def test_each_unit_has_the_rows_mean_and_weight_of_one_group(groups):
     [
         ([1.0, np.nan], "missing values"),
         (["a", None], "missing values"),
-        ([[1, 2], [1, 2]], "one entry per record"),
+        ([[1, 2], [1, 2]], "one entry for each row"),
     ],
 )
 def test_units_refuse_invalid_groups(groups, message):
