@@ -72,6 +72,12 @@ MUTANTS = {
         RANKING
         + "test_one_record_moves_rankings_of_orders_by_the_sensitivity_at_most[PrecisionSum]",
     ),
+    "variance of errors: half of the width": Mutant(
+        "scoring/_variance.py",
+        "(ee - e**2 / units.m), 4.0)",
+        "(ee - e**2 / units.m), 2.0)",
+        RANKING + "test_the_width_of_the_variance_of_errors_is_reached",
+    ),
     "mean of areas: the width of one class": Mutant(
         "scoring/_pairs.py",
         "_others(units)) * (first + second)",

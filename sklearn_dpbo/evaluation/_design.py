@@ -114,7 +114,8 @@ def _of_regressor(responses: Responses, largest_error: float | None) -> Evaluati
     y = public.y.astype(float)
     centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
     c_e = _bound(errors[np.isfinite(errors)]) if largest_error is None else float(largest_error)
-    sums = Moments(centre, _bound(np.abs(y - centre)), c_e, _STEPS)
+    c_y = max(_bound(np.abs(y - centre)), largest_error or 0.0)
+    sums = Moments(centre, c_y, c_e, _STEPS)
     scorers = {
         name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in VARIANCE
     }

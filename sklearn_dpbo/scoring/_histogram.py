@@ -19,15 +19,19 @@ from ._response import Predictions, class_scores, few
 
 __all__ = ["ScoreHistogram", "n_bins", "usual_cut"]
 
-_FEWEST, _MOST = 10, 50
+_FEWEST, _USUAL, _MOST = 10, 50, 400
+# Where noise is negligible, one bin for this many units of epsilon m.
+_UNITS_PER_BIN = 2_000
 
 
 def n_bins(m: int, epsilon: float) -> int:
     """Return how many bins suit m units and this epsilon: sqrt(m epsilon) / 1.5, from 10 to 50.
 
-    More bins hide less of the order of scores, but add up more noise.
+    More bins hide less of the order of scores, but add up more noise; where that is negligible,
+    there are up to 400.
     """
-    return int(min(max(math.sqrt(m * epsilon) / 1.5, _FEWEST), _MOST))
+    most = min(max(_USUAL, m * epsilon / _UNITS_PER_BIN), _MOST)
+    return int(min(max(math.sqrt(m * epsilon) / 1.5, _FEWEST), most))
 
 
 def usual_cut(response: NDArray[Any], positive: int = 1) -> float:

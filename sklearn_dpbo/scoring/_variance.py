@@ -1,8 +1,9 @@
 """R2 and explained variance (zone: sensitive).
 
 They divide by the variance of the labels, which is the same for all candidates. So the choice uses
-the squared error, clipped at a value that is large for a good candidate. Sums of errors, labels and
-their squares are released and divided.
+the squared error, clipped at a value that is large for a good candidate; where noise is negligible,
+at the bound of the score, and for the explained variance, the variance of errors. Sums of errors,
+labels and their squares are released and divided.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ._gains import Named
 from ._intervals import simulated_interval
 from ._metrics import ratio
 from ._of_counts import first_of
-from ._queries import GRID, MeanOf, Moments
+from ._queries import GRID, MeanOf, Moments, Query, in_steps, steps_of_unit
 from ._response import Predictions
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
@@ -38,6 +39,25 @@ _STEPS = (GRID, 3 * GRID // 4, 2 * GRID // 25, 3 * GRID // 50)
 _COUNTED = 0.99
 # For guidance: the largest squared error, in variances of the labels.
 _ASSUMED = 9.0
+
+
+class ErrorVariance(Moments):
+    """m - V for m units, V = sum e^2 - (sum e)^2 / m with errors clipped to [-1, 1]; in steps.
+
+    If a unit's means of e^2 and e change from (A, a) to (B, b), and S is the sum of the others' e,
+    V changes by B - A - (b - a) (2 S + a + b) / m. As a^2 <= A, B <= 1, that is at most 4.
+    """
+
+    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        ee, _, _, e = np.array(super().statistics(values, y, units)) / GRID
+        return (in_steps(units.m - (ee - e**2 / units.m), 4.0),)
+
+    def sensitivity(self, units: Units) -> int:
+        """One more step for rounding e and its square."""
+        return steps_of_unit(units) + 1
+
+    def largest(self, units: Units) -> int:
+        return GRID * units.m // 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +93,11 @@ class VarianceExplained(PrivateScorer):
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
 
     def faithful(self, units: Units) -> Iterator[VarianceExplained]:
-        query = replace(self.query, bounds=(-(self.counts.c_e**2), 0.0))
+        c, query = self.counts.c_e, cast(Query, self.query)
+        if self._centred:
+            query = ErrorVariance(self.counts.centre, c, c, (GRID,) * 4)
+        else:
+            query = replace(self.query, bounds=(-(c**2), 0.0))
         yield replace(self, query=query, ends=(1 - _ASSUMED, 1.0))
 
     def choice(self, public: Predictions) -> VarianceExplained:

@@ -23,6 +23,7 @@ from sklearn_dpbo.scoring._pairs import MeanArea, PrecisionSum
 from sklearn_dpbo.scoring._queries import GRID, ClassSizes, Confusion
 from sklearn_dpbo.scoring._ranking import RankedConfusion, faithful_rankings, linear
 from sklearn_dpbo.scoring._response import Predictions
+from sklearn_dpbo.scoring._variance import ErrorVariance
 
 AVERAGED = [f"{name}_{average}" for name in OF_CLASS for average in AVERAGES]
 # Metrics whose order depends on the sizes of classes in another way than a weight for each.
@@ -142,6 +143,33 @@ def test_a_group_moves_rankings_of_orders_by_the_sensitivity_at_most(seed, kind)
         s[mine] = rng.choice([-1.0, 99.0], (mine.sum(), len(positives)))
         statistics.append(query.statistics(s, y, units)[0])
     assert abs(statistics[0] - statistics[1]) <= query.sensitivity(units)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**31), st.integers(2, 9), st.booleans())
+def test_one_unit_moves_the_variance_of_errors_by_the_sensitivity_at_most(seed, m, grouped):
+    rng = np.random.default_rng(seed)
+    query = ErrorVariance(0.0, 1.0, 1.0, (GRID,) * 4)
+    groups = np.repeat(np.arange(m), 2) if grouped else np.arange(m)
+    units = Units.of(len(groups), groups if grouped else None)
+    errors = rng.choice([-1.0, 0.3, 1.0, rng.uniform(-2, 2)], len(groups))
+    statistics = []
+    for _ in range(2):
+        errors[groups == 0] = rng.choice([-1.0, 1.0, rng.uniform(-2, 2)], (groups == 0).sum())
+        values = query.record_values(errors, np.zeros(len(errors)), None)
+        statistics.append(query.statistics(values, errors, units)[0])
+    assert abs(statistics[0] - statistics[1]) <= query.sensitivity(units)
+    assert min(statistics) >= 0 and max(statistics) <= query.largest(units)
+
+
+def test_the_width_of_the_variance_of_errors_is_reached():
+    query, units = ErrorVariance(0.0, 1.0, 1.0, (GRID,) * 4), Units.of(1000)
+    alike, other = -np.ones(1000), np.r_[1.0, -np.ones(999)]
+    moved = [
+        query.statistics(query.record_values(e, np.zeros(1000), None), e, units)[0]
+        for e in (alike, other)
+    ]
+    assert 0.99 * query.sensitivity(units) < moved[0] - moved[1] <= query.sensitivity(units)
 
 
 def test_rounding_leaves_a_step_to_spare():
