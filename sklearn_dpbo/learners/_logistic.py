@@ -59,7 +59,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         clipped there. Where most values lie within the bounds, noisy counts tell; and without
         bounds, how large values are. They take about a fifth of the budget.
     max_norm : float, default=None
-        Scaled rows with a larger norm are shortened to it. With None, that is one row in ten,
+        Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
         according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
         scaled from the bounds to [-1, 1] (those between 0 and 1 stay as they are), and the fit has
         the whole budget.

@@ -49,7 +49,7 @@ _BY_CHANCE = 0.01
 _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
 _NORM_CELLS = 24
 # Share of the rows that are not shortened.
-_NOT_SHORTENED = 0.9
+_NOT_SHORTENED = 0.8
 
 
 def sees_pairs(m: int, d: int, mu: float) -> bool:
@@ -224,13 +224,15 @@ class Places:
         for j, counts in enumerate(np.split(noisy, np.cumsum(2 * self.reach + 1)[:-1])):
             runs = np.convolve(counts, np.ones(3), "valid")
             cell = int(runs.argmax())
-            if runs[cell] > _threshold(std * math.sqrt(3), len(runs)):
+            if runs[cell] <= _threshold(std * math.sqrt(3), len(runs)):
+                continue
+            self.seen[j] = True
+            if self.half[j] > 0:  # else it is 0 but for a few: it stays as it is
                 left, here, right = np.maximum(counts[cell : cell + 3], 0)
                 off = (right - left) / (left + here + right)
                 self.center[j] += self.width[j] * (cell + 1 - self.reach[j] + off)
                 self.scale[j] = self.width[j]
                 self.half[j] = 1.5 * self.width[j]
-                self.seen[j] = True
 
     @property
     def unresolved(self) -> NDArray[np.intp]:
