@@ -31,7 +31,6 @@ from ._scaling import (
     norm_counts,
     norm_of_counts,
     places_of_counts,
-    sees_pairs,
     tables,
 )
 
@@ -135,8 +134,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        pairs = sees_pairs(units.m, d, gdp_within(budget.epsilon, budget.delta))
-        counts = tables(d, pairs)[: 4 if self.max_norm is None else 3] if counted else []
+        counts, pairs = tables(units.m, d, gdp_within(budget.epsilon, budget.delta))
+        counts = counts[: 4 if self.max_norm is None else 3] if counted else []
         rest = 1 - sum(share for _, share in counts)
         moves = [*counts, *[(sensitivity, rest / n)] * n]
         # Noise in proportion to these numbers gives each table its share of the budget.

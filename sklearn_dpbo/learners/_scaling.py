@@ -17,19 +17,19 @@ from scipy.special import ndtri
 
 from .._data.units import Units
 
-__all__ = ["Places", "Scaling", "norm_of_counts", "places_of_counts", "sees_pairs", "tables"]
+__all__ = ["Places", "Scaling", "norm_of_counts", "places_of_counts", "tables"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Release = Callable[[Integers], Integers]
 
-# Shares of the noise's budget (in mu squared) for the tables of sizes, of places (two) and of
-# norms; and where there are too few units for distances.
+# Shares of the budget (in mu squared) for the tables of sizes, of places (two) and of norms; and
+# where there are too few units for distances.
 _SHARES = 0.12, 0.03, 0.03, 0.02
-_SHARES_OF_FEW = 0.12, 0.1, 0.05, 0.02
-# Units times mu of the first table, by the square root of the number of columns, from which on
-# distances stand out.
-_VOTES = 23.0
+_SHARES_OF_FEW = 0.1, 0.09, 0.04, 0.02
+# Votes, which are units times mu by the square root of the number of columns: from which on
+# distances stand out, and from which on a smaller part of these shares is enough; the least part.
+_VOTES_OF_PAIRS, _ENOUGH_VOTES, _LEAST = 66.0, 300.0, 0.25
 # What a unit counts for, in steps: its rows share them.
 _STEPS = 2**20
 # Distances are counted in octaves around powers of two, sizes in cells of two octaves. What is
@@ -42,8 +42,9 @@ _RUN = 4
 # The root mean square of distances of normal values is sqrt(2) deviations: columns are clipped at
 # 2.5 deviations.
 _SPREAD = 2.5 / math.sqrt(2)
-# Probability with which noise alone makes cells of a column count as ones that have values.
-_BY_CHANCE = 0.01
+# Probability with which noise alone makes cells of a column count as ones that have values; and a
+# cell of sizes, which may be far away from all values.
+_BY_CHANCE, _FAR_BY_CHANCE = 0.05, 0.001
 # Cells of either side in which values of unknown spread are sought, at first and then; and the most
 # cells of one column, and of all.
 _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
@@ -52,15 +53,17 @@ _NORM_CELLS = 24
 _NOT_SHORTENED = 0.8
 
 
-def sees_pairs(m: int, d: int, mu: float) -> bool:
-    """Whether distances in pairs of m units with d columns stand out, at mu-GDP for all tables."""
-    return m * mu * math.sqrt(_SHARES[0] / d) > _VOTES
+def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
+    """Return the sensitivity of each table of counts, and its share; whether pairs are counted.
 
-
-def tables(d: int, pairs: bool) -> list[tuple[float, float]]:
-    """Return the sensitivity of each table of counts, and its share of the budget."""
+    For m units with d columns, at mu-GDP for all that is released.
+    """
+    votes = m * mu / math.sqrt(d)
+    of_all = min(1.0, max(_LEAST, (_ENOUGH_VOTES / votes) ** 2))
+    pairs = votes > _VOTES_OF_PAIRS
+    shares = _SHARES if pairs else _SHARES_OF_FEW
     moves = _sensitivity_of_sizes(d, pairs), *[_sensitivity_of_cells(k) for k in (d, d, 1)]
-    return list(zip(moves, _SHARES if pairs else _SHARES_OF_FEW, strict=True))
+    return [(move, of_all * share) for move, share in zip(moves, shares, strict=True)], pairs
 
 
 def _sensitivity_of_sizes(d: int, pairs: bool) -> float:
@@ -112,15 +115,15 @@ def size_counts(X: Floats, units: Units, pairs: bool) -> Integers:
     return np.hstack(parts)
 
 
-def _threshold(std: float, n: int) -> float:
-    """Return what the largest of n noisy numbers exceeds by chance with `_BY_CHANCE`."""
-    return -float(ndtri(_BY_CHANCE / n)) * std
+def _threshold(std: float, n: int, chance: float = _BY_CHANCE) -> float:
+    """Return what the largest of n noisy numbers exceeds by chance."""
+    return -float(ndtri(chance / n)) * std
 
 
 def _usual_size(counts: Integers, std: float) -> float:
     """Return the upper end of the cell that has the most sizes: 0, if no other stands out."""
     cell = 1 + int(counts[1:].argmax())
-    if counts[cell] <= _threshold(std, len(counts)):
+    if counts[cell] <= _threshold(std, len(counts), _FAR_BY_CHANCE):
         cell = int(counts.argmax())
     return float(np.append(0.0, _EDGES_OF_SIZES * 4)[cell]) if cell else 0.0
 

@@ -68,6 +68,13 @@ def test_bounds_scale_to_minus_1_and_1_and_leave_shares_as_they_are():
     assert np.allclose(3 * rows, [[0, -1, -1], [1, 1, 1], [1, 0, 0]])
 
 
+def moves_of(d, pairs):
+    """Return the sensitivities, and shares, of tables of few or of many units."""
+    found, counted_in_pairs = tables(10_000 if pairs else 10, d, 0.3)
+    assert counted_in_pairs == pairs
+    return found
+
+
 def counted(X, unit, pairs, release):
     """Return where columns lie, and the tables that say so; `release` adds noise."""
     units, seen = Units(len(X) if unit is None else unit.max() + 1, unit), []
@@ -104,7 +111,7 @@ def test_no_unit_moves_counts_further_than_promised(rows, grouped, pairs, data):
     first, before = counted(rows, unit, pairs, release)
     last, after = counted(changed, unit, pairs, lambda i, _: released[i])
     assert (first.center == last.center).all() and (first.scale == last.scale).all()
-    for a, b, (sensitivity, _) in zip(before, after, tables(d, pairs), strict=True):
+    for a, b, (sensitivity, _) in zip(before, after, moves_of(d, pairs), strict=True):
         assert math.sqrt(((a - b).astype(object) ** 2).sum()) <= sensitivity
 
 
@@ -115,7 +122,7 @@ def test_replacing_a_unit_moves_counts_as_far_as_promised(pairs):
     changed = np.array([[5.0, 5.0, 5.0], [0.0, 0.0, 0.0]])
     _, before = counted(rows, None, pairs, lambda i, t: released.append(100 * t) or released[-1])
     _, after = counted(changed, None, pairs, lambda i, _: released[i])
-    for a, b, (sensitivity, _) in zip(before, after, tables(3, pairs), strict=True):
+    for a, b, (sensitivity, _) in zip(before, after, moves_of(3, pairs), strict=True):
         assert math.sqrt(((a - b) ** 2).sum()) == pytest.approx(sensitivity)
 
 
@@ -329,9 +336,10 @@ def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     """A fifth of the budget (in rho) is for counts, and each step has the same of the rest."""
     X, y = problem(3_000)
-    noise, original = [], Mechanisms.tables
+    noise, stated, original = [], [], Mechanisms.tables
 
     def spied(self, price, sensitivities, **params):
+        stated.extend(map(price.scale, sensitivities))
         release = original(self, price, [s / (1 + half) for s in sensitivities], **params)
 
         def call(table):
@@ -346,13 +354,13 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
     rho = gdp_within(0.5, 1e-5) ** 2 / 2
-    counts = tables(3, pairs=True)
-    assert len(noise) == len(counts) + 200
+    counts, pairs = tables(3_000, 3, math.sqrt(2 * rho))
+    assert pairs and len(noise) == len(counts) + 200
     rest = 1 - sum(share for _, share in counts)
     moves = [*counts, *[(IntegerRows.sensitivity, rest / 200)] * 200]
-    parts = [each / (moved / math.sqrt(2 * share * rho))
-             for each, (moved, share) in zip(noise, moves, strict=True)]  # fmt: skip
-    assert sum(share for _, share in moves) == pytest.approx(1)
+    scales = [moved / math.sqrt(2 * share * rho) for moved, share in moves]
+    assert half or np.allclose(stated, scales, rtol=1e-9)
+    parts = [each / scale for each, scale in zip(noise, scales, strict=True)]
     for part in (*parts[:4], np.concatenate(parts[4:])):
         assert (kstest(part, norm.cdf).pvalue > 1e-4) != half or len(part) < 100
 
