@@ -34,9 +34,9 @@ _VOTES_OF_PAIRS, _ENOUGH_VOTES, _LEAST = 66.0, 300.0, 0.25
 _STEPS = 2**20
 # Distances are counted in octaves around powers of two, sizes in cells of two octaves. What is
 # smaller is in the cell of 0, and what is larger in the last one.
-_OCTAVES = 2.0 ** np.arange(-59, 60)
-_EDGES_OF_DISTANCES = _OCTAVES / math.sqrt(2)
-_EDGES_OF_SIZES = _EDGES_OF_DISTANCES[::2]
+_OCTAVES: Floats = np.array([2.0**k for k in range(-59, 60)])
+_EDGES_OF_DISTANCES: Floats = _OCTAVES / math.sqrt(2)
+_EDGES_OF_SIZES: Floats = _EDGES_OF_DISTANCES[::2]
 # Most distances are in so many neighbouring octaves.
 _RUN = 4
 # The root mean square of distances of normal values is sqrt(2) deviations: columns are clipped at
@@ -266,4 +266,4 @@ def norm_of_counts(noisy: Integers, std: float, m: int, d: int) -> float:
     above = np.cumsum(noisy[::-1])[::-1]
     noise = std * np.sqrt(np.arange(_NORM_CELLS, 0, -1))
     full = np.flatnonzero(above > (1 - _NOT_SHORTENED) * m * _STEPS + noise / 2)
-    return math.sqrt(d) * (1 + full.max(initial=0)) / _NORM_CELLS
+    return math.sqrt(d) * (1 + int(full.max(initial=0))) / _NORM_CELLS

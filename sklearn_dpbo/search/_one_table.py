@@ -227,9 +227,7 @@ def _last_step(estimator: Any) -> Any:
     return estimator
 
 
-def _warn_if_constant(
-    model: PrivateLearner, labels: NDArray[Any], rng: np.random.Generator
-) -> None:
+def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
     """Warn if a released learner predicts the same for made-up records all over its range."""
     model = copy(model)
     vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
