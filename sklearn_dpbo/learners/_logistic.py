@@ -57,7 +57,7 @@ class PrivateLogisticRegression(PrivateClassifier):
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: values are
         clipped there. Where most values lie within the bounds, noisy counts tell; and without
-        bounds, how large values are. They take about a fifth of the budget.
+        bounds, how large values are. They take a quarter of the budget at most (in mu squared).
     max_norm : float, default=None
         Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
         according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
