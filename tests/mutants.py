@@ -35,16 +35,34 @@ MUTANTS = {
         "return _STEPS * math.sqrt(d)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
+    "ranges of columns: sensitivity of sizes without pairs": Mutant(
+        "learners/_scaling.py",
+        "(2.5 if pairs else 2) * d",
+        "2 * d",
+        LEARNERS + "test_replacing_a_unit_moves_counts_as_far_as_promised",
+    ),
+    "ranges of columns: a unit is in two pairs": Mutant(
+        "learners/_scaling.py",
+        "first[order[half : 2 * half]]",
+        "first[np.roll(order[:half], 1)]",
+        LEARNERS + "test_no_unit_moves_counts_further_than_promised",
+    ),
     "ranges of columns: a group counts for more than a record": Mutant(
         "learners/_scaling.py",
         "_STEPS // np.bincount(unit)[unit]",
-        "np.full(len(X), _STEPS)",
+        "np.full(n, _STEPS)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
-    "ranges of columns: noise of half the scale": Mutant(
+    "ranges of columns: cells by what was counted without noise": Mutant(
+        "learners/_scaling.py",
+        "places.zoom(release(places.counts(X, units.labels)), std)",
+        "release(places.counts(X, units.labels)), places.zoom(places.counts(X, units.labels), std)",
+        LEARNERS + "test_no_unit_moves_counts_further_than_promised",
+    ),
+    "ranges of columns: shares of the budget that add up to more": Mutant(
         "learners/_base.py",
-        "tables = [sensitivity_of_counts(d) / math.sqrt(of_counts), ",
-        "tables = [sensitivity_of_counts(d) / 2 / math.sqrt(of_counts), ",
+        "rest = 1 - sum(share for _, share in counts)",
+        "rest = 1.0",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale[False]",
     ),
     "choice: noise halved": Mutant(
@@ -112,8 +130,8 @@ MUTANTS = {
     ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
-        ".tables(price, tables, purpose=what)",
-        ".tables(price, [each / 2 for each in tables], purpose=what)",
+        ".tables(price, relative, purpose=what)",
+        ".tables(price, [each / 2 for each in relative], purpose=what)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "curator: noise halved": Mutant(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, cast
+import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +15,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._data.units import Units
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
+from .._privacy.gdp import gdp_within
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
+from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
 from ._declaration import PrivateTraining
 from ._labels import as_declared, class_numbers, public_classes
-from ._scaling import Scaling, cell_counts, sensitivity_of_counts, shares_of_cells
+from ._scaling import (
+    Release,
+    Scaling,
+    norm_counts,
+    norm_of_counts,
+    places_of_counts,
+    tables,
+)
 
 __all__ = ["PrivateClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
-# Share of the noise's budget (in mu squared) for the counts that columns are scaled by.
-_COUNTS_SHARE = 0.1
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
     "duration of the fit; and whatever else is computed from the records, including another fit"
@@ -44,6 +52,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     center_: Floats
     scale_: Floats
     max_norm_: float
+    unresolved_: NDArray[np.intp]
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
@@ -125,33 +134,54 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        tables = [sensitivity] * n
-        if counted:
-            # Of n + 1 tables with noise in proportion, these are worth more than one, or less.
-            of_counts, others = _COUNTS_SHARE * (n + 1), (1 - _COUNTS_SHARE) * (n + 1) / n
-            sensitivity /= math.sqrt(others)
-            tables = [sensitivity_of_counts(d) / math.sqrt(of_counts), *[sensitivity] * n]
-        price = Price.shared(len(tables), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
+        counts, pairs = tables(units.m, d, gdp_within(budget.epsilon, budget.delta))
+        counts = counts[: 4 if self.max_norm is None else 3] if counted else []
+        rest = 1 - sum(share for _, share in counts)
+        moves = [*counts, *[(sensitivity, rest / n)] * n]
+        # Noise in proportion to these numbers gives each table its share of the budget.
+        relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
+        price = Price.shared(len(moves), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         mechanisms = Mechanisms(budget, noise)
-        noisy = mechanisms.tables(price, tables, purpose=what)
-        shares = None
-        if counted:
-            shares = shares_of_cells(
-                noisy(Secret(cell_counts(X, units.labels))), price.scale(tables[0])
-            )
-        scaling = self._scaling(shares, d)
+        noisy = mechanisms.tables(price, relative, purpose=what)
+        stds = [price.scale(each) for each in relative]
+        scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs)
         self.center_, self.scale_, self.max_norm_ = scaling.center, scaling.scale, scaling.max_norm
-        return self._features(scaling.rows(X)), mechanisms, noisy, price.scale(sensitivity)
+        return self._features(scaling.rows(X)), mechanisms, noisy, stds[-1]
 
-    def _scaling(self, shares: Floats | None, d: int) -> Scaling:
-        """Return how columns are scaled: as the parameters say, or by the shares of cells."""
+    def _scaling(
+        self, X: Floats, units: Units, release: Release, stds: list[float], pairs: bool
+    ) -> Scaling:
+        """Return how columns are scaled: as the parameters say, or by noisy counts."""
+        d = X.shape[1]
+        self.unresolved_ = np.array([], dtype=np.intp)
+        middle, half = np.zeros(d), None
         if self.bounds is not None:
-            scaling = Scaling.between(*self._bounds(d))
+            low, high = self._bounds(d)
+            if self.max_norm is not None:
+                return Scaling.between(low, high).with_norm(float(self.max_norm))
+            middle, half = (low + high) / 2, (high - low) / 2
+            X = np.clip(X, low, high) - middle
+        places = places_of_counts(X, units, release, stds, pairs, half)
+        self.unresolved_ = places.unresolved
+        scaling = Scaling(places.center, places.scale)
+        if self.max_norm is not None:
+            max_norm = float(self.max_norm)
         else:
-            scaling = Scaling.of_counts(cast(Floats, shares))
-        if self.max_norm is None:
-            return scaling.with_norm(scaling.usual_norm(cast(Floats, shares)))
-        return scaling.with_norm(float(self.max_norm))
+            counts = release(norm_counts(scaling.columns(X), units.labels))
+            max_norm = norm_of_counts(counts, stds[3], units.m, d)
+        return Scaling(places.center + middle, places.scale, max_norm)
+
+    def _warn_of_columns(self, stacklevel: int) -> None:
+        """Warn if released counts leave open where the values of columns lie."""
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        if len(self.unresolved_):
+            warnings.warn(
+                f"The noisy counts leave open where the values of the columns "
+                f"{names[self.unresolved_].tolist()} lie, so that they may be of little use: give "
+                "bounds, the lowest and the highest value of each column, or more epsilon",
+                LowUtilityWarning,
+                stacklevel=stacklevel + 1,
+            )
 
     def _features(self, rows: Floats) -> Floats:
         """Return what the model is linear in, of norm at most 1, for scaled rows."""

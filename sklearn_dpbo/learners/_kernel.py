@@ -56,7 +56,7 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
         Coefficients of the scaled columns, the cosines and the sines (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
-    center_, scale_, max_norm_ : ndarray of shape (n_features,) and float
+    center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int
     privacy_ : PrivacyReport

@@ -19,7 +19,7 @@ __all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
 
 
 def as_declared(X: Any) -> Any:
-    """Return a table whose type no record decides: lists and objects are read cell by cell.
+    """Return a table whose type no record decides: objects are read cell by cell.
 
     Cells that are not numbers are missing. ValueError here, since scikit-learn's messages quote X.
     """
@@ -28,20 +28,23 @@ def as_declared(X: Any) -> Any:
         if other:
             raise ValueError(
                 f"the columns {other} are not numeric. Encode them, for example with "
-                'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore")'
+                'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore"), '
+                "or times as a number of days"
             )
         return X
     if issparse(X):
         return X  # refused by its type
     if isinstance(X, list | tuple):
-        width = len(X[0]) if len(X) and isinstance(X[0], list | tuple | np.ndarray) else 0
-    else:
-        X = np.asarray(X)
-        if X.dtype.kind == "c":
-            raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
-        if X.dtype.kind not in "biufO":
-            raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
-        width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
+        raise ValueError(
+            "X is a list, in which single records decide the number and the type of columns. Give "
+            "an array or a data frame, such as np.array(X, dtype=float)"
+        )
+    X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
+    if X.dtype.kind not in "biufO":
+        raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
+    width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
     if not width and np.ndim(X) != 2:
         raise ValueError(
             f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
@@ -51,9 +54,9 @@ def as_declared(X: Any) -> Any:
 
 
 def _is_of_numbers(dtype: Any) -> bool:
-    """Whether a column holds numbers or times, or categories that are (and cannot be missing)."""
+    """Whether a column holds numbers, or categories that are (and cannot be missing)."""
     own = getattr(getattr(dtype, "categories", None), "dtype", None)
-    return kind_of(dtype) in ("numbers", "times") and (own is None or isinstance(own, np.dtype))
+    return kind_of(dtype) == "numbers" and (own is None or isinstance(own, np.dtype))
 
 
 def public_classes(classes: Any, y: Any) -> NDArray[Any]:

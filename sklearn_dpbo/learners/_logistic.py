@@ -55,14 +55,14 @@ class PrivateLogisticRegression(PrivateClassifier):
         Share of the previous step's velocity that a step keeps, in [0, 1). Momentum gets as far
         in fewer steps.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data. Columns are
-        scaled to [-1, 1] and clipped there; those between 0 and 1 stay as they are. With None, the
-        centre and the width of columns follow from noisy counts of their values (between powers of
-        two), which take a tenth of the budget.
+        Lowest and highest value of each column, chosen without looking at the data: values are
+        clipped there. Where most values lie within the bounds, noisy counts tell; and without
+        bounds, how large values are. They take a quarter of the budget at most (in mu squared).
     max_norm : float, default=None
-        Scaled rows with a larger norm are shortened to it. None is 1.25 times the root mean square
-        of their norms, according to the same counts. With `bounds` and `max_norm` nothing is
-        counted, and the fit has the whole budget.
+        Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
+        according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
+        scaled from the bounds to [-1, 1] (those between 0 and 1 stay as they are), and the fit has
+        the whole budget.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     noise_random_state : int or None, default=None
@@ -83,6 +83,8 @@ class PrivateLogisticRegression(PrivateClassifier):
         Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
+    unresolved_ : ndarray of int
+        Positions of columns whose values noisy counts did not find (private): give `bounds`.
     n_iter_ : int
     privacy_ : PrivacyReport
         The privacy report; print it.
@@ -166,6 +168,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         self._set_linear(averaged[:, :-1], averaged[:, -1])
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
+        self._warn_of_columns(stacklevel=2)
         return self
 
     def _intercepts(self, gradient: Floats, noise: float) -> Floats:

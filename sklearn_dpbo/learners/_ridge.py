@@ -164,13 +164,12 @@ class PrivateRidge(RegressorMixin, _FromGram):
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     bounds : tuple of two floats or arrays, default=None
-        As in `PrivateLogisticRegression`: lowest and highest value of each column. With None, the
-        centre and the width of columns follow from noisy counts.
+        As in `PrivateLogisticRegression`: lowest and highest value of each column.
     y_bounds : tuple of two floats
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Required: None is refused.
     max_norm : float, default=None
-        As in `PrivateLogisticRegression`: largest norm of a scaled row. None follows from counts.
+        As in `PrivateLogisticRegression`: largest norm of a scaled row.
     noise_random_state : int or None, default=None
         For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
@@ -194,6 +193,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
+    unresolved_ : ndarray of int
+        Positions of columns whose values noisy counts did not find (private): give `bounds`.
     target_squares_ : float
         Noisy sum of the squares of the scaled targets (private).
     noise_ : float
@@ -247,6 +248,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._release(X, target[:, None], groups)
         self.refitted()
         self._warn_of_bounds()
+        self._warn_of_columns(stacklevel=2)
         return self
 
     def _warn_of_bounds(self) -> None:
@@ -331,7 +333,7 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
     gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
         Noisy sums of products, as in `PrivateRidge`, with one target per class (one for two
         classes) (private).
-    center_, scale_, max_norm_ : ndarray of shape (n_features,) and float
+    center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateRidge` (private).
     noise_ : float
         Standard deviation of the noise in `gram_`, as in `PrivateRidge`.
@@ -376,7 +378,9 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         if K == 2:
             targets = targets[:, 1:] - targets[:, :1]
         self._release(X, targets, groups)
-        return self.refitted()
+        self.refitted()
+        self._warn_of_columns(stacklevel=2)
+        return self
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
         self._set_linear(w.T, constants)

@@ -117,8 +117,10 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         if counted and classifies:
             oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
         release, estimator = strategy.search(plan, table, oracle, on_second_part)
-        if any("predict" in scorer.response_method for scorer in scorers.values()):
-            _warn_if_constant(_last_step(estimator), labels, rng)
+        if isinstance(model := _last_step(estimator), PrivateLearner):
+            model._warn_of_columns(stacklevel=3)
+            if any("predict" in scorer.response_method for scorer in scorers.values()):
+                _warn_if_constant(model, labels, rng)
     report = _report(
         search,
         table,
@@ -255,8 +257,6 @@ def _last_step(estimator: Any) -> Any:
 
 def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
     """Warn if a released learner predicts the same for made-up records all over its range."""
-    if not isinstance(model, PrivateLearner):
-        return
     model = copy(model)
     vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
     low, high = model.center_ - model.scale_, model.center_ + model.scale_

@@ -1,13 +1,16 @@
 """Models that protect their training records: what is summed has its sensitivity, and its noise."""
 
 import math
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kstest, norm
+from sklearn.base import clone
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -27,9 +30,10 @@ from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import IntegerRows, exact_product, integer_rows
 from sklearn_dpbo.learners._scaling import (
     Scaling,
-    cell_counts,
-    sensitivity_of_counts,
-    shares_of_cells,
+    norm_counts,
+    places_of_counts,
+    size_counts,
+    tables,
 )
 
 ANY = st.floats(width=64)
@@ -64,40 +68,209 @@ def test_bounds_scale_to_minus_1_and_1_and_leave_shares_as_they_are():
     assert np.allclose(3 * rows, [[0, -1, -1], [1, 1, 1], [1, 0, 0]])
 
 
+def moves_of(d, pairs):
+    """Return the sensitivities, and shares, of tables of few or of many units."""
+    found, counted_in_pairs = tables(10_000 if pairs else 10, d, 0.3)
+    assert counted_in_pairs == pairs
+    return found
+
+
+def counted(X, unit, pairs, release):
+    """Return where columns lie, and the tables that say so; `release` adds noise."""
+    units, seen = Units(len(X) if unit is None else unit.max() + 1, unit), []
+
+    def call(table):
+        seen.append(table)
+        return release(len(seen) - 1, table)
+
+    stds = [2.0**20] * 3
+    places = places_of_counts(X, units, call, stds, pairs, None)
+    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit))
+    return places, seen
+
+
 @settings(max_examples=60)
-@given(TABLES, st.data())
-def test_no_unit_moves_counts_further_than_promised(rows, data):
+@given(TABLES, st.booleans(), st.booleans(), st.data())
+def test_no_unit_moves_counts_further_than_promised(rows, grouped, pairs, data):
+    """And what is counted next follows from what was released alone."""
     n, d = rows.shape
-    unit = data.draw(st.none() | arrays(np.intp, n, elements=st.integers(0, 2)))
-    changed = rows.copy()
+    unit = None
+    if grouped:
+        unit = np.unique(
+            data.draw(arrays(np.intp, n, elements=st.integers(0, 2))), return_inverse=True
+        )[1]
     own = np.arange(n) == 0 if unit is None else unit == unit[0]
+    changed = rows.copy()
     changed[own] = data.draw(arrays(np.float64, (int(own.sum()), d), elements=ANY))
-    moved = cell_counts(changed, unit) - cell_counts(rows, unit)
-    assert math.sqrt((moved.astype(object) ** 2).sum()) <= sensitivity_of_counts(d)
+    factor, released = data.draw(st.sampled_from([1, 100])), []
+
+    def release(i, table):
+        released.append(factor * table)  # as if there were more such units
+        return released[-1]
+
+    first, before = counted(rows, unit, pairs, release)
+    last, after = counted(changed, unit, pairs, lambda i, _: released[i])
+    assert (first.center == last.center).all() and (first.scale == last.scale).all()
+    for a, b, (sensitivity, _) in zip(before, after, moves_of(d, pairs), strict=True):
+        assert math.sqrt(((a - b).astype(object) ** 2).sum()) <= sensitivity
 
 
-def test_replacing_a_unit_moves_counts_as_far_as_promised():
-    moved = cell_counts(np.full((1, 3), 5.0), None) - cell_counts(np.zeros((1, 3)), None)
-    assert math.sqrt((moved**2).sum()) == pytest.approx(sensitivity_of_counts(3))
+@pytest.mark.parametrize("pairs", [False, True])
+def test_replacing_a_unit_moves_counts_as_far_as_promised(pairs):
+    released = []
+    rows = np.full((2, 3), 5.0)
+    changed = np.array([[5.0, 5.0, 5.0], [0.0, 0.0, 0.0]])
+    _, before = counted(rows, None, pairs, lambda i, t: released.append(100 * t) or released[-1])
+    _, after = counted(changed, None, pairs, lambda i, _: released[i])
+    for a, b, (sensitivity, _) in zip(before, after, moves_of(3, pairs), strict=True):
+        assert math.sqrt(((a - b) ** 2).sum()) == pytest.approx(sensitivity)
 
 
-def test_columns_are_scaled_by_the_cells_that_have_values():
-    """The median lies between powers of two; a column of zeros and ones keeps its zeros."""
-    rng, n = np.random.default_rng(0), 100_000
-    X = np.column_stack([rng.uniform(20, 60, n), rng.random(n) < 0.1, np.full(n, np.nan),
-                         -rng.exponential(100, n)])  # fmt: skip
-    counts = cell_counts(X, None)
-    assert counts[2].sum() == 0 and (counts[[0, 1, 3]].sum(axis=1) == n * 2**20).all()
-    noise = np.random.default_rng(1).normal(0, 50 * 2**20, counts.shape).astype(int)
-    shares = shares_of_cells(counts + noise, 50 * 2**20)
-    assert np.allclose(shares.sum(axis=1), 1)
-    scaling = Scaling.of_counts(shares)
-    assert scaling.center[0] == pytest.approx(40, abs=2) and 8 <= scaling.scale[0] <= 28
-    assert (scaling.center[1], scaling.scale[1]) == (0, 1.5)
-    assert scaling.center[3] == pytest.approx(np.median(X[:, 3]), rel=0.1)
-    norm = scaling.usual_norm(shares)
-    rows = np.linalg.norm(scaling.with_norm(norm).rows(X), axis=1)
-    assert 0.5 < np.sqrt((rows**2).mean()) < 0.9 and (rows > 1 - 1e-9).mean() < 0.3
+def test_a_unit_is_compared_with_one_other_of_a_fixed_permutation():
+    """Else a sorted table would look as if values were close."""
+    sizes = size_counts(np.arange(10_000.0)[:, None], Units(10_000), pairs=True)[0, -119:]
+    usual = np.flatnonzero(sizes > sizes.sum() / 20)
+    assert 2.0 ** (usual.min() - 59) > 100 and sizes.sum() == 5_000 * 2**20
+
+
+def kinds(n, rng):
+    """Columns in units that people have; and what they are standardised."""
+    z = rng.standard_normal(n)
+    return {
+        "year": 2015 + 4 * z,
+        "sodium": 140 + 3 * z,
+        "pH": 7.4 + 0.05 * z,
+        "temperature": 36.8 + 0.5 * z,
+        "latitude": 48 + 0.2 * z,
+        "blood pressure": 130 + 15 * z,
+        "BMI in [16, 32)": np.clip(24 + 3 * z, 16, 31.99),
+        "mean 50 times the deviation": 50 + z,
+        "mean 100,000 times the deviation": -1e5 + z,
+        "below .001": 1e-4 * (2 + z),
+        "sentinel codes": np.where(rng.random(n) < 0.01, 9999, 140 + 3 * z),
+        "half missing": np.where(rng.random(n) < 0.5, np.nan, 7.4 + 0.05 * z),
+        "unit of 1e-12": 1e-12 * (5 + z),
+        "unit of 1e12": 1e12 * (5 + z),
+        "rare ones": (z > 2) * 1.0,
+        "counts": np.floor(np.exp(z)),
+    }, z
+
+
+def standardised(x, z):
+    """Return how a column is correlated with z, without what is missing."""
+    known = ~np.isnan(x)
+    return np.corrcoef(x[known], z[known])[0, 1]
+
+
+def test_columns_of_any_unit_are_scaled_as_far_as_they_spread():
+    columns, z = kinds(20_000, np.random.default_rng(0))
+    X = np.column_stack(list(columns.values()))
+    model = PrivateRidge(epsilon=1e4, y_bounds=(-4, 4), noise_random_state=0).fit(X, z)
+    rows = Scaling(model.center_, model.scale_).columns(X)
+    assert len(model.unresolved_) == 0
+    for name, x in zip(columns, rows.T, strict=True):
+        assert 0.1 < x.std() < 0.7, name
+        assert (np.abs(x) >= 1).mean() < 0.08, name
+        assert np.abs(x.mean()) < 0.3, name
+
+
+CLASSIFIERS = {
+    "logistic": PrivateLogisticRegression(max_iter=300, classes=[0, 1]),
+    "kernel": PrivateKernelClassifier(random_state=0, classes=[0, 1], max_iter=120),
+    "ridge classifier": PrivateRidgeClassifier(classes=[0, 1]),
+}
+TABLES_OF = {
+    "six clinical columns": ["year", "sodium", "pH", "temperature", "latitude", "blood pressure"],
+    **{
+        name: [name, "year"]
+        for name in ("BMI in [16, 32)", "mean 50 times the deviation", "below .001",
+                     "mean 100,000 times the deviation", "unit of 1e-12", "unit of 1e12")
+    },
+    "sentinel codes": ["sentinel codes", "year"],
+}  # fmt: skip
+
+
+def natural(names, n=6_000):
+    """A table of columns in their units, of which each says something of y."""
+    rng = np.random.default_rng(1)
+    columns, signals = [], []
+    for name in names:
+        columns_of, z = kinds(n, rng)
+        columns.append(columns_of[name])
+        signals.append(z)
+    Z = np.column_stack(signals)
+    y = (Z @ np.resize([1.0, -1.0], len(names)) + 0.3 * rng.standard_normal(n) > 0).astype(int)
+    return np.column_stack(columns), Z, y
+
+
+@pytest.mark.parametrize("table", TABLES_OF)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_without_noise_a_learner_comes_near_scikit_learn_in_any_units(name, table):
+    X, Z, y = natural(TABLES_OF[table])
+    best = LogisticRegression().fit(Z[:4_000], y[:4_000]).score(Z[4_000:], y[4_000:])
+    model = clone(CLASSIFIERS[name]).set_params(epsilon=1e4, noise_random_state=0)
+    assert model.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) > best - 0.03
+
+
+def test_wide_bounds_cost_little():
+    """Bounds as physiology has them say where values can be; counts, where they are."""
+    X, _, y = natural(TABLES_OF["six clinical columns"])
+    bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
+    model = PrivateLogisticRegression(epsilon=1e4, bounds=bounds, noise_random_state=0)
+    free = PrivateLogisticRegression(epsilon=1e4, noise_random_state=0)
+    scores = [m.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) for m in (model, free)]
+    assert scores[0] > scores[1] - 0.01 > 0.9
+
+
+def test_standard_errors_are_numbers_for_clinical_columns():
+    X, Z, _ = natural(TABLES_OF["six clinical columns"], 10_000)
+    bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
+    for bounds in (bounds, None):
+        model = PrivateRidge(0.0, bounds=bounds, y_bounds=(-12, 12), noise_random_state=0)
+        model.fit(X, Z.sum(axis=1))
+        truth = 1 / np.array([4, 3, 0.05, 0.5, 0.2, 15])
+        assert (model.coef_std_ < truth / 3).all()
+        assert np.allclose(model.coef_, truth, rtol=0.3)
+
+
+def test_no_far_and_empty_cell_is_taken_for_occupied():
+    """Where noise hides the spread of some columns, too."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((2_000, 5)) < 0.02, 140 + 3 * rng.standard_normal(2_000)])
+    for seed in range(40):
+        noise = np.random.default_rng(seed)
+        stds = [150 * 2**20, 200 * 2**20, 200 * 2**20]
+
+        def release(table, noise=noise, stds=iter(stds)):
+            return table + np.rint(noise.normal(0, next(stds), table.shape)).astype(int)
+
+        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, None)
+        assert places.scale.max() < 1_000
+
+
+def test_columns_that_noise_hides_are_named():
+    X = pd.DataFrame({"sodium": np.full(300, 140.0), "year": np.linspace(2000, 2020, 300)})
+    y = np.arange(300) % 2
+    with pytest.warns(LowUtilityWarning, match=r"\['sodium', 'year'\] lie.*give bounds"):
+        PrivateLogisticRegression(epsilon=0.1, noise_random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LowUtilityWarning)
+        PrivateLogisticRegression(epsilon=100.0, noise_random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("X", [[[1.0, 2.0]] * 4, [[1.0], [1.0, 2.0], [], [3.0]], ((1.0,),) * 4])
+def test_lists_are_refused_whatever_their_records_are(X):
+    for learner in (PrivateLogisticRegression(), PrivateRidge(y_bounds=(0, 1))):
+        with pytest.raises(ValueError, match="^X is a list, in which single records decide"):
+            learner.fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("first", ["2020-01-01", None])
+def test_columns_of_times_are_refused_by_their_type(first):
+    X = pd.DataFrame({"age": [1.0, 2.0], "seen": pd.to_datetime([first, "2021-01-01"])})
+    with pytest.raises(ValueError, match=r"^the columns \['seen'\] are not numeric") as error:
+        PrivateRidge(y_bounds=(0, 1)).fit(X, [0.0, 1.0])
+    assert "Time" not in str(error.value) and "NaT" not in str(error.value)
 
 
 def problem(n=300, d=3, seed=0):
@@ -161,12 +334,13 @@ def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped
 
 @pytest.mark.parametrize("half", [False, True])
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
-    """A tenth of the budget (in rho) is for counts, and each step has the same of the rest."""
-    X, y = problem(50)
-    noise, tables = [], Mechanisms.tables
+    """A fifth of the budget (in rho) is for counts, and each step has the same of the rest."""
+    X, y = problem(3_000)
+    noise, stated, original = [], [], Mechanisms.tables
 
     def spied(self, price, sensitivities, **params):
-        release = tables(self, price, [s / (1 + half) for s in sensitivities], **params)
+        stated.extend(map(price.scale, sensitivities))
+        release = original(self, price, [s / (1 + half) for s in sensitivities], **params)
 
         def call(table):
             noisy = release(table)
@@ -180,13 +354,15 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
         epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
     ).fit(X, y)  # fmt: skip
     rho = gdp_within(0.5, 1e-5) ** 2 / 2
-    of_counts = noise[0] / (sensitivity_of_counts(3) / math.sqrt(2 * 0.1 * rho))
-    of_steps = np.concatenate(noise[1:]) / (
-        IntegerRows.sensitivity * math.sqrt(200 / (2 * 0.9 * rho))
-    )
-    assert len(noise) == 201
-    for each in (of_counts, of_steps):
-        assert (kstest(each, norm.cdf).pvalue > 1e-5) != half
+    counts, pairs = tables(3_000, 3, math.sqrt(2 * rho))
+    assert pairs and len(noise) == len(counts) + 200
+    rest = 1 - sum(share for _, share in counts)
+    moves = [*counts, *[(IntegerRows.sensitivity, rest / 200)] * 200]
+    scales = [moved / math.sqrt(2 * share * rho) for moved, share in moves]
+    assert half or np.allclose(stated, scales, rtol=1e-9)
+    parts = [each / scale for each, scale in zip(noise, scales, strict=True)]
+    for part in (*parts[:4], np.concatenate(parts[4:])):
+        assert (kstest(part, norm.cdf).pvalue > 1e-4) != half or len(part) < 100
 
 
 def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
@@ -289,8 +465,8 @@ def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, gro
 
 
 def test_the_release_of_a_ridge_moves_as_far_as_promised():
-    first, sensitivity = tables_of(RIDGES["regression"], [[1.0, 0.0], [0.0, 0.0]], [1.0, 0.0])
-    last, _ = tables_of(RIDGES["regression"], [[0.0, 1.0], [0.0, 0.0]], [-1.0, 0.0])
+    first, sensitivity = tables_of(RIDGES["regression"], np.eye(2) * [1, 0], [1.0, 0.0])
+    last, _ = tables_of(RIDGES["regression"], np.array([[0.0, 1.0], [0.0, 0.0]]), [-1.0, 0.0])
     assert math.sqrt(((first - last) ** 2).sum()) == pytest.approx(sensitivity, rel=1e-3)
 
 

@@ -71,7 +71,7 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(acc
 
 
 def test_one_candidate_is_not_paid_for_as_a_choice():
-    search = search_of(grid={}, epsilon=1.0).fit(*table())
+    search = search_of(grid={}, epsilon=1.0).fit(*table(1000))
     assert [loss.epsilon for loss in search.privacy_.spends] == [1.0, 1.0]
     assert search.best_params_ == {} and search.best_score_interval_[0] > 0.8
     repeated = search_of(grid={}, epsilon=1.0, strategy=OneTable("repeat", n_fits=2)).fit(*table())
