@@ -26,6 +26,7 @@ from ..report._report import PrivacyReport, report_of
 from ._declaration import PrivateTraining
 from ._labels import as_declared, class_numbers, public_classes
 from ._scaling import (
+    SHORTENED,
     Release,
     Scaling,
     norm_counts,
@@ -134,7 +135,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
         warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
-        counts, pairs = tables(units.m, d, gdp_within(budget.epsilon, budget.delta))
+        mu = gdp_within(budget.epsilon, budget.delta)
+        counts, pairs = tables(units.m, d, mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
         rest = 1 - sum(share for _, share in counts)
         moves = [*counts, *[(sensitivity, rest / n)] * n]
@@ -144,12 +146,26 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         mechanisms = Mechanisms(budget, noise)
         noisy = mechanisms.tables(price, relative, purpose=what)
         stds = [price.scale(each) for each in relative]
-        scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs)
+        cut = self._cut_off(units.m, mu)
+        scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs, cut)
         self.center_, self.scale_, self.max_norm_ = scaling.center, scaling.scale, scaling.max_norm
         return self._features(scaling.rows(X)), mechanisms, noisy, stds[-1]
 
+    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
+        """Return which share of rows is shortened, and how many times farther columns are clipped.
+
+        Shorter rows would make a descent slower.
+        """
+        return SHORTENED, 1.0
+
     def _scaling(
-        self, X: Floats, units: Units, release: Release, stds: list[float], pairs: bool
+        self,
+        X: Floats,
+        units: Units,
+        release: Release,
+        stds: list[float],
+        pairs: bool,
+        cut: tuple[float, float],
     ) -> Scaling:
         """Return how columns are scaled: as the parameters say, or by noisy counts."""
         d = X.shape[1]
@@ -163,13 +179,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             X = np.clip(X, low, high) - middle
         places = places_of_counts(X, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        scaling = Scaling(places.center, places.scale)
+        shortened, times = cut
+        scaling = Scaling(places.center, places.scale * times)
         if self.max_norm is not None:
             max_norm = float(self.max_norm)
         else:
             counts = release(norm_counts(scaling.columns(X), units.labels))
-            max_norm = norm_of_counts(counts, stds[3], units.m, d)
-        return Scaling(places.center + middle, places.scale, max_norm)
+            max_norm = norm_of_counts(counts, stds[3], units.m, d, shortened)
+        return Scaling(places.center + middle, scaling.scale, max_norm)
 
     def _warn_of_columns(self, stacklevel: int) -> None:
         """Warn if released counts leave open where the values of columns lie."""

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from .._data.units import Units
 
-__all__ = ["Places", "Scaling", "norm_of_counts", "places_of_counts", "tables"]
+__all__ = ["SHORTENED", "Places", "Scaling", "norm_of_counts", "places_of_counts", "tables"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,8 +49,8 @@ _BY_CHANCE, _FAR_BY_CHANCE = 0.05, 0.001
 # cells of one column, and of all.
 _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
 _NORM_CELLS = 24
-# Share of the rows that are not shortened.
-_NOT_SHORTENED = 0.8
+# Share of the rows that are shortened.
+SHORTENED = 0.2
 
 
 def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
@@ -261,9 +261,9 @@ def norm_counts(rows: Floats, unit: NDArray[np.intp] | None) -> Integers:
     return _counts(cells.astype(np.intp), _shares(len(rows), unit), norms, _NORM_CELLS)
 
 
-def norm_of_counts(noisy: Integers, std: float, m: int, d: int) -> float:
-    """Return the norm that `_NOT_SHORTENED` of m units do not exceed, as far as noise allows."""
+def norm_of_counts(noisy: Integers, std: float, m: int, d: int, shortened: float) -> float:
+    """Return the norm that all but this share of m units do not exceed, as far as noise allows."""
     above = np.cumsum(noisy[::-1])[::-1]
     noise = std * np.sqrt(np.arange(_NORM_CELLS, 0, -1))
-    full = np.flatnonzero(above > (1 - _NOT_SHORTENED) * m * _STEPS + noise / 2)
+    full = np.flatnonzero(above > shortened * m * _STEPS + noise / 2)
     return math.sqrt(d) * (1 + int(full.max(initial=0))) / _NORM_CELLS
