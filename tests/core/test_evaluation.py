@@ -254,9 +254,9 @@ def test_a_candidate_whose_response_is_no_probabilities_fails(two_classes, scori
     problem = problem_of(two_classes)
     with pytest.warns(FitFailedWarning, match="not a probability of each class"):
         found = evaluate(Times(), problem, [{"factor": 3.0}, {"factor": 1.0}], scoring)
-    assert found.fitted.tolist() == [1]
+    assert found.fitted == [1]
     ranked = evaluate(Times(), problem, [{"factor": 3.0}], "roc_auc")  # only the order counts
-    assert ranked.fitted.tolist() == [0]
+    assert ranked.fitted == [0]
 
 
 @pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])

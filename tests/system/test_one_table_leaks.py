@@ -393,7 +393,7 @@ def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
             except Exception as error:
                 said.append(repr(error))
         # These follow from what is released, which here has no noise of its own.
-        released = "noise", "The chosen model predicts one"
+        released = "noise", "The chosen model predicts one", "eleased scores"
         texts = [str(w.message) for w in caught]
         said += [text for text in texts if not any(known in text for known in released)]
         return list(measured), [*said, out.getvalue()]
