@@ -102,6 +102,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
     uncharged = _oracle(options, table, scorers, shares, rng)
     with warnings.catch_warnings():  # a fit's own budget is not what is spent
         warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+        warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
         try_out(plan.fits, table.training, uncharged)
     rehearse({}, uncharged, budget.epsilon)
     warned = _warn_of_wide_intervals(uncharged, strategy, plan, table, budget)
