@@ -42,7 +42,7 @@ from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .row_by_row import RowByRowCheck, to_check
-from .separately import SHARED, Parts
+from .separately import SHARED
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
 __all__ = ["Evaluation", "Evaluator", "counted", "table_and_model"]
@@ -121,11 +121,9 @@ class Evaluator:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
         return counted(self.table, self.model(params).asked(query), query)
 
-    def add(self, params: dict[str, Any], estimator: Any) -> None:
+    def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
-        model = without_callbacks(estimator)
-        prediction = self.options.prediction
-        self._models.add(params, Model.of(model, self._queries, self.companions, prediction))
+        self._models.add(params, model)
 
     def share_fits(
         self, candidate_params: tuple[dict[str, Any], ...], others: Sequence[Evaluator]
@@ -139,7 +137,8 @@ class Evaluator:
             error = self._models.error(params)
             for other in others:
                 if error is None:
-                    other.add(params, fresh(self.model(params).pickled))
+                    fitted = fresh(self.model(params).pickled)
+                    other.add(params, other.make_model(check=False)(fitted))
                 else:
                     other._models.add(params, error)
 
@@ -168,9 +167,9 @@ class Evaluator:
         return self._models[params]
 
     @property
-    def parts(self) -> Parts:
-        """What the models that were fitted consist of."""
-        return self._models.parts
+    def condition(self) -> str:
+        """What the guarantee takes for granted of the predictions of the models, in words."""
+        return self._models.parts.condition(self.options.prediction, self.problem.units.name)
 
     @property
     def scorer(self) -> PrivateScorer:
@@ -226,7 +225,7 @@ class Evaluator:
                     UserWarning,
                     stacklevel=6,
                 )
-        unlisted = self.parts.unlisted
+        unlisted = self._models.parts.unlisted
         if unlisted and self.options.prediction == "auto":
             warnings.warn(
                 f"Not known to predict each record whatever the others are: {', '.join(unlisted)}. "

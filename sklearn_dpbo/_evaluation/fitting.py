@@ -27,8 +27,8 @@ from .progress import Progress, in_parallel
 from .suppress_output import without_autologging
 
 __all__ = [
-    "Fit", "FitOptions", "PublicEvaluator", "check_prediction", "explore", "fit", "fit_all", "fit_one",
-    "report_failures", "set_candidate", "without_callbacks", "without_side_effects",
+    "Fit", "FitOptions", "PublicEvaluator", "check_prediction", "explore", "fit", "fit_all",
+    "fit_one", "report_failures", "set_candidate", "without_callbacks", "without_side_effects",
 ]  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .._data.tables import copied
 from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
+from .parts import Parts, cut
 from .responses import Response
-from .separately import Parts, cut
 
 __all__ = ["Model", "Models"]
 
@@ -121,7 +121,4 @@ class Models:
     def parts(self) -> Parts:
         """What all the models consist of."""
         models = [model for _, model, *_ in self._kept.values() if isinstance(model, Model)]
-        listed, unlisted = (
-            tuple(dict.fromkeys(name for model in models for name in model.parts[i])) for i in (0, 1)
-        )
-        return Parts(listed, unlisted)
+        return Parts.of_all(model.parts for model in models)

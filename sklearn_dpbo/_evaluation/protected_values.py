@@ -113,7 +113,8 @@ class ProtectedTable:
         k = len(self.companions)
         twice = np.tile(np.arange(k), 2)
         y = None if self.labels is None else self.labels[twice]
-        public = replace(self, rows=take_rows(self.rows, twice), labels=y, units=Units.of(k), name="")
+        rows, units = take_rows(self.rows, twice), Units.of(k)
+        public = replace(self, rows=rows, labels=y, units=units, name="")
         model = model.asked(query)
         with suppress_output():
             found = public.values(model, query)

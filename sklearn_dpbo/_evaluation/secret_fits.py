@@ -174,6 +174,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
                 _fitted(options, each.params, replace(made_up, fit_params=fit_params), made_up)
             estimator = without_side_effects(options.candidate(each.params))
             model = oracle.make_model()(fit(estimator, made_up))
+            oracle.add(each.params, model)
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)

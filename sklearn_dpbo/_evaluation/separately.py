@@ -9,108 +9,29 @@ on one unit at a time, between the public companions, and leaves nothing behind.
 from __future__ import annotations
 
 import io
-import pickle
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import blake2b
 from threading import RLock
 from typing import Any, NamedTuple
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.pickles import Unpickler, fresh, packed
+from .._data.pickles import Unpickler, fresh
 from .._data.tables import is_frame, n_rows, stack, take_rows, with_own_cells
-from .listed import why_unlisted
+from .parts import METHODS, CutOut, is_estimator
 from .suppress_output import drop_errors
 
-__all__ = ["Batch", "Parts", "SHARED", "cut", "for_batch"]
+__all__ = ["SHARED", "Batch", "for_batch"]
 
-# What is called on rows; and what is called without any. No other method of a part can be called.
-_METHODS = (
-    "predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples",
-    "transform", "inverse_transform",
-)  # fmt: skip
+# Methods of a part that take no rows. No others can be called, but those of `METHODS`.
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
+_OBJECT = np.dtype(object)
 # Outputs are put together after so many calls; so many cells of them are kept at most.
 _CALLS, _CELLS = 2**10, 2**25
 # Types of cells that numpy does not look into when it makes an array of a list.
 _IN_LISTS = {str, bytes, bool, int, float, type(None), dict}
-
-
-# ---------------------------------------------------------------------- which parts
-class Parts(NamedTuple):
-    """What of a model is listed, by package and class, and what is not, in words."""
-
-    listed: tuple[tuple[str, str], ...] = ()
-    unlisted: tuple[str, ...] = ()
-
-
-def cut(model: Any, whole: bool = False) -> tuple[bytes, bytes, Parts]:
-    """Return a model pickled as it is, and with its unlisted parts, or all of it, cut out.
-
-    The second one is empty if nothing was cut out. Each part is the smallest that is not listed: an
-    estimator with all that it holds.
-    """
-    for kind in (_Cut, _CutByValue):
-        file = io.BytesIO()
-        pickler = kind(file, protocol=pickle.HIGHEST_PROTOCOL)
-        pickler.start(model, whole)
-        with suppress(Exception):  # of classes and functions that are not found by name
-            pickler.dump(model)
-            parts = Parts(tuple(pickler.listed), tuple(pickler.unlisted))
-            if pickler.n_parts:
-                return packed(model), file.getvalue(), parts
-            return file.getvalue(), b"", parts
-    return packed(model), b"", Parts()  # raises why
-
-
-class _Cutting:
-    """Puts a `Separately` in the place of each part that is not listed."""
-
-    def start(self, model: Any, whole: bool) -> None:
-        self.model, self.whole = model, whole
-        self.listed: dict[tuple[str, str], None] = {}
-        self.unlisted: dict[str, None] = {}
-        steps = [] if why_unlisted(model) else getattr(model, "steps", [])
-        self.steps = [step for _, step in steps]
-        self.step, self.n_parts = 0, 0
-
-    def reducer_override(self, o: Any) -> Any:
-        """Return how to make a part anew, or leave it to pickle."""
-        if _is_estimator(type(o)):
-            why = why_unlisted(o)
-            self.step = max([self.step, *(i + 1 for i, s in enumerate(self.steps) if s is o)])
-            if why or (self.whole and o is self.model):
-                self.unlisted |= {why: None} if why else {}
-                self.n_parts += 1
-                return Separately, (packed(o), self.key())
-            package = type(o).__module__.partition(".")[0]
-            self.listed[package, type(o).__name__] = None
-        return getattr(super(), "reducer_override", lambda _: NotImplemented)(o)
-
-    def key(self) -> bytes:
-        """Return what the input of a part, and the part, follow from: all public.
-
-        Of a pipeline that is the steps up to the one that it is in; else the whole model.
-        """
-        before = self.steps[: self.step] or self.model
-        return blake2b(packed((before, self.n_parts))).digest()
-
-
-class _Cut(_Cutting, pickle.Pickler):
-    pass
-
-
-class _CutByValue(_Cutting, cloudpickle.Pickler):
-    pass
-
-
-def _is_estimator(kind: type) -> bool:
-    return any(hasattr(kind, name) for name in _METHODS) and not issubclass(kind, type)
 
 
 # ---------------------------------------------------------------------- calls
@@ -149,7 +70,7 @@ class _ForBatch(Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         value = super().find_class(module, name)
-        return partial(Separately, self._batch) if value is Separately else value
+        return partial(Separately, self._batch) if value is CutOut else value
 
 
 class Separately:
@@ -163,9 +84,9 @@ class Separately:
         if name.startswith("__") or name == "_like":
             raise AttributeError(name)
         value = getattr(self._like, name)
-        if name in _METHODS:
+        if name in METHODS:
             return partial(self._call, name)
-        if (callable(value) and name not in _WITHOUT_ROWS) or _is_estimator(type(value)):
+        if (callable(value) and name not in _WITHOUT_ROWS) or is_estimator(type(value)):
             raise AttributeError(f"{name} could be called on all records at once")
         return value
 
@@ -267,7 +188,7 @@ class Kind:
 
 
 def _declared(X: Any) -> Any:
-    """Return what an output declares of all its rows; the length of texts is that of the longest."""
+    """Return what an output declares of all its rows: of texts, not the length of the longest."""
     if is_frame(X):
         return type(X), tuple(X.columns), tuple(X.dtypes)
     dtype = getattr(X, "dtype", None)
@@ -278,11 +199,11 @@ def _declared(X: Any) -> Any:
 def _cells(X: Any) -> list[Any]:
     """Return the columns of cells that declare no type."""
     if is_frame(X):
-        return [X.iloc[:, j] for j in np.flatnonzero([dtype == object for dtype in X.dtypes])]
+        return [X.iloc[:, j] for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes])]
     if isinstance(X, list):
         records = [r if type(r) in (list, tuple) else [r] for r in X]
         return list(zip(*records, strict=True))
-    if getattr(X, "dtype", None) != object:
+    if getattr(X, "dtype", None) != _OBJECT:
         return []
     return list(np.asarray(X).reshape(n_rows(X), -1).T)
 

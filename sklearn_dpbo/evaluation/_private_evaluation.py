@@ -188,7 +188,7 @@ def private_evaluation(
     report = report_of_validation_set(
         problem,
         mechanisms,
-        prediction,
+        model.parts.condition(prediction, problem.units.name),
         title="Differentially private evaluation of a model",
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",

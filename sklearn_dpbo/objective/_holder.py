@@ -87,9 +87,9 @@ class Holder:
     @property
     def privacy_(self) -> PrivacyReport:
         """The privacy report of what was released so far: print it."""
-        options = self._evaluator.options
+        oracle = self._evaluator
         return report_of_validation_set(
-            self._evaluator.problem, self._mechanisms, options.prediction, **self._facts
+            oracle.problem, self._mechanisms, oracle.condition, **self._facts
         )
 
     def __reduce__(self) -> NoReturn:

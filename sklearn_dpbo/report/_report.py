@@ -13,7 +13,7 @@ from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 from ._card import Row, card, in_lines
 
-__all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
+__all__ = ["TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
@@ -25,18 +25,6 @@ TRAINING_NOT_PROTECTED = (
     "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
     "the validation records, including another run of this fit"
 )
-_ROW_BY_ROW = (
-    "a model's prediction for a record depends on that record alone (checked on training records)"
-)
-PREDICTION_CONDITIONS = {
-    "auto": _ROW_BY_ROW
-    + "; with code that is not known to predict so, each unit was predicted alone",
-    "together": _ROW_BY_ROW + ", whatever code the model has",
-    "separate": (
-        "none for predictions: each unit was predicted alone, beside training records, by a "
-        "copy of the model"
-    ),
-}
 _SUMMARY_LINES, _SUMMARY_WIDTH = 8, 83  # with the title; of a text behind its label
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
@@ -76,7 +64,7 @@ class PrivacyReport:
     not_protected : str
         What the guarantee does not cover.
     assumption : str or None
-        What the guarantee rests on in addition to the condition; None for a worst-case guarantee.
+        What the guarantee rests on in addition to the condition, or None.
     condition : str
         What has to hold in any case.
     released : str
@@ -215,7 +203,8 @@ class PrivacyReport:
         if self.assumption is not None:
             numbers += " (if the assumption holds; else none)"
         elif not weak:
-            numbers += " (worst case)"
+            kind = "approximate DP" if self.delta else "pure epsilon-DP"
+            numbers += f" ({kind}, one {self.unit} replaced)"
         return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
     def _spent(self) -> list[dict[str, Any]]:
@@ -279,7 +268,7 @@ def report_of(mechanisms: Mechanisms, **facts: Any) -> PrivacyReport:
 
 
 def report_of_validation_set(
-    problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
+    problem: Any, mechanisms: Mechanisms, condition: str, **facts: Any
 ) -> PrivacyReport:
     """Return the report of what these mechanisms released of a validation set."""
     return report_of(
@@ -288,6 +277,6 @@ def report_of_validation_set(
         m=problem.units.m,
         data="validation set",
         protected=problem.protected,
-        condition=PREDICTION_CONDITIONS[prediction],
+        condition=condition,
         **facts,
     )

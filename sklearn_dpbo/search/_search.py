@@ -306,7 +306,7 @@ class PrivateBayesSearchCV(
             privacy = report_of_validation_set(
                 problem,
                 mechanisms,
-                self.prediction,
+                oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
                 released=also_released(self, release, list(scorers)) + strategy.released,

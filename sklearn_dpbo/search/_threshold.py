@@ -316,7 +316,7 @@ class PrivateThresholdClassifier(
             "privacy_": report_of_validation_set(
                 problem,
                 mechanisms,
-                self.prediction,
+                model.parts.condition(self.prediction, units.name),
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
                 released="best_threshold_, best_score_, best_score_interval_",

@@ -47,13 +47,12 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
+from sklearn_dpbo._evaluation.parts import cut
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
@@ -580,10 +579,9 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         GridSearchCV(Ridge(), {"alpha": [1, 2]}, scoring="r2").fit(np.eye(10), np.arange(10)),
         TransformedTargetRegressor(func=np.log1p, inverse_func=np.expm1),
     ]
-    assert [own_code(packed(model)) for model in known] == [""] * 7
+    assert [cut(model)[2].unlisted for model in known] == [()] * 7
     boosting = HistGradientBoostingClassifier().fit(frame, [0, 1] * 20)  # it keeps a partial
-    # Of scikit-learn 1.6 its loss, too, whose module has a name that could be a user's.
-    assert own_code(packed(boosting)) in ("", "_loss.CyHalfBinomialLoss")
+    assert cut(boosting)[2].unlisted == ()
     own = [
         NMF(),  # its solver "mu" starts from the mean of the batch
         FunctionTransformer(without_zero),
@@ -602,9 +600,7 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         FunctionTransformer(operator.methodcaller("mean")),
         FunctionTransformer(joblib.wrap_non_picklable_objects(lambda X: X)),
     ]
-    assert all(own_code(packed(model)) for model in own)
-    assert predicts_separately("auto", "module.Model") and not predicts_separately("auto", "")
-    assert not predicts_separately("together", "module.Model")
+    assert all(cut(model)[2].unlisted for model in own)
 
 
 def test_report_and_warning_say_how_own_code_predicts():
@@ -724,7 +720,7 @@ def test_rows_in_another_order_keep_their_labels():
     X, y = numbers()
     problem = Problem(Training(X, y), X[:M], y[:M], Units.of(M), "a test")
     companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, "together")
+    table = ProtectedTable.of(problem, companions)
     places = np.random.default_rng(0).permutation(M)
     found, labels = table.batch(places)
     own = slice(companions.n_above, companions.n_above + M)
@@ -834,7 +830,7 @@ def test_tables_of_any_two_types_of_numbers_stand_together_as_one_type():
     for of, of_val in PAIRS:
         problem = problem_of(LogisticRegression(), (of(X), y), (of_val(X[:M]), y[:M]))
         companions = Companions.of(problem)
-        rows = ProtectedTable.of(problem, companions, "together").rows
+        rows = ProtectedTable.of(problem, companions).rows
         # pandas 2 makes float64 of sparse float32 when it puts rows together.
         if not (isinstance(rows, pd.DataFrame) and isinstance(rows.dtypes.iloc[0], pd.SparseDtype)):
             assert types_of(companions.X) == types_of(problem.X_val)

@@ -27,8 +27,8 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
+from sklearn_dpbo._evaluation.listed import why_unlisted
 from sklearn_dpbo._evaluation.model import Model
-from sklearn_dpbo._evaluation.own_code import own_code
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.responses import agree
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
@@ -51,14 +51,15 @@ def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):
     """Values of validation records, predicted beside companions from the training set."""
     problem = problem_of(X, y, X_val, y_val, groups)
     companions = Companions.of(problem)
-    made = Model.of(model, (scorer.prepare(y).query,), companions)
-    table = ProtectedTable.of(problem, companions, "together")
+    made = Model.of(model, (scorer.prepare(y).query,), companions, "together")
+    table = ProtectedTable.of(problem, companions)
     return table.values(made, scorer.prepare(y).query)
 
 
 def check(model, X, y, scorer=ACCURACY):
     problem = problem_of(X, y, X, y)
-    RowByRowCheck.on(Companions.of(problem), problem).check(packed(model), scorer.response_method)
+    for method in scorer.response_method:
+        RowByRowCheck.on(problem).check(packed(model), method)
 
 
 @pytest.fixture(scope="module")
@@ -368,7 +369,7 @@ def test_no_estimator_that_is_known_to_predict_row_by_row_is_moved_by_extreme_re
     for name, kind in all_estimators():
         with contextlib.suppress(Exception):  # it needs parameters, or other data
             models[name] = kind().fit(X[:200], y[:200])
-    known = {name: model for name, model in models.items() if not own_code(packed(model))}
+    known = {name: model for name, model in models.items() if why_unlisted(model) is None}
     assert len(known) > 110 and {"SVC", "PCA", "KMeans", "MLPClassifier"} <= {*known}
     assert [name for name, model in known.items() if moves_others(model, X[200:])] == []
 
