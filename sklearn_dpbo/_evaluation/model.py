@@ -49,9 +49,7 @@ class Model:
         What predicts each unit by itself is what is not listed; or nothing ("together"); or the
         whole of it ("separate").
         """
-        pickled, without, parts = cut(estimator, whole=prediction == "separate")
-        if prediction == "together":
-            without = b""
+        pickled, without, parts = cut(estimator, prediction)
         responses = {}
         for method in dict.fromkeys(method_of(estimator, q.response_method) for q in queries):
             raw = getattr(estimator, method)(copied(companions.X))

@@ -9,8 +9,10 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import copy
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,18 +20,11 @@ from typing import Any, NamedTuple
 import cloudpickle
 
 from .._data.pickles import packed
-from .listed import why_unlisted
+from .listed import is_estimator, why_unlisted
 
-__all__ = ["METHODS", "CutOut", "Parts", "cut", "is_estimator"]
+__all__ = ["CutOut", "Parts", "Step", "cut"]
 
-# What is called on rows.
-METHODS = (
-    "predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples",
-    "transform", "inverse_transform",
-)  # fmt: skip
-_ROW_BY_ROW = "a model's prediction for a record depends on that record alone"
-# Where a package is installed by another name.
-_NAMES = {"sklearn": "scikit-learn", "sklearn_dpbo": "sklearn-dpbo", "imblearn": "imbalanced-learn"}
+_NAMES = {"sklearn": "scikit-learn"}  # where a package is installed by another name
 
 
 class Parts(NamedTuple):
@@ -51,93 +46,122 @@ class Parts(NamedTuple):
                 f"none for predictions: each {unit} was predicted alone, beside public records, by "
                 "a copy of the model"
             )
-        by_package: dict[str, list[str]] = {}
-        for package, name in self.listed:
-            by_package.setdefault(package, []).append(name)
-        listed = ", ".join(
-            f"{', '.join(names)} ({_NAMES.get(package, package)} {_version(package)})"
-            for package, names in by_package.items()
-        )
-        unlisted = ", ".join(self.unlisted)
-        trusted = [f"listed for {listed}"] * bool(listed)
-        if prediction == "together":
-            word = f'by the user\'s word (prediction="together") for {unlisted}'
-            trusted += [word] * bool(unlisted)
-            unlisted = ""
-        texts = [f"{_ROW_BY_ROW}: {', '.join(trusted)}"] * bool(trusted)
-        return "; ".join(texts + [f"{unit} by {unit}: {unlisted}"] * bool(unlisted))
-
-
-def _version(package: str) -> str:
-    return str(getattr(sys.modules.get(package), "__version__", ""))
+        trusted, unlisted = [], ", ".join(self.unlisted)
+        for package in dict.fromkeys(package for package, _ in self.listed):
+            names = ", ".join(name for each, name in self.listed if each == package)
+            version = getattr(sys.modules[package], "__version__", "")
+            trusted.append(f"listed for {names} ({_NAMES.get(package, package)} {version})")
+        if unlisted and prediction == "together":
+            trusted.append(f'by the user\'s word, prediction="together", for {unlisted}')
+        alone = "a model's prediction for a record depends on that record alone: "
+        texts = [alone + ", ".join(trusted)] * bool(trusted)
+        if unlisted and prediction == "auto":
+            texts.append(f"{unit} by {unit}: {unlisted}")
+        return "; ".join(texts)
 
 
 class CutOut(NamedTuple):
-    """What stands for a part that was cut out: the part, and what it and its input follow from."""
+    """Stands for a part that was cut out, and a key: what it and its input follow from."""
 
     pickled: bytes
     key: bytes
 
+    def __reduce__(self) -> Any:
+        return CutOut, tuple(self)
 
-def cut(model: Any, whole: bool = False) -> tuple[bytes, bytes, Parts]:
-    """Return a model pickled as it is, and with its unlisted parts, or all of it, cut out.
 
-    The second one is empty if nothing was cut out. Each part is the smallest that is not listed: an
-    estimator with all that it holds.
+class Step(NamedTuple):
+    """Stands for a step of a pipeline, of which parts were cut out."""
+
+    pickled: bytes
+
+    def __reduce__(self) -> Any:
+        return Step, tuple(self)
+
+
+def cut(model: Any, prediction: str) -> tuple[bytes, bytes, Parts]:
+    """Return a model pickled as it is, and with its unlisted parts cut out; and what they are.
+
+    Each part is the smallest that is not listed: an estimator with all that it holds. The second
+    is empty if nothing is cut out. Nothing is if they predict "together", and all if "separate".
     """
-    for kind in (_Cut, _CutByValue):
-        file = io.BytesIO()
-        pickler = kind(file, protocol=pickle.HIGHEST_PROTOCOL)
-        pickler.start(model, whole)
+    pickled, parts = _pickled(model)
+    if prediction == "together" or not (prediction == "separate" or parts.unlisted):
+        return pickled, b"", parts
+    if prediction == "separate" or why_unlisted(model):
+        alone = CutOut(pickled, blake2b(pickled).digest())
+        return pickled, packed(alone), Parts((), parts.unlisted[:1])
+    if not hasattr(model, "steps"):
+        return pickled, *_pickled(model, lambda: pickled)
+    # Step by step: then the key of a part names the steps up to its own, and candidates that differ
+    # in later ones share what it returns.
+    pipeline, several = copy(model), [Parts((_name(model),))]
+    pipeline.steps, before = list(model.steps), []
+    for i, (name, step) in enumerate(model.steps):
+        before.append(step)
+        without, parts = _pickled(step, partial(packed, before))
+        several.append(parts)
+        if parts.unlisted:
+            pipeline.steps[i] = name, Step(without)
+    return pickled, packed(pipeline), Parts.of_all(several)
+
+
+def _pickled(model: Any, before: Callable[[], bytes] | None = None) -> tuple[bytes, Parts]:
+    """Return a model pickled, and its parts; the unlisted ones cut out if keys are to be made.
+
+    `before` returns what these parts and their inputs follow from. It is public: so no protected
+    record decides what candidates share.
+    """
+    for kind in (_ByName, _ByValue):
+        file, walk = io.BytesIO(), _Walk(before)
         with suppress(Exception):  # of classes and functions that are not found by name
-            pickler.dump(model)
-            parts = Parts(tuple(pickler.listed), tuple(pickler.unlisted))
-            if pickler.n_parts:
-                return packed(model), file.getvalue(), parts
-            return file.getvalue(), b"", parts
-    return packed(model), b"", Parts()  # raises why
+            kind(file, walk).dump(model)
+            listed, unlisted = map(dict.fromkeys, (walk.listed, walk.unlisted))
+            return file.getvalue(), Parts(tuple(listed), tuple(unlisted))
+    packed(model)  # says why it cannot be pickled
+    raise TypeError(f"the parts of {type(model).__name__} cannot be told")
 
 
-class _Cutting:
-    """Puts a `CutOut` in the place of each part that is not listed."""
+class _Walk:
+    """Notes which parts of a model are listed, and says how each object is pickled."""
 
-    def start(self, model: Any, whole: bool) -> None:
-        self.model, self.whole = model, whole
-        self.listed: dict[tuple[str, str], None] = {}
-        self.unlisted: dict[str, None] = {}
-        steps = [] if why_unlisted(model) else getattr(model, "steps", [])
-        self.steps = [step for _, step in steps]
-        self.step, self.n_parts = 0, 0
+    def __init__(self, before: Callable[[], bytes] | None) -> None:
+        self.before = before
+        self.listed: list[tuple[str, str]] = []
+        self.unlisted: list[str] = []
+
+    def reduced(self, o: Any) -> Any:
+        """Return the `CutOut` of an unlisted part, or leave it to pickle."""
+        if not is_estimator(o):
+            return NotImplemented
+        why = why_unlisted(o)
+        if why:
+            self.unlisted.append(why)
+        elif not type(o).__name__.startswith("_"):
+            self.listed.append(_name(o))
+        if not why or self.before is None:
+            return NotImplemented
+        key = blake2b(b"%d" % len(self.unlisted) + self.before()).digest()
+        return CutOut, (packed(o), key)
+
+
+def _name(estimator: Any) -> tuple[str, str]:
+    cls = type(estimator)
+    return cls.__module__.partition(".")[0], cls.__name__
+
+
+class _ByName(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, walk: _Walk) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.reducer_override = walk.reduced
+
+
+class _ByValue(cloudpickle.Pickler):  # type: ignore[misc]
+    def __init__(self, file: io.BytesIO, walk: _Walk) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._walk = walk
 
     def reducer_override(self, o: Any) -> Any:
-        """Return how to make a part anew, or leave it to pickle."""
-        if is_estimator(type(o)):
-            why = why_unlisted(o)
-            self.step = max([self.step, *(i + 1 for i, s in enumerate(self.steps) if s is o)])
-            if why or (self.whole and o is self.model):
-                self.unlisted |= {why: None} if why else {}
-                self.n_parts += 1
-                return CutOut, (packed(o), self.key())
-            package = type(o).__module__.partition(".")[0]
-            self.listed[package, type(o).__name__] = None
-        return getattr(super(), "reducer_override", lambda _: NotImplemented)(o)
-
-    def key(self) -> bytes:
-        """Return what the input of a part, and the part, follow from: all public.
-
-        Of a pipeline that is the steps up to the one that it is in; else the whole model.
-        """
-        before = self.steps[: self.step] or self.model
-        return blake2b(packed((before, self.n_parts))).digest()
-
-
-class _Cut(_Cutting, pickle.Pickler):
-    pass
-
-
-class _CutByValue(_Cutting, cloudpickle.Pickler):
-    pass
-
-
-def is_estimator(kind: type) -> bool:
-    return any(hasattr(kind, name) for name in METHODS) and not issubclass(kind, type)
+        """Return how to make an object anew, or leave it to pickle."""
+        found = self._walk.reduced(o)
+        return super().reducer_override(o) if found is NotImplemented else found

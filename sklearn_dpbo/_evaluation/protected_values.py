@@ -157,7 +157,7 @@ class ProtectedTable:
             if not np.isin(odd, beside).any() and _as_expected(
                 model, response[beside], values[beside], expected.values
             ):
-                return values[own], batch.odd.intersection(batch.units.tolist())
+                return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
 
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:

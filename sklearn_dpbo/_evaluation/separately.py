@@ -2,8 +2,8 @@
 
 *Theorem.* If each listed part makes row i of what it returns of row i and of what was fitted, and
 every other part is a `Separately`, then so does the whole model: a composition of maps that work
-row by row works row by row. A `Separately` does by construction. It calls new copies of its part
-on one unit at a time, between the public companions, and leaves nothing behind.
+row by row works row by row. A `Separately` does by construction: it calls new copies of its part on
+one unit at a time, between the public companions, and undoes what a call leaves behind.
 """
 
 from __future__ import annotations
@@ -19,78 +19,95 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._data.pickles import Unpickler, fresh
-from .._data.tables import is_frame, n_rows, stack, take_rows, with_own_cells
-from .parts import METHODS, CutOut, is_estimator
+from .._data.tables import is_frame, is_series, n_rows, stack, take_rows, with_own_cells
+from .parts import CutOut, Step
 from .suppress_output import drop_errors
 
 __all__ = ["SHARED", "Batch", "for_batch"]
 
-# Methods of a part that take no rows. No others can be called, but those of `METHODS`.
+# Methods of a part that take rows, and others that can be called.
+_METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
 _OBJECT = np.dtype(object)
 # Outputs are put together after so many calls; so many cells of them are kept at most.
 _CALLS, _CELLS = 2**10, 2**25
+_LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
 # Types of cells that numpy does not look into when it makes an array of a list.
 _IN_LISTS = {str, bytes, bool, int, float, type(None), dict}
 
 
-# ---------------------------------------------------------------------- calls
 @dataclass(eq=False)
 class Batch:
-    """Rows that a model predicts at once: companions above, units by their row numbers, companions.
+    """Rows that a model predicts at once: companions above, rows of units, companions below.
 
-    A part adds to `odd` which units it could not be called on, or returned something else for. Of
-    a `table`, a name, all units are predicted at once; what parts return is kept under this name.
+    `rows` are numbers in the protected table, where -1 stands for a companion, and `units` what
+    they are of. A part adds to `odd` each unit that it failed for. What it returns for a
+    `complete` table is kept under the name of the table.
     """
 
     n_above: int
     n_below: int
     rows: NDArray[np.intp]
     units: NDArray[np.intp]
-    table: str = ""
-    complete: bool = False
+    table: str
+    complete: bool
     odd: set[int] = field(default_factory=set)
 
+    def around(self, own: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+        """Return the positions of companions above, of these n rows at most, companions below."""
+        a, b = self.n_above, self.n_below
+        return np.concatenate([np.arange(a), own, np.arange(n - b, n)])
+
     def positions(self) -> list[NDArray[np.intp]]:
-        """Return the positions, among the units' rows, of the rows of each unit."""
+        """Return the positions of the rows of each unit."""
         order = np.argsort(self.units, kind="stable")
         first = np.flatnonzero(np.diff(self.units[order])) + 1
-        return list(order[:, None]) if len(first) + 1 == len(order) else np.split(order, first)
+        each = order[:, None] if len(first) + 1 == len(order) else np.split(order, first)
+        return [place + self.n_above for place in each]
 
 
 def for_batch(pickled: bytes, batch: Batch) -> Any:
-    """Return a new copy of a model whose parts were cut out, to predict this batch."""
+    """Return a new copy of a model of which parts were cut out, to predict this batch."""
     return _ForBatch(io.BytesIO(pickled), batch).load()
 
 
 class _ForBatch(Unpickler):
+    """Makes a `Separately` of what was cut out."""
+
     def __init__(self, file: Any, batch: Batch) -> None:
         super().__init__(file)
         self._batch = batch
 
     def find_class(self, module: str, name: str) -> Any:
+        """Return a class or function by name."""
         value = super().find_class(module, name)
+        if value is Step:
+            return partial(for_batch, batch=self._batch)
         return partial(Separately, self._batch) if value is CutOut else value
 
 
 class Separately:
-    """A fitted part of a model that is called on one unit at a time, beside the companions."""
+    """A fitted part of a model that is called on one unit at a time, beside the companions.
+
+    Other parts see data that it was fitted with, and no method that would be called on all rows.
+    """
 
     def __init__(self, batch: Batch, pickled: bytes, key: bytes) -> None:
         self._batch, self._pickled, self._key = batch, pickled, key
-        self._like = fresh(pickled)
+        self._like, self._n_calls = fresh(pickled), 0
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_like":
             raise AttributeError(name)
         value = getattr(self._like, name)
-        if name in METHODS:
+        if name in _METHODS:
             return partial(self._call, name)
-        if (callable(value) and name not in _WITHOUT_ROWS) or is_estimator(type(value)):
-            raise AttributeError(f"{name} could be called on all records at once")
-        return value
+        if name in _WITHOUT_ROWS or type(value).__module__ in ("builtins", "numpy"):
+            return value
+        raise AttributeError(f"{name} could be called on several records")
 
     def fit(self, *_: Any) -> None:
+        """Raise TypeError: it is fitted."""
         raise TypeError("it is fitted")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -101,45 +118,48 @@ class Separately:
 
     def _call(self, name: str, X: Any) -> Any:
         """Return what the part returns for a batch: of each unit what it returns of it alone."""
-        batch, key = self._batch, self._key + name.encode()
-        a, k, n = batch.n_above, batch.n_above + batch.n_below, len(batch.rows)
-        if n_rows(X) != k + n:
+        batch, n = self._batch, len(self._batch.rows)
+        k = batch.n_above + batch.n_below
+        if n_rows(X) != n + k:
             raise ValueError("another number of rows")
+        # A model calls its parts in the same order for any batch.
+        self._n_calls += 1
+        key = self._key + f"{name} {self._n_calls}".encode()
         outputs, rows = SHARED.get(batch.table, key), batch.rows
         if outputs is None:
             outputs, rows = self._one_by_one(name, X), np.arange(n)
             if batch.complete:
                 SHARED.put(batch.table, key, outputs)
         batch.odd |= outputs.odd
+        # Rows for the companions, and then for all others.
         own = np.where(rows < 0, 0, rows + k)
-        index = np.concatenate([np.arange(a), own, np.arange(a, k)])
-        found = with_own_cells(take_rows(outputs.rows, index))
-        indexed = hasattr(found, "iloc") and hasattr(X, "iloc")
-        return found.set_axis(X.index, axis=0) if indexed else found
+        found = with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
+        both = hasattr(found, "iloc") and hasattr(X, "iloc")
+        return found.set_axis(X.index, axis=0) if both else found
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
-        """Return what it returns for the companions, and then for each unit by itself."""
-        batch, n = self._batch, len(self._batch.rows)
+        batch, n, places = self._batch, n_rows(X), self._batch.positions()
         a, k = batch.n_above, batch.n_above + batch.n_below
-        above, below = np.arange(a), np.arange(a + n, k + n)
-        public = self._ask(name, X, np.concatenate([above, below]))
-        kind, first = Kind.of(public, k), np.zeros(n, dtype=np.intp)
-        done, rows, odd = [public], [], set()
-        places, calls = batch.positions(), drop_errors()
+        public = self._ask(name, X, batch.around(places[0][:0], n))
+        kind = _Kind.of(public)
+        if n_rows(public) != k:
+            raise ValueError("another number of rows")
+        done, rows, odd, calls = [public], [], set(), drop_errors()
         for place in places:
-            row, own = None, slice(a, a + len(place))
+            row = None
             with calls:
-                found = self._ask(name, X, np.concatenate([above, place + a, below]))
-                row = kind.rows(found, k + len(place), own)
+                found = self._ask(name, X, batch.around(place, n))
+                if n_rows(found) == k + len(place):
+                    row = kind.rows(found, a, len(place))
             if row is None:
-                odd.add(int(batch.units[place[0]]))
-                row = take_rows(public, first[: len(place)])
+                odd.add(int(batch.units[place[0] - a]))
+                row = take_rows(public, np.zeros(len(place), dtype=np.intp))
             rows.append(row)
             if len(rows) == _CALLS:
-                done.append(_joined(rows))
-                rows = []
+                done, rows = [*done, kind.joined(rows)], []
         order = k + np.argsort(np.concatenate(places))
-        return _Outputs(take_rows(_joined(done + rows), np.concatenate([np.arange(k), order])), odd)
+        all_rows = kind.joined(done + rows)
+        return _Outputs(take_rows(all_rows, np.concatenate([np.arange(k), order])), odd)
 
     def _ask(self, name: str, X: Any, rows: NDArray[np.intp]) -> Any:
         found = getattr(fresh(self._pickled), name)(with_own_cells(take_rows(X, rows)))
@@ -155,70 +175,80 @@ class _Outputs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What all rows of an output have in common: its type, and those of columns and cells.
+class _Kind:
+    """What all rows of an output have in common, as those of companions show it.
 
     numpy and pandas choose one type for many rows. So rows of another type are refused, and where
-    no type is declared, cells of a type that no companion has in the column.
+    no type is declared, cells of a type that no companion has in their column.
     """
 
+    like: Any
     declared: Any
     cells: list[set[type]]
 
     @classmethod
-    def of(cls, public: Any, n: int) -> Kind:
-        """Return the kind of what the companions get; raises ValueError if it has other rows."""
-        if n_rows(public) != n:
-            raise ValueError("another number of rows")
-        cells = [set(map(type, column)) for column in _cells(public)]
-        if isinstance(public, list) and not set().union(*cells) <= _IN_LISTS:
-            raise TypeError("cells whose types numpy would look into")
-        return cls(_declared(public), cells)
+    def of(cls, public: Any) -> _Kind:
+        """Return the kind of what companions get; TypeError of one that a user may have made."""
+        kind = type(public)
+        known = kind in (np.ndarray, list) or is_frame(public) or is_series(public)
+        cells = [set(map(type, column)) for column in _undeclared(public)]
+        if not (known or issparse(public)) or kind.__module__.split(".")[0] not in _LIBRARIES:
+            raise TypeError(f"outputs of type {kind.__name__}")
+        if kind is list and not set().union(*cells) <= _IN_LISTS:
+            raise TypeError("cells that numpy would look into")
+        return cls(public, _declared(public), cells)
 
-    def rows(self, X: Any, n: int, own: slice) -> Any:
-        """Return these of n rows, or None if they are of another kind."""
-        if n_rows(X) != n or _declared(X) != self.declared:
+    def rows(self, X: Any, first: int, n: int) -> Any:
+        """Return a copy of n rows, or None if they are of another kind."""
+        if _declared(X) != self.declared:
             return None
-        rows = X[own] if not hasattr(X, "iloc") else X.iloc[own]
+        own = slice(first, first + n)
+        rows = with_own_cells((X.iloc[own] if hasattr(X, "iloc") else X[own]).copy())
         if self.cells:
-            cells = [set(map(type, column)) for column in _cells(rows)]
+            cells = [set(map(type, column)) for column in _undeclared(rows)]
             if len(cells) != len(self.cells) or not all(map(set.issubset, cells, self.cells)):
                 return None
         return rows
+
+    def joined(self, parts: list[Any]) -> Any:
+        """Return rows of this kind below each other, in one layout, with new labels."""
+        if isinstance(self.like, np.ndarray):
+            dtype = max((part.dtype for part in parts), key=lambda dtype: dtype.itemsize)
+            shape = sum(map(len, parts)), *self.like.shape[1:]
+            return np.concatenate(parts, out=np.empty(shape, dtype))
+        if isinstance(self.like, list):
+            return [row for part in parts for row in part]
+        if issparse(self.like):
+            return stack(parts)
+        found = stack([part.reset_index(drop=True) for part in parts]).copy()
+        return found.set_axis(self.like.columns, axis=1) if is_frame(found) else found
 
 
 def _declared(X: Any) -> Any:
     """Return what an output declares of all its rows: of texts, not the length of the longest."""
     if is_frame(X):
-        return type(X), tuple(X.columns), tuple(X.dtypes)
+        flags = bool(X.attrs), X.flags.allows_duplicate_labels
+        return type(X), tuple(X.columns), tuple(X.columns.names), tuple(X.dtypes), flags
+    if is_series(X):
+        return type(X), X.name, X.dtype, bool(X.attrs), X.flags.allows_duplicate_labels
     dtype = getattr(X, "dtype", None)
     shape = getattr(X, "shape", ())[1:]
     return type(X), dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype, shape
 
 
-def _cells(X: Any) -> list[Any]:
+def _undeclared(X: Any) -> list[Any]:
     """Return the columns of cells that declare no type."""
     if is_frame(X):
         return [X.iloc[:, j] for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes])]
     if isinstance(X, list):
-        records = [r if type(r) in (list, tuple) else [r] for r in X]
-        return list(zip(*records, strict=True))
+        return list(zip(*[r if type(r) in (list, tuple) else [r] for r in X], strict=True))
     if getattr(X, "dtype", None) != _OBJECT:
         return []
     return list(np.asarray(X).reshape(n_rows(X), -1).T)
 
 
-def _joined(parts: list[Any]) -> Any:
-    """Return the rows of outputs of one kind, one below the other, with new labels."""
-    if isinstance(parts[0], list):
-        return [row for part in parts for row in part]
-    if hasattr(parts[0], "iloc"):
-        parts = [part.reset_index(drop=True) for part in parts]
-    return stack(parts)
-
-
 class _Shared:
-    """Outputs of parts, which candidates share, for the table used last.
+    """What parts return, which candidates share, for the table that was used last.
 
     Keys follow from public things alone: what is found here, and when, tells nothing.
     """
@@ -234,7 +264,7 @@ class _Shared:
             return self._kept.get(key) if table == self._table else None
 
     def put(self, table: str, key: bytes, outputs: _Outputs) -> None:
-        """Keep outputs, and others while all are no larger than a table that fits into memory."""
+        """Keep outputs, and older ones unless all together are too large."""
         with self._lock:
             if table != self._table:
                 self._table, self._kept = table, {}
