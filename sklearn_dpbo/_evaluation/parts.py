@@ -137,7 +137,7 @@ class _Walk:
         why = why_unlisted(o)
         if why:
             self.unlisted.append(why)
-        elif not type(o).__name__.startswith("_"):
+        elif hasattr(o, "get_params") and not type(o).__name__.startswith("_"):
             self.listed.append(_name(o))
         if not why or self.before is None:
             return NotImplemented

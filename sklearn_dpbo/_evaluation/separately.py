@@ -174,7 +174,7 @@ class _Outputs(NamedTuple):
     odd: set[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Kind:
     """What all rows of an output have in common, as those of companions show it.
 

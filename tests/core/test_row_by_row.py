@@ -324,18 +324,6 @@ def test_rounding_errors_of_huge_numbers_are_no_other_labels(scale):
     assert not agree(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9]), np.array([1.0, 2.0]), True)
 
 
-def test_batches_of_the_check_do_not_depend_on_the_size_of_a_group():
-    """Whether the check fails is seen, and groups of neighbours differ in size."""
-    X = np.arange(60.0).reshape(-1, 1)
-    y = np.arange(60) % 2
-    sizes = set()
-    for n in (1, 40):  # records of the first of 20 groups
-        groups = np.r_[np.zeros(n, dtype=int), 1:20]
-        problem = problem_of(X, y, X[: len(groups)], y[: len(groups)], groups)
-        sizes.add(RowByRowCheck.on(Companions.of(problem), problem).size)
-    assert len(sizes) == 1
-
-
 EXTREME = (1e4, 1e9, 1e308, -1e308, np.nan, np.inf, 5e-324, 0.0)
 
 
