@@ -23,6 +23,7 @@ LEARNERS = "core/test_learners.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
+SEPARATELY = "core/test_separately.py::"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -320,46 +321,51 @@ MUTANTS = {
     # ------------------------------------------------------------------ company, state, order
     "companions not compared": Mutant(
         "_evaluation/protected_values.py",
-        "            if one_unit or (\n",
-        "            if True or (\n",
+        "            if not np.isin(odd, beside).any() and _as_expected(\n",
+        "            if True or _as_expected(\n",
         PROTECTED + "test_record_that_changes_what_its_companions_get_is_predicted_apart",
     ),
     "one that fails takes all others": Mutant(
         "_evaluation/protected_values.py",
-        "failing = range(self.units.m) if separate",
-        "return lowest\n        failing = range(self.units.m) if separate",
+        "            failing = self._failing_units(predict)\n",
+        "            return query.lowest_values(self.y, self.n)\n",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
     "one model for all predictions": Mutant(
         "_evaluation/protected_values.py",
-        "estimator, method = fresh(model.pickled), ",
-        'kept = model.__dict__.setdefault("kept", fresh(model.pickled))\n'
-        "            estimator, method = kept, ",
+        "else fresh(model.pickled)\n",
+        'else model.__dict__.setdefault("kept", fresh(model.pickled))\n',
         PROTECTED + "test_estimator_that_stays_broken_loses_one_record_only",
     ),
     "not checked row by row": Mutant(
         "_evaluation/row_by_row.py",
-        "if changed or self._beside_odd(predict, known):",
+        "if True in found or found[0] is None:",
         "if False:",
         "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
     ),
-    "models of scikit-learn whose rows share a search are predicted together": Mutant(
-        "_evaluation/own_code.py",
-        'if package == "sklearn" and inside:',
-        "if False:",
-        PROTECTED
-        + "test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row",
-    ),
-    "own code not predicted separately": Mutant(
-        "_evaluation/protected_values.py",
-        "separate = predicts_separately(self.prediction, model.own_code)",
-        "separate = False",
+    "own code is called on all records at once": Mutant(
+        "_evaluation/parts.py",
+        "        if not why or self.before is None:\n",
+        "        if True:\n",
         PROTECTED
         + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
     ),
+    "outputs of a part are views of its arrays": Mutant(
+        "_evaluation/separately.py",
+        "else X[own]).copy())",
+        "else X[own]))",
+        SEPARATELY + "test_no_record_changes_what_another_gets",
+    ),
+    "steps before a part are not in its key": Mutant(
+        "_evaluation/parts.py",
+        'blake2b(b"%d" % len(self.unlisted) + self.before())',
+        'blake2b(b"%d" % len(self.unlisted) + packed(o))',
+        SEPARATELY + "test_one_object_in_two_steps_does_not_share_what_other_steps_change",
+    ),
     "models change the global generators": Mutant(
         "_evaluation/suppress_output.py",
-        "    stack.callback(np.random.set_state, np.random.get_state())\n",
+        "    stack.callback(np.random.set_state, np.random.get_state())\n"
+        "    stack.callback(_generators())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),

@@ -28,7 +28,7 @@ __all__ = ["SHARED", "Batch", "for_batch"]
 # Methods of a part that take rows, and others that can be called.
 _METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
-_OBJECT = np.dtype(object)
+_OBJECT, _DUPLICATES = np.dtype(object), "allows_duplicate_labels"
 # Outputs are put together after so many calls; so many cells of them are kept at most.
 _CALLS, _CELLS = 2**10, 2**25
 _LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
@@ -226,14 +226,12 @@ class _Kind:
 
 def _declared(X: Any) -> Any:
     """Return what an output declares of all its rows: of texts, not the length of the longest."""
-    if is_frame(X):
-        flags = bool(X.attrs), X.flags.allows_duplicate_labels
-        return type(X), tuple(X.columns), tuple(X.columns.names), tuple(X.dtypes), flags
-    if is_series(X):
-        return type(X), X.name, X.dtype, bool(X.attrs), X.flags.allows_duplicate_labels
-    dtype = getattr(X, "dtype", None)
-    shape = getattr(X, "shape", ())[1:]
-    return type(X), dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype, shape
+    if not hasattr(X, "iloc"):
+        dtype = getattr(X, "dtype", None)
+        shape = getattr(X, "shape", ())[1:]
+        return type(X), dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype, shape
+    columns = (tuple(X.columns), tuple(X.columns.names), tuple(X.dtypes)) if is_frame(X) else X.name
+    return type(X), columns, X.dtype if is_series(X) else None, bool(X.attrs), X.flags[_DUPLICATES]
 
 
 def _undeclared(X: Any) -> list[Any]:

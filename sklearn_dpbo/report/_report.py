@@ -97,8 +97,8 @@ class PrivacyReport:
         """Return the report as numbers, texts, and lists and dicts of them.
 
         The keys are "title", "private" (bool), "warning" (None if private), "epsilon" and "delta"
-        (None if the noise was seeded: then there is no guarantee), "worst_case" (bool), "weak" (why
-        the guarantee promises little, or None), "m", "unit", "data", "protected", "neighbours",
+        (None if the noise was seeded: then there is no guarantee), "weak" (why the guarantee promises
+        little, or None), "m", "unit", "data", "protected", "neighbours",
         "released", "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
         "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
@@ -113,7 +113,6 @@ class PrivacyReport:
             "warning": None if private else _SEEDED,
             "epsilon": self.epsilon if private else None,
             "delta": self.delta if private else None,
-            "worst_case": private and self.assumption is None,
             "weak": weak_because(self.epsilon, self.delta, self.m) or None if private else None,
             "m": self.m,
             "unit": self.unit,
