@@ -97,9 +97,9 @@ class PrivacyReport:
         """Return the report as numbers, texts, and lists and dicts of them.
 
         The keys are "title", "private" (bool), "warning" (None if private), "epsilon" and "delta"
-        (None if the noise was seeded: then there is no guarantee), "weak" (why the guarantee promises
-        little, or None), "m", "unit", "data", "protected", "neighbours",
-        "released", "not_protected", "assumption" (or None), "condition", "not_reported" (of a
+        (None if the noise was seeded: then there is no guarantee), "weak" (why the guarantee
+        promises little, or None), "m", "unit", "data", "protected", "neighbours", "released",
+        "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
         "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
         each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta", "share" (of
