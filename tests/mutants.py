@@ -331,11 +331,11 @@ MUTANTS = {
         "            return query.lowest_values(self.y, self.n)\n",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
-    "one model for all predictions": Mutant(
-        "_evaluation/protected_values.py",
-        "else fresh(model.pickled)\n",
-        'else model.__dict__.setdefault("kept", fresh(model.pickled))\n',
-        PROTECTED + "test_estimator_that_stays_broken_loses_one_record_only",
+    "one copy of a part for all records": Mutant(
+        "_evaluation/separately.py",
+        "getattr(fresh(self._pickled), name)",
+        "getattr(self._like, name)",
+        SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
         "_evaluation/row_by_row.py",
@@ -354,7 +354,7 @@ MUTANTS = {
         "_evaluation/separately.py",
         "else X[own]).copy())",
         "else X[own]))",
-        SEPARATELY + "test_no_record_changes_what_another_gets",
+        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
     ),
     "steps before a part are not in its key": Mutant(
         "_evaluation/parts.py",
@@ -364,10 +364,15 @@ MUTANTS = {
     ),
     "models change the global generators": Mutant(
         "_evaluation/suppress_output.py",
-        "    stack.callback(np.random.set_state, np.random.get_state())\n"
-        "    stack.callback(_generators())\n",
+        "    stack.callback(np.random.set_state, np.random.get_state())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
+    "draws for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
@@ -414,8 +419,8 @@ MUTANTS = {
     ),
     "errors of predictions raised": Mutant(
         "_evaluation/suppress_output.py",
-        "    except BaseException:  # also SystemExit",
-        "    except MemoryError:  # also SystemExit",
+        "return True  # also of SystemExit",
+        "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
 }

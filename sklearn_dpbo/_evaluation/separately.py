@@ -140,7 +140,8 @@ class Separately:
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
         batch, n, places = self._batch, n_rows(X), self._batch.positions()
         a, k = batch.n_above, batch.n_above + batch.n_below
-        public = self._ask(name, X, batch.around(places[0][:0], n))
+        # Copies, as it may return the same array each time.
+        public = with_own_cells(self._ask(name, X, batch.around(places[0][:0], n)).copy())
         kind = _Kind.of(public)
         if n_rows(public) != k:
             raise ValueError("another number of rows")

@@ -309,9 +309,11 @@ def test_validation_predictions_do_not_change_global_random_states(two_classes):
     for data in (X_val, spoilt):
         np.random.seed(0)
         random.seed(0)
+        np.random.normal()  # numpy keeps a second one
         count(Gambler(), X, y, data, y_val)
-        after.append((np.random.random(), random.random()))
+        after.append((np.random.normal(), np.random.random(), random.random()))
     assert after[0] == after[1]
+    assert after[0][0] == np.random.RandomState(0).normal(size=2)[1]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e18])
