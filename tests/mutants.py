@@ -25,6 +25,7 @@ LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
 LOW_UTILITY = "core/test_low_utility.py::"
+SEPARATELY = "core/test_separately.py::"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -376,42 +377,46 @@ MUTANTS = {
     # ------------------------------------------------------------------ company, state, order
     "companions not compared": Mutant(
         "_evaluation/protected_values.py",
-        "            if one_unit or (\n",
-        "            if True or (\n",
+        "            if not np.isin(odd, beside).any() and _as_expected(\n",
+        "            if True or _as_expected(\n",
         PROTECTED + "test_record_that_changes_what_its_companions_get_is_predicted_apart",
     ),
     "one that fails takes all others": Mutant(
         "_evaluation/protected_values.py",
-        "failing = range(self.units.m) if separate",
-        "return lowest\n        failing = range(self.units.m) if separate",
+        "            failing = self._failing_units(predict)\n",
+        "            return query.lowest_values(self.y, self.n)\n",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
-    "one model for all predictions": Mutant(
-        "_evaluation/protected_values.py",
-        "estimator, method = fresh(model.pickled), ",
-        'kept = model.__dict__.setdefault("kept", fresh(model.pickled))\n'
-        "            estimator, method = kept, ",
-        PROTECTED + "test_estimator_that_stays_broken_loses_one_record_only",
+    "one copy of a part for all records": Mutant(
+        "_evaluation/separately.py",
+        "getattr(fresh(self._pickled), name)",
+        "getattr(self._like, name)",
+        SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
         "_evaluation/row_by_row.py",
-        "if changed or self._beside_odd(predict, known):",
+        "if True in found or found[0] is None:",
         "if False:",
         "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
     ),
-    "models of scikit-learn whose rows share a search are predicted together": Mutant(
-        "_evaluation/own_code.py",
-        'if package == "sklearn" and inside:',
-        "if False:",
-        PROTECTED
-        + "test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row",
-    ),
-    "own code not predicted separately": Mutant(
-        "_evaluation/protected_values.py",
-        "separate = predicts_separately(self.prediction, model.own_code)",
-        "separate = False",
+    "own code is called on all records at once": Mutant(
+        "_evaluation/parts.py",
+        "        if not why or self.before is None:\n",
+        "        if True:\n",
         PROTECTED
         + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
+    ),
+    "outputs of a part are views of its arrays": Mutant(
+        "_evaluation/separately.py",
+        "else X[own]).copy())",
+        "else X[own]))",
+        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
+    ),
+    "steps before a part are not in its key": Mutant(
+        "_evaluation/parts.py",
+        'blake2b(b"%d" % len(self.unlisted) + self.before())',
+        'blake2b(b"%d" % len(self.unlisted) + packed(o))',
+        SEPARATELY + "test_one_object_in_two_steps_does_not_share_what_other_steps_change",
     ),
     "models change the global generators": Mutant(
         "_evaluation/suppress_output.py",
@@ -425,6 +430,12 @@ MUTANTS = {
         "",
         "core/test_evaluation.py::"
         "test_a_candidate_whose_response_is_no_probabilities_fails[neg_log_loss]",
+    ),
+    "draws for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
@@ -468,8 +479,8 @@ MUTANTS = {
     ),
     "errors of predictions raised": Mutant(
         "_evaluation/suppress_output.py",
-        "    except BaseException:  # also SystemExit",
-        "    except MemoryError:  # also SystemExit",
+        "return True  # also of SystemExit",
+        "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
     # ------------------------------------------------------------------ warnings
@@ -481,13 +492,10 @@ MUTANTS = {
     ),
     "wide intervals: warned of after predictions": Mutant(
         "strategies/_guidance.py",
-        """        self.warned, self.responses = self._warn_of_wide_intervals(params)
-        # Called here, so that warnings point to the user's call of fit.
-        self.history.add_validated(points, params, self._oracle(params))
-""",
-        """        self.history.add_validated(points, params, self._oracle(params))
-        self.warned, self.responses = self._warn_of_wide_intervals(params)
-""",
+        "        self.warned, self.responses = self._warn_of_wide_intervals(params)\n",
+        "        self._oracle.fit_candidates(params)\n"
+        "        self._oracle.compare(params, self._oracle.scorer.query)\n"
+        "        self.warned, self.responses = self._warn_of_wide_intervals(params)\n",
         LOW_UTILITY + "test_no_protected_record_has_been_predicted_when_the_warning_is_given",
     ),
     "contradiction: no union bound": Mutant(

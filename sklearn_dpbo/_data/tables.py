@@ -178,6 +178,8 @@ def with_own_cells(X: Any) -> Any:
         for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes]):
             X.isetitem(j, with_own_cells(X.iloc[:, j]))
         return X
+    if isinstance(X, list):
+        return list(map(_copy, X))
     if X.dtype != _OBJECT:
         return X
     array = np.asarray(X)

@@ -14,17 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.split import Problem, Training
+from .._data.split import Problem
 from .._data.tables import dense, is_frame, is_series, n_rows, take_rows
 
-__all__ = ["SPECIAL", "Companions", "spread_rows", "with_own_labels"]
+__all__ = ["Companions", "spread_rows", "with_own_labels"]
 
-# Training rows spread over the labels; and in addition such with missing or special values.
-_N_SPREAD, _N_ODD = 16, 8
-# Training rows that are looked through for these.
-_MOST_ROWS = 2**12
-# Numbers that often stand for something else than a measurement.
-SPECIAL = (0.0, -1.0, 999.0)
+# Training rows spread over the labels.
+_N = 16
 # Of companions that are numbered.
 _FIRST_LABEL = -(2**62)
 
@@ -41,40 +37,14 @@ class Companions:
     def of(cls, problem: Problem) -> Companions:
         """Choose companions among the training rows."""
         training = problem.training
-        rows = _chosen(training)
+        rows = spread_rows(training.X, training.y, _N)
+        rows = np.concatenate([rows[::2], rows[1::2][::-1]])  # all labels above, and below
         X = with_own_labels(problem.public_rows(rows), problem.X_val)
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2)
 
     def __len__(self) -> int:
         return n_rows(self.X)
-
-
-def _chosen(training: Training) -> NDArray[np.intp]:
-    """Return row numbers: spread over the labels; those with most missing cells first and last."""
-    X, sample = training.X, spread_rows(training.X, None, _MOST_ROWS)
-    rows = spread_rows(X, training.y, _N_SPREAD)
-    have = np.concatenate(_odd_cells(take_rows(X, rows)), axis=1).any(axis=0)
-    lacking = np.concatenate(_odd_cells(take_rows(X, sample)), axis=1) & ~have
-    for _ in range(_N_ODD):  # rows with most odd cells of other sorts
-        if lacking.any():
-            most = lacking.sum(axis=1).argmax()
-            rows = np.append(rows, sample[most])
-            lacking &= ~lacking[most]
-    missing = _odd_cells(take_rows(X, rows))[0].sum(axis=1)
-    rows = rows[np.argsort(-missing, kind="stable")]
-    return np.concatenate([rows[::2], rows[1::2][::-1], rows[: int(missing.any())]])
-
-
-def _odd_cells(X: Any) -> list[NDArray[np.bool_]]:
-    """Return which cells are missing, and then which are each special number."""
-    if is_frame(X):
-        missing, X = X.isna().to_numpy(), X.select_dtypes("number").to_numpy(float, na_value=np.nan)
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "iuf":
-        missing = np.isnan(X)
-    else:
-        return [np.zeros((n_rows(X), 0), dtype=bool)]
-    return [missing, *(number == X for number in (*SPECIAL, np.inf, -np.inf))]
 
 
 def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:

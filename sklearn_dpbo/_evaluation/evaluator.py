@@ -10,11 +10,13 @@ measure.
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -35,10 +37,10 @@ from .fitting import (
     without_side_effects,
 )
 from .model import Model, Models
-from .own_code import predicts_separately
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .row_by_row import RowByRowCheck, to_check
+from .separately import SHARED
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
 __all__ = ["Evaluator", "counted", "table_and_model"]
@@ -102,7 +104,8 @@ class Evaluator:
         with suppress_output(), drop_errors():
             estimator = without_side_effects(self.options.candidate(params))
             model = make(fit(estimator, self.problem.training))
-            return self.table.statistics(model, self.scorer.query)
+            # Nor is what others left looked at: to find something takes less time.
+            return replace(self.table, name="").statistics(model, self.scorer.query)
         return None
 
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
@@ -114,9 +117,8 @@ class Evaluator:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
         return counted(self.table, self.model(params).asked(query), query)
 
-    def add(self, params: dict[str, Any], estimator: Any) -> None:
+    def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
-        model = Model.of(without_callbacks(estimator), self._queries, self.companions)
         self._models.add(params, model)
 
     def share_fits(
@@ -131,7 +133,8 @@ class Evaluator:
             error = self._models.error(params)
             for other in others:
                 if error is None:
-                    other.add(params, fresh(self.model(params).pickled))
+                    fitted = fresh(self.model(params).pickled)
+                    other.add(params, other.make_model(check=False)(fitted))
                 else:
                     other._models.add(params, error)
 
@@ -160,6 +163,11 @@ class Evaluator:
         return self._models[params]
 
     @property
+    def condition(self) -> str:
+        """What the guarantee takes for granted of the predictions of the models, in words."""
+        return self._models.parts.condition(self.options.prediction, self.problem.units.name)
+
+    @property
     def scorer(self) -> PrivateScorer:
         """The score that selects."""
         return self.scorers[0]
@@ -170,7 +178,9 @@ class Evaluator:
 
     @cached_property
     def table(self) -> ProtectedTable:
-        return ProtectedTable.of(self.problem, self.companions, self.options.prediction)
+        table = replace(ProtectedTable.of(self.problem, self.companions), name=uuid4().hex)
+        weakref.finalize(table, SHARED.forget, table.name)
+        return table
 
     @property
     def _queries(self) -> tuple[Query, ...]:
@@ -178,11 +188,11 @@ class Evaluator:
 
     @cached_property
     def _check(self) -> RowByRowCheck:
-        return RowByRowCheck.on(self.companions, self.problem)
+        return RowByRowCheck.on(self.problem)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
         """Return what makes models of fitted candidates, without access to the validation set."""
-        checked = self._check if check and self.options.prediction != "separate" else None
+        checked = self._check if check and self.options.prediction == "together" else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
         return partial(_make_model, *public, checked, self.accept)
 
@@ -212,14 +222,13 @@ class Evaluator:
                     UserWarning,
                     stacklevel=6,
                 )
-        own = next((model.own_code for model in models if model.own_code), "")
-        if own and self.options.prediction == "auto":
+        unlisted = self._models.parts.unlisted
+        if unlisted and self.options.prediction == "auto":
             warnings.warn(
-                f"The model contains {own}, which is not known to predict row by row. So each of "
-                f"the {self.problem.units.m} validation {self.problem.units.name}s is predicted by "
-                'a call of its own, which takes longer. Pass prediction="together" to predict all '
-                "at once, if this code treats each record independently of the others, or "
-                '"separate" to keep the calls without this warning',
+                f"Not known to predict each record whatever the others are: {', '.join(unlisted)}. "
+                f"So this is called once for each of the {self.problem.units.m} validation "
+                f"{self.problem.units.name}s, which may take long. If you know that it treats each "
+                'record independently of the others, pass prediction="together"',
                 UserWarning,
                 stacklevel=6,
             )
@@ -237,10 +246,10 @@ def _make_model(
     """Return the model of a fitted candidate; raises what `accept` and the check do."""
     if accept is not None:
         accept(estimator, training)
-    model = Model.of(without_callbacks(estimator), queries, companions)
-    if check is not None and not predicts_separately(prediction, model.own_code):
+    model = Model.of(without_callbacks(estimator), queries, companions, prediction)
+    if check is not None:
         for method in model.responses:
-            check.check(model.pickled, (method,))
+            check.check(model.pickled, method)
     return model
 
 

@@ -27,14 +27,14 @@ from .progress import Progress, in_parallel
 from .suppress_output import without_autologging
 
 __all__ = [
-    "Fit", "FitOptions", "PublicEvaluator", "explore", "fit", "fit_all", "fit_one",
-    "report_failures", "set_candidate", "without_callbacks", "without_side_effects",
+    "Fit", "FitOptions", "PublicEvaluator", "check_prediction", "explore", "fit", "fit_all",
+    "fit_one", "report_failures", "set_candidate", "without_callbacks", "without_side_effects",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """How candidates are fitted, whatever they are scored on, and predict (`predicts_separately`).
+    """How candidates are fitted, whatever they are scored on, and predict (`Model.of`).
 
     Whatever `error_score`, a failed candidate is never chosen.
     """
@@ -47,6 +47,12 @@ class FitOptions:
     def candidate(self, params: dict[str, Any]) -> Any:
         """Return the estimator with these parameters, not fitted."""
         return set_candidate(clone(self.estimator), params)
+
+
+def check_prediction(prediction: Any) -> None:
+    """Raise ValueError unless this says how the validation set is predicted."""
+    if prediction not in ("auto", "together", "separate"):
+        raise ValueError(f'prediction is "auto", "together" or "separate"; found {prediction!r}')
 
 
 class Fit(NamedTuple):

@@ -10,11 +10,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._data.pickles import packed
 from .._data.tables import copied
 from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
-from .own_code import own_code
+from .parts import Parts, cut
 from .responses import Response
 
 __all__ = ["Model", "Models"]
@@ -25,21 +24,32 @@ class Model:
     """A fitted estimator, pickled before it predicts anything, and its answers to companions.
 
     `responses` has these as they came, by method. For each query: `values` is what it makes of
-    them, `clipped` the share of gains outside of its bounds. `own_code` names code that is not
-    known to predict row by row, if there is some.
+    them, `clipped` the share of gains outside of its bounds. `cut` is it pickled for counting, with
+    its unlisted parts cut out (empty if there are none to cut out), and `parts` names all parts.
     """
 
     pickled: bytes
+    cut: bytes
+    parts: Parts
     answers: Responses
     responses: dict[str, Response]
     values: tuple[NDArray[Any], ...]
     clipped: tuple[float, ...]
-    own_code: str
 
     @classmethod
-    def of(cls, estimator: Any, queries: tuple[Any, ...], companions: Companions) -> Model:
-        """Return the model of a fitted estimator; raises if a query of companions fails."""
-        pickled = packed(estimator)
+    def of(
+        cls,
+        estimator: Any,
+        queries: tuple[Any, ...],
+        companions: Companions,
+        prediction: str = "auto",
+    ) -> Model:
+        """Return the model of a fitted estimator; raises if a query of companions fails.
+
+        What predicts each unit by itself is what is not listed; or nothing ("together"); or the
+        whole of it ("separate").
+        """
+        pickled, without, parts = cut(estimator, prediction)
         responses = {}
         for method in dict.fromkeys(method_of(estimator, q.response_method) for q in queries):
             raw = getattr(estimator, method)(copied(companions.X))
@@ -47,8 +57,12 @@ class Model:
             responses[method] = Response.of(raw)
         values = {method: response.values for method, response in responses.items()}
         answers = deepcopy(Responses.given(estimator, companions.y, values))
-        model = cls(pickled, answers, responses, (), (), own_code(pickled))
+        model = cls(pickled, without, parts, answers, responses, (), ())
         return model.asked(*queries)
+
+    def method(self, query: Any) -> str:
+        """Return the method whose responses a query takes."""
+        return self.answers.method(query.response_method)
 
     def asked(self, *queries: Any) -> Model:
         """Return the model for other queries of the same responses; it runs no user's code."""
@@ -74,15 +88,16 @@ class Models:
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(max_size=self._IN_MEMORY)
         weakref.finalize(self, self._file.close)
-        self._kept: dict[int, tuple[dict[str, Any], Model | str, int, int]] = {}
+        self._kept: dict[int, tuple[dict[str, Any], Model | str, int, tuple[int, int]]] = {}
 
     def add(self, params: dict[str, Any], model: Model | str) -> None:
         """Keep a model, or why its fit failed."""
-        start, pickled = self._file.seek(0, 2), b""
+        start, lengths = self._file.seek(0, 2), (0, 0)
         if isinstance(model, Model):
-            pickled, model = model.pickled, replace(model, pickled=b"")
-        self._file.write(pickled)
-        self._kept[id(params)] = params, model, start, len(pickled)
+            lengths = len(model.pickled), len(model.cut)
+            self._file.write(model.pickled + model.cut)
+            model = replace(model, pickled=b"", cut=b"")
+        self._kept[id(params)] = params, model, start, lengths
 
     def __contains__(self, params: dict[str, Any]) -> bool:
         return id(params) in self._kept
@@ -94,8 +109,15 @@ class Models:
 
     def __getitem__(self, params: dict[str, Any]) -> Model:
         """Return the model of a candidate whose fit succeeded."""
-        _, model, start, length = self._kept[id(params)]
+        _, model, start, lengths = self._kept[id(params)]
         if isinstance(model, str):
             raise KeyError(model)
         self._file.seek(start)
-        return replace(model, pickled=self._file.read(length))
+        pickled, without = map(self._file.read, lengths)
+        return replace(model, pickled=pickled, cut=without)
+
+    @property
+    def parts(self) -> Parts:
+        """What all the models consist of."""
+        models = [model for _, model, *_ in self._kept.values() if isinstance(model, Model)]
+        return Parts.of_all(model.parts for model in models)

@@ -2,14 +2,15 @@
 
 *Contract.* `ProtectedTable.values` is given a fitted `Model`, with what the public companions get
 of it, and a query. It returns one value per record. The value of a unit is what it gets beside the
-companions alone, or the lowest if it cannot be had; so no other unit has a part in it. All units
-are predicted at once, to save time, wherever that gives the same: for estimators that predict row
-by row.
+companions alone, or the lowest if it cannot be had; so no other unit has a part in it. To save
+time, all units are predicted at once by a model whose unlisted parts are called on one unit at a
+time (`separately`). That gives the same, as all other parts predict row by row.
 
 * Each call of the user's code gets copies, unpickled for it and dropped after it.
 * If predicting all at once fails, or the companions get anything else than they should, the units
   that are to blame are found by halving, beside companions, never alone. Companions stand in their
   places; what they get themselves is what they get beside the companions alone.
+* So is what units get that a part failed for, or returned something of another kind for.
 * If that fails, too, each unit is predicted beside the companions alone.
 """
 
@@ -30,8 +31,8 @@ from .._data.units import Units
 from ..scoring._queries import Query
 from .companions import Companions
 from .model import Model
-from .own_code import predicts_separately
 from .responses import agree
+from .separately import Batch, for_batch
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = ["ProtectedTable"]
@@ -47,25 +48,26 @@ _FEW = 0.1
 class ProtectedTable:
     """Protected records; their labels, which follow the companions'; their units and companions.
 
-    `rows` and `labels` begin with the companions, and end with the protected records.
+    `rows` and `labels` begin with the companions, and end with the protected records. What parts of
+    models return for all of them is kept under the `name`, if it has one, for other candidates.
     """
 
     rows: Any
     labels: NDArray[Any] | None
     units: Units
     companions: Companions
-    prediction: str
+    name: str = ""
 
     @classmethod
     @np.errstate(all="ignore")  # of casts, which would tell of a label
-    def of(cls, problem: Problem, companions: Companions, prediction: str) -> ProtectedTable:
+    def of(cls, problem: Problem, companions: Companions) -> ProtectedTable:
         """Return the validation set of a problem."""
         rows, y = stack([companions.X, problem.X_val]), problem.y_val
         if isinstance(rows, np.ndarray):  # whose layout sums depend on
             rows = np.ascontiguousarray(rows)
         if y is not None and companions.y is not None:
             y = np.concatenate([companions.y, y])
-        return cls(rows, y, problem.units, companions, prediction)
+        return cls(rows, y, problem.units, companions)
 
     @property
     def y(self) -> Any:
@@ -83,26 +85,23 @@ class ProtectedTable:
 
     def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
-        predict = partial(self.beside_companions, model, packed(query))
-        separate = predicts_separately(self.prediction, model.own_code)
+        packed_query = packed(query)
+        predict = partial(self.beside_companions, model, packed_query)
         everyone = np.arange(self.n)
-        if not separate:
-            values = predict(everyone)
-            if values is not None:
-                return values
+        found, failing = predict(everyone), []
+        if found is None:
+            failing = self._failing_units(predict)
+            for u in failing:
+                everyone[self.units.rows(u, u + 1)] = -1
+            found = predict(everyone) if len(failing) < self.units.m else None
         lowest = query.lowest_values(self.y, self.n)
-        failing = range(self.units.m) if separate else self._failing_units(predict)
-        single = [self.units.rows(u, u + 1) for u in failing]
-        others = everyone.copy()
-        for rows in single:
-            others[rows] = -1
-        values = predict(others) if len(single) < self.units.m else lowest
-        if values is None:  # of units that fail together, and not by themselves
-            return replace(self, prediction="separate").values(model, query)
+        # None: of units that fail together, and not by themselves.
+        values, odd = (lowest, set(range(self.units.m))) if found is None else found
         values = values.copy()
-        for rows in single:
+        for u in odd.union(failing):
+            rows = self.units.rows(u, u + 1)
             # Whatever it does to the companions, no other unit has a part in it.
-            own = predict(rows, one_unit=True)
+            own = self._alone(model, packed_query, rows)
             values[rows] = lowest[rows] if own is None else own
         return values
 
@@ -114,7 +113,8 @@ class ProtectedTable:
         k = len(self.companions)
         twice = np.tile(np.arange(k), 2)
         y = None if self.labels is None else self.labels[twice]
-        public = replace(self, rows=take_rows(self.rows, twice), labels=y, units=Units.of(k))
+        rows, units = take_rows(self.rows, twice), Units.of(k)
+        public = replace(self, rows=rows, labels=y, units=units, name="")
         model = model.asked(query)
         with suppress_output():
             found = public.values(model, query)
@@ -141,28 +141,58 @@ class ProtectedTable:
         return with_own_cells(take_rows(self.rows, index)), y
 
     def beside_companions(
-        self, model: Model, packed_query: bytes, rows: NDArray[np.intp], one_unit: bool = False
-    ) -> NDArray[Any] | None:
-        """Return the values of these rows, or None: why it failed depends on protected records.
+        self, model: Model, packed_query: bytes, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], set[int]] | None:
+        """Return the values of these rows, and the units among them to be predicted alone.
 
-        Unless the rows are those of one unit, the companions must get what they should.
+        Or None if the companions do not get what they should, or at any error: why it failed
+        depends on protected records.
         """
         with drop_errors():
-            (X, y), query = self.batch(rows), fresh(packed_query)
-            estimator, method = fresh(model.pickled), model.answers.method(query.response_method)
-            expected, total = model.responses[method], len(rows) + len(self.companions)
-            response, odd = expected.read(getattr(estimator, method)(X), total)
-            classes = getattr(estimator, "classes_", None)
-            values: NDArray[Any] = query.record_values(y, response.copy(), classes)
-            own = slice(self.companions.n_above, self.companions.n_above + len(rows))
-            beside = np.delete(np.arange(total), own)
-            if one_unit or (
-                not np.isin(odd, beside).any()
-                and _as_expected(model, response[beside], values[beside], expected.values)
+            batch = self._batch(rows)
+            estimator = for_batch(model.cut, batch) if model.cut else fresh(model.pickled)
+            response, values, own, odd = self._predicted(model, estimator, packed_query, rows)
+            expected = model.responses[model.method(fresh(packed_query))]
+            beside = np.delete(np.arange(len(values)), own)
+            if not np.isin(odd, beside).any() and _as_expected(
+                model, response[beside], values[beside], expected.values
             ):
-                values[odd] = query.lowest_values(y, total)[odd]
-                return values[own]
+                return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
+
+    def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
+        """Return the values of the rows of one unit, whatever companions get beside it, or None."""
+        with drop_errors():
+            estimator = fresh(model.pickled)
+            _, values, own, _ = self._predicted(model, estimator, packed_query, rows)
+            return values[own]
+        return None
+
+    def _predicted(
+        self, model: Model, estimator: Any, packed_query: bytes, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], NDArray[Any], slice, NDArray[np.intp]]:
+        """Return responses and values of the companions and these rows, where the latter are.
+
+        Also which have a response of another kind: they get the lowest value.
+        """
+        (X, y), query = self.batch(rows), fresh(packed_query)
+        method = model.answers.method(query.response_method)
+        total = len(rows) + len(self.companions)
+        response, odd = model.responses[method].read(getattr(estimator, method)(X), total)
+        classes = getattr(estimator, "classes_", None)
+        values: NDArray[Any] = query.record_values(y, response.copy(), classes)
+        values[odd] = query.lowest_values(y, total)[odd]
+        own = slice(self.companions.n_above, self.companions.n_above + len(rows))
+        return response, values, own, odd
+
+    def _batch(self, rows: NDArray[np.intp]) -> Batch:
+        """Return which units the rows of a batch belong to; each companion is one of its own."""
+        n_above, n = self.companions.n_above, len(rows)
+        units = rows if self.units.labels is None else self.units.labels[rows]
+        units = np.where(rows < 0, -1 - np.arange(n), units)
+        below = len(self.companions) - n_above
+        complete = bool(self.name) and n == self.n and (rows >= 0).all()
+        return Batch(n_above, below, rows, units, self.name, complete)
 
     def _failing_units(self, predict: Callable[..., NDArray[Any] | None]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""

@@ -133,7 +133,8 @@ def _run(
         estimator = _fitted(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
-            model = Model.of(_member(estimator, member), (query,), table.companions)
+            released = _member(estimator, member)
+            model = Model.of(released, (query,), table.companions, options.prediction)
             statistics[k] = table.statistics(model, query)
     counts = Sensitive(statistics, query.sensitivity(table.units))
     return InTransit(counts), InTransit(Secret(pickled))
@@ -173,6 +174,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
                 _fitted(options, each.params, replace(made_up, fit_params=fit_params), made_up)
             estimator = without_side_effects(options.candidate(each.params))
             model = oracle.make_model()(fit(estimator, made_up))
+            oracle.add(each.params, model)
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
@@ -238,7 +240,7 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     """Return what steps make of protected records: an array of floats, or a frame if they do."""
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
-    model = Model.of(steps, (_Rows(),), companions)
+    model = Model.of(steps, (_Rows(),), companions, prediction)
     response = next(iter(model.responses.values())).values
     if response.dtype.kind not in "biuf":
         raise ValueError(
@@ -246,7 +248,7 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
             f"{response.dtype}"
         )
     query = _Rows(response.shape[1:])
-    table = ProtectedTable.of(problem, companions, prediction)
+    table = ProtectedTable.of(problem, companions)
     values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values

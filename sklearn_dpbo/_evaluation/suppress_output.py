@@ -21,9 +21,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import numpy as np
 from joblib import parallel_config
@@ -31,6 +31,8 @@ from joblib import parallel_config
 __all__ = ["drop_errors", "kept_registries", "suppress_output", "without_autologging"]
 
 _REGISTRY = "__warningregistry__"
+# Of numpy's usual generator: 624 words, and the position among them.
+_MT19937_BYTES = 625 * 4
 
 
 @contextlib.contextmanager
@@ -38,48 +40,84 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
     """Drop warnings, logging and what is written to stdout and stderr; leave no trace of them.
 
     Native code writes to file descriptors 1 and 2. Processes that are started while they are
-    redirected inherit that, so joblib starts threads. Without `descriptors` it may start processes.
+    redirected inherit that, so joblib starts none; and what threads add up depends on which is
+    first. Without `descriptors` it may start processes.
     Modules' registries of warnings take long to keep: not once for each candidate in a worker.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(without_autologging())
         if descriptors:
             stack.enter_context(_redirection())
-            stack.enter_context(parallel_config("threading"))
+            stack.enter_context(parallel_config("sequential"))
         if registries:
             stack.enter_context(kept_registries())
         stack.enter_context(_suppression())
         yield
 
 
-@contextlib.contextmanager
-def drop_errors() -> Iterator[None]:
+class drop_errors:  # noqa: N801, as it is used like a function
     """Drop any error but Ctrl-C; restore warning filters, global generators, numpy's error state.
 
     So no call of an estimator shows in the next; to be used within a suppression of output. Of the
     filters, the list that is in use now gets its entries back; what other threads put in its place
-    stays.
+    stays. It can be entered many times, and each time restores what was there when it was made.
     """
-    filters: Any = warnings.filters
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.callback(filters.__setitem__, slice(None), list(filters))
-            _restore_generators(stack)
-            stack.enter_context(np.errstate(all="ignore"))
-            yield
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None
-    except BaseException:  # also SystemExit, and the panics of native extensions
-        pass
+
+    def __init__(self) -> None:
+        self._filters: Any = warnings.filters
+        self._entries = list(self._filters)
+        self._restore_generators = _generators()
+
+    def __enter__(self) -> None:
+        self._errors = np.errstate(all="ignore")
+        self._errors.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        self._errors.__exit__()
+        self._filters[:] = self._entries
+        self._restore_generators()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        return True  # also of SystemExit, and of the panics of native extensions
 
 
-def _restore_generators(stack: contextlib.ExitStack) -> None:
-    """Restore the state of global random generators when the stack is closed."""
-    stack.callback(np.random.set_state, np.random.get_state())
-    stack.callback(random.setstate, random.getstate())
-    torch: Any = sys.modules.get("torch")
+def _generators() -> Callable[[], None]:
+    """Return what restores the state that the global random generators have now."""
+    python, torch = random.getstate(), cast(Any, sys.modules.get("torch"))
+    undo = [_numpy_generator(), partial(random.setstate, python)]
     if hasattr(torch, "get_rng_state"):
-        stack.callback(torch.set_rng_state, torch.get_rng_state())
+        undo.append(partial(torch.set_rng_state, torch.get_rng_state()))
+
+    def restore() -> None:
+        for each in undo:
+            each()
+
+    return restore
+
+
+def _numpy_generator() -> Callable[[], None]:
+    """Return what restores numpy's global generator.
+
+    To save and restore its state takes longer than many predictions of one record. So the memory of
+    the usual kind is compared. A normal number that it keeps for the next call is dropped first:
+    every draw changes the state then.
+    """
+    state: Any = np.random.get_state()
+    bits: Any = np.random.get_bit_generator()
+    if type(bits).__name__ != "MT19937":
+        return partial(np.random.set_state, state)
+    state = (*state[:3], 0, 0.0)
+    np.random.set_state(state)
+    memory = (ctypes.c_char * _MT19937_BYTES).from_address(bits.ctypes.state_address)
+    before = memory.raw
+
+    def restore() -> None:
+        if np.random.get_bit_generator() is not bits:
+            np.random.set_bit_generator(bits)
+        if memory.raw != before:
+            np.random.set_state(state)
+
+    return restore
 
 
 class _Shared:
@@ -126,7 +164,9 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
         _replace_stream(name, stack)
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
-    _restore_generators(stack)
+    # Whole: a normal number that numpy keeps, too.
+    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(_generators())
 
 
 def _keep_registries(stack: contextlib.ExitStack) -> None:

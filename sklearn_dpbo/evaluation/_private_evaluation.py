@@ -17,8 +17,7 @@ from .._data.tables import take_rows
 from .._data.units import Units, unit_name
 from .._evaluation.companions import spread_rows
 from .._evaluation.evaluator import counted, table_and_model
-from .._evaluation.fitting import without_callbacks
-from .._evaluation.own_code import check_prediction
+from .._evaluation.fitting import check_prediction, without_callbacks
 from .._evaluation.suppress_output import without_autologging
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
@@ -205,7 +204,7 @@ def private_evaluation(
     report = report_of_validation_set(
         problem,
         mechanisms,
-        prediction,
+        model.parts.condition(prediction, problem.units.name),
         title="Differentially private evaluation of a model",
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",

@@ -90,8 +90,7 @@ class Holder:
         """The privacy report of what was released so far: print it."""
         oracle, released = self._evaluator, self._facts["released"]
         facts = self._facts | {"released": released + clipping_in_words(oracle.scorers)}
-        prediction = oracle.options.prediction
-        return report_of_validation_set(oracle.problem, self._mechanisms, prediction, **facts)
+        return report_of_validation_set(oracle.problem, self._mechanisms, oracle.condition, **facts)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

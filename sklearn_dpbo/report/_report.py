@@ -13,7 +13,7 @@ from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 from ._card import Row, card, in_lines
 
-__all__ = ["PREDICTION_CONDITIONS", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
+__all__ = ["TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
@@ -25,18 +25,6 @@ TRAINING_NOT_PROTECTED = (
     "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
     "the validation records, including another run of this fit"
 )
-_ROW_BY_ROW = (
-    "a model's prediction for a record depends on that record alone (checked on training records)"
-)
-PREDICTION_CONDITIONS = {
-    "auto": _ROW_BY_ROW
-    + "; with code that is not known to predict so, each unit was predicted alone",
-    "together": _ROW_BY_ROW + ", whatever code the model has",
-    "separate": (
-        "none for predictions: each unit was predicted alone, beside training records, by a "
-        "copy of the model"
-    ),
-}
 _SUMMARY_LINES, _SUMMARY_WIDTH = 8, 83  # with the title; of a text behind its label
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
@@ -76,7 +64,7 @@ class PrivacyReport:
     not_protected : str
         What the guarantee does not cover.
     assumption : str or None
-        What the guarantee rests on in addition to the condition; None for a worst-case guarantee.
+        What the guarantee rests on in addition to the condition, or None.
     condition : str
         What has to hold in any case.
     released : str
@@ -109,9 +97,9 @@ class PrivacyReport:
         """Return the report as numbers, texts, and lists and dicts of them.
 
         The keys are "title", "private" (bool), "warning" (None if private), "epsilon" and "delta"
-        (None if the noise was seeded: then there is no guarantee), "worst_case" (bool), "weak" (why
-        the guarantee promises little, or None), "m", "unit", "data", "protected", "neighbours",
-        "released", "not_protected", "assumption" (or None), "condition", "not_reported" (of a
+        (None if the noise was seeded: then there is no guarantee), "weak" (why the guarantee
+        promises little, or None), "m", "unit", "data", "protected", "neighbours", "released",
+        "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
         "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
         each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta", "share" (of
@@ -125,7 +113,6 @@ class PrivacyReport:
             "warning": None if private else _SEEDED,
             "epsilon": self.epsilon if private else None,
             "delta": self.delta if private else None,
-            "worst_case": private and self.assumption is None,
             "weak": weak_because(self.epsilon, self.delta, self.m) or None if private else None,
             "m": self.m,
             "unit": self.unit,
@@ -215,7 +202,8 @@ class PrivacyReport:
         if self.assumption is not None:
             numbers += " (if the assumption holds; else none)"
         elif not weak:
-            numbers += " (worst case)"
+            kind = "approximate DP" if self.delta else "pure epsilon-DP"
+            numbers += f" ({kind}, one {self.unit} replaced)"
         return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
     def _spent(self) -> list[dict[str, Any]]:
@@ -279,7 +267,7 @@ def report_of(mechanisms: Mechanisms, **facts: Any) -> PrivacyReport:
 
 
 def report_of_validation_set(
-    problem: Any, mechanisms: Mechanisms, prediction: str, **facts: Any
+    problem: Any, mechanisms: Mechanisms, condition: str, **facts: Any
 ) -> PrivacyReport:
     """Return the report of what these mechanisms released of a validation set."""
     return report_of(
@@ -288,6 +276,6 @@ def report_of_validation_set(
         m=problem.units.m,
         data="validation set",
         protected=problem.protected,
-        condition=PREDICTION_CONDITIONS[prediction],
+        condition=condition,
         **facts,
     )

@@ -29,7 +29,7 @@ from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
-from ..report._report import PREDICTION_CONDITIONS, PrivacyReport, report_of
+from ..report._report import PrivacyReport, report_of
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
@@ -132,7 +132,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}" + plan.in_bits,
-        condition=_condition(search, training),
+        condition=_condition(search, training) + uncharged.condition,
     )
     # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
     if hasattr(last := _last_step(estimator), "privacy_"):
@@ -278,13 +278,12 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
 def _report(
     search: Any, table: DividedTable, mechanisms: Mechanisms, *, condition: str = "", **facts: Any
 ) -> PrivacyReport:
-    row_by_row = PREDICTION_CONDITIONS[search.prediction].replace("training", "made-up")
     return report_of(
         mechanisms,
         title="Differentially private hyper-parameter search on one table",
         unit=table.units.name,
         m=_m(table),
         data="table",
-        condition=condition + row_by_row,
+        condition=condition,
         **{"not_protected": _NOT_PROTECTED} | facts,
     )

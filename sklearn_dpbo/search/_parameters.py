@@ -129,7 +129,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
     )
     if strategy.assumption is not None:
         warnings.warn(
-            f"The privacy of {name} is not worst case. It rests on {strategy.assumption}.",
+            f"The privacy of {name} rests on an assumption: {strategy.assumption}.",
             GuaranteeAssumptionWarning,
             stacklevel=3 + (search.protect == "all"),
         )

@@ -48,7 +48,7 @@ class PrivateBayesSearchCV(
     Parameters
     ----------
     estimator : estimator object
-        Its predictions must be made row by row; the search checks this on training records (see
+        Any estimator; parts of it that are not listed are called on one record at a time (see
         `prediction`). It must be picklable.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
@@ -103,14 +103,13 @@ class PrivateBayesSearchCV(
     ledger : PrivacyLedger or None, default=None
         Where (epsilon, delta) are charged, before any noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
-        How a candidate predicts the validation set. "together": all records at once, for estimators
-        that predict row by row, which is checked on training records. "separate": each record (or
-        group) alone, beside training records. Then no other validation record can influence
-        the prediction, whatever the estimator does, but each record takes a call of `predict`.
-        "auto": separately if the model has code that is not known to predict row by row (a class of
-        your own, your function in a `FunctionTransformer`, `NMF`), otherwise together. Such code
-        may compute something from the batch for values that no training record has, which no check
-        would find.
+        How a candidate predicts the validation set, so that no record has a part in what another
+        gets. "auto": parts of the model of which it is known that they treat each record by itself
+        (most estimators of scikit-learn) are called on all records at once, and all others (a class
+        of your own, your function in a `FunctionTransformer`, `NMF`) on one record (or group) at a
+        time, beside training records. "separate": so is the whole model, whatever it consists of.
+        "together": everything is called on all records at once, if you know that your own code,
+        too, treats each record by itself; a check on training records finds honest mistakes.
     release : {"best", "evaluation", "all"}, default="best"
         What is released besides the choice, without more epsilon. "best": the chosen candidate's
         score. "evaluation": also an evaluation of it, as `evaluation_`: what `private_evaluation`
@@ -317,7 +316,7 @@ class PrivateBayesSearchCV(
             privacy = report_of_validation_set(
                 problem,
                 mechanisms,
-                self.prediction,
+                oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
                 released=also_released(self, release, list(scorers))

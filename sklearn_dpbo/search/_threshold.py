@@ -68,9 +68,9 @@ class PrivateThresholdClassifier(
     Parameters
     ----------
     estimator : estimator object
-        A binary classifier with `predict_proba` or `decision_function`. It must predict each row
-        independently; this is checked on training records. Put a classifier that is already fitted
-        into a ``FrozenEstimator``, such as the ``best_estimator_`` of a private search.
+        A binary classifier with `predict_proba` or `decision_function`. Put a classifier that is
+        already fitted into a ``FrozenEstimator``, such as the ``best_estimator_`` of a private
+        search.
     epsilon : float, default=1.0
         Privacy loss of the threshold and its score together. A search on the same records before
         it costs its own epsilon, and both add up.
@@ -363,7 +363,7 @@ class PrivateThresholdClassifier(
             "privacy_": report_of_validation_set(
                 problem,
                 mechanisms,
-                self.prediction,
+                model.parts.condition(self.prediction, units.name),
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
                 released="best_threshold_, best_score_, best_score_interval_, choice_counts_",

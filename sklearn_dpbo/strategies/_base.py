@@ -117,7 +117,7 @@ class Strategy(BaseEstimator):
     Attributes
     ----------
     assumption : str or None
-        What the guarantee assumes. None is a guarantee in the worst case.
+        What the guarantee assumes of the data, or None.
     protects : {"validation", "all"}
         Which records it protects: `protect` of the search.
     """

@@ -263,7 +263,7 @@ class OneTable(Strategy):
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
         made_up = oracle.problem.training
-        oracle.add(params, estimator)
+        oracle.add(params, oracle.make_model(check=False)(estimator))
         left = mechanisms.budget.epsilon_left
         counted = count_scores(
             params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)

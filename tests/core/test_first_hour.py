@@ -247,7 +247,7 @@ def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
     lines = str(report).splitlines()
     assert len(lines) <= 8 and max(map(len, lines)) <= 100 and "details()" in lines[0]
     text = str(report)
-    assert "worst case" not in text, "it promises nothing"
+    assert "pure epsilon-DP" not in text, "it promises nothing"
     for part in ("WEAK, as ", "epsilon = 1000, delta = 0", "150 records", "training set",
                  "best_params_, best_index_, best_score_", "depends on that record alone",
                  "random_state does not fix", "charge 1 of "):  # fmt: skip

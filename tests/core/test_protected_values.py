@@ -18,6 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from evaluators import evaluated
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -48,13 +49,12 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.own_code import own_code, predicts_separately
+from sklearn_dpbo._evaluation.parts import cut
 from sklearn_dpbo._evaluation.protected_values import ProtectedTable
 from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
@@ -553,21 +553,6 @@ def test_own_code_moves_one_prediction_where_training_records_never_reach_a_bran
     assert one_replaced(function) <= 1
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [without_infinity, without_zero])
-def test_special_numbers_are_tried_on_public_rows(function):
-    with pytest.raises(BatchDependentError):
-        one_replaced(function, prediction="together")
-
-
-def test_companions_have_special_numbers_that_few_training_records_have():
-    X = np.random.default_rng(0).normal(size=(2000, 3))
-    X[1500, 0], X[700, 1], X[3, 2] = np.inf, -1, 999
-    problem = Problem(Training(X, X[:, 0] > 0), X, X[:, 0] > 0, Units.of(2000), "")
-    beside = Companions.of(problem).X
-    assert all((beside == number).any() for number in (np.inf, -1, 999))
-
-
 def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict_row_by_row():
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y"] * 20), "b": np.arange(40.0)})
     known = [
@@ -575,16 +560,13 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         HistGradientBoostingClassifier(),
         CountVectorizer(),
         PCA().fit(np.eye(3)),
-        make_pipeline(
-            FunctionTransformer(np.clip, kw_args={"a_min": 0, "a_max": 1}), SelectKBest()
-        ),
+        SelectKBest(),
         GridSearchCV(Ridge(), {"alpha": [1, 2]}, scoring="r2").fit(np.eye(10), np.arange(10)),
         TransformedTargetRegressor(func=np.log1p, inverse_func=np.expm1),
     ]
-    assert [own_code(packed(model)) for model in known] == [""] * 7
+    assert [cut(model, "auto")[2].unlisted for model in known] == [()] * 7
     boosting = HistGradientBoostingClassifier().fit(frame, [0, 1] * 20)  # it keeps a partial
-    # Of scikit-learn 1.6 its loss, too, whose module has a name that could be a user's.
-    assert own_code(packed(boosting)) in ("", "_loss.CyHalfBinomialLoss")
+    assert cut(boosting, "auto")[2].unlisted == ()
     own = [
         NMF(),  # its solver "mu" starts from the mean of the batch
         FunctionTransformer(without_zero),
@@ -594,7 +576,8 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         FunctionTransformer(scale, kw_args={"axis": 1}),
         FunctionTransformer(make_nonnegative, kw_args={"min_value": -1e6}),
         FunctionTransformer(pd.DataFrame),
-        SplineTransformer(),
+        SplineTransformer(sparse_output=True),
+        FunctionTransformer(np.clip, kw_args={"a_min": 0, "a_max": 1}),
         TransformedTargetRegressor(inverse_func=np.sort),
         make_pipeline(StandardScaler(), Rescales()),
         CountVectorizer(tokenizer=labels_of),
@@ -603,22 +586,24 @@ def test_prediction_is_separate_if_a_model_has_code_that_is_not_known_to_predict
         FunctionTransformer(operator.methodcaller("mean")),
         FunctionTransformer(joblib.wrap_non_picklable_objects(lambda X: X)),
     ]
-    assert all(own_code(packed(model)) for model in own)
-    assert predicts_separately("auto", "module.Model") and not predicts_separately("auto", "")
-    assert not predicts_separately("together", "module.Model")
+    assert all(cut(model, "auto")[2].unlisted for model in own)
 
 
 def test_report_and_warning_say_how_own_code_predicts():
     X, y = numbers()
     model = make_pipeline(FunctionTransformer(without_zero), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
-    with pytest.warns(UserWarning, match="contains .*without_zero.* a call of its own"):
+    with pytest.warns(UserWarning, match="your function without_zero. So this is called once"):
         search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert "each unit was predicted alone" in search.privacy_.condition
-    model = make_pipeline(FunctionTransformer(np.tanh), LogisticRegression())
+    assert search.privacy_.condition == (
+        "a model's prediction for a record depends on that record alone: listed for Pipeline, "
+        f"LogisticRegression (scikit-learn {sklearn.__version__}); record by record: your function "
+        "without_zero"
+    )
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
     search.fit(X, y, X_val=X[:M], y_val=y[:M])
-    assert "whatever code the model has" in search.privacy_.condition
+    word = 'by the user\'s word, prediction="together", for your function without_zero'
+    assert search.privacy_.condition.endswith(word)
 
 
 def labels_of(f, colours):
@@ -725,7 +710,7 @@ def test_rows_in_another_order_keep_their_labels():
     X, y = numbers()
     problem = Problem(Training(X, y), X[:M], y[:M], Units.of(M), "a test")
     companions = Companions.of(problem)
-    table = ProtectedTable.of(problem, companions, "together")
+    table = ProtectedTable.of(problem, companions)
     places = np.random.default_rng(0).permutation(M)
     found, labels = table.batch(places)
     own = slice(companions.n_above, companions.n_above + M)
@@ -835,7 +820,7 @@ def test_tables_of_any_two_types_of_numbers_stand_together_as_one_type():
     for of, of_val in PAIRS:
         problem = problem_of(LogisticRegression(), (of(X), y), (of_val(X[:M]), y[:M]))
         companions = Companions.of(problem)
-        rows = ProtectedTable.of(problem, companions, "together").rows
+        rows = ProtectedTable.of(problem, companions).rows
         # pandas 2 makes float64 of sparse float32 when it puts rows together.
         if not (isinstance(rows, pd.DataFrame) and isinstance(rows.dtypes.iloc[0], pd.SparseDtype)):
             assert types_of(companions.X) == types_of(problem.X_val)

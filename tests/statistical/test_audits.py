@@ -389,6 +389,6 @@ def all_or_nothing(values):
 
     def found(table, model, query):
         together = table.beside_companions(model, packed(query), np.arange(table.n))
-        return query.lowest_values(table.y, table.n) if together is None else together
+        return query.lowest_values(table.y, table.n) if together is None else together[0]
 
     return found

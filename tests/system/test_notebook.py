@@ -57,15 +57,16 @@ def test_json_of_privacy_report_contains_its_numbers():
     found = json.loads(report().to_json())
     assert found == report().to_dict()
     expected = {"epsilon": 1.0, "delta": 0.0, "m": 1234, "unit": "record", "private": True,
-                "worst_case": True, "warning": None}  # fmt: skip
+                "warning": None}  # fmt: skip
     assert found.items() >= expected.items()
     (spent,) = found["spent"]
     assert spent["epsilon"] == pytest.approx(1.2) and spent["times"] == 2
-    assert not json.loads(report(assumption="a prior").to_json())["worst_case"]
+    assert json.loads(report(assumption="a prior").to_json())["assumption"] == "a prior"
 
 
 def test_text_html_and_markdown_of_privacy_report_state_the_same_facts():
-    facts = ("1,234 records", "epsilon = 1, delta = 0 (worst case)", "X_val as given",
+    facts = ("1,234 records", "epsilon = 1, delta = 0 (pure epsilon-DP, one record replaced)",
+             "X_val as given",
              "the training set", "row by row", "a library",
              "permute & flip and 1 more")  # fmt: skip
     for text in (report().details(), report().to_html(), report().to_markdown()):
@@ -99,7 +100,8 @@ def test_fitted_search_shows_html_card(search):
     low, high = search.best_score_interval_
     for text in (f"logisticregression__C = {C:.4g}",
                  f"accuracy {search.best_score_:.4g} with noise",
-                 f"{low:.4g} to {high:.4g} (95 %)", "epsilon = 2, delta = 0 (worst case)",
+                 f"{low:.4g} to {high:.4g} (95 %)",
+                 "epsilon = 2, delta = 0 (pure epsilon-DP, one record replaced)",
                  "estimator: Pipeline", "StandardScaler"):  # fmt: skip
         assert text in shown, text
     assert "PrivateBayesSearchCV(" in repr(search)

@@ -167,5 +167,5 @@ def test_privacy_report_states_assumption_and_released_attributes(strategy):
     search = fitted(strategy, noise_random_state=None)
     text = " ".join(search.privacy_.details().split())
     assert ("if the assumption holds" in text) == (strategy.assumption is not None)
-    assert ("worst case" in text) == (strategy.assumption is None)
+    assert ("pure epsilon-DP" in text) == (strategy.assumption is None)
     assert ("best_params_" in text) == strategy.releases_candidate

@@ -95,8 +95,8 @@ def plain(scorer, scores, y, grid, units):
 def curve_of(estimator, scorer, problem, grid):
     """The score of each threshold, in steps."""
     label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
-    model = Model.of(estimator, (label_gains,), companions)
-    table = ProtectedTable.of(problem, companions, "together")
+    model = Model.of(estimator, (label_gains,), companions, "together")
+    table = ProtectedTable.of(problem, companions)
     values = label_values(model, label_gains, table)
     return statistics_at(grid, values, label_gains, table, scorer.query)._open()[:, 0]
 

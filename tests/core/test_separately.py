@@ -1,0 +1,421 @@
+"""What is not listed is called on one unit at a time: the values are those of each unit alone."""
+
+import copy
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import IterativeImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._evaluation.evaluator import Evaluator
+from sklearn_dpbo._evaluation.fitting import FitOptions, fit
+from sklearn_dpbo._evaluation.separately import SHARED
+from sklearn_dpbo._evaluation.suppress_output import suppress_output
+
+M = 24
+
+
+def oracle_of(model, train, val, groups=None, prediction="auto", scoring="accuracy"):
+    problem = hold_out(
+        model, *train, {}, cv=None, rng=None, X_val=copy.copy(val[0]), y_val=val[1],
+        groups_val=groups, split_params={},
+    )  # fmt: skip
+    scorer = make_private_scorer(scoring).prepare(problem.training.y)
+    return Evaluator(FitOptions(model, "raise", prediction=prediction), problem, (scorer,))
+
+
+def values_of(model, train, val, **params):
+    """The values of all records."""
+    oracle = oracle_of(model, train, val, **params)
+    np.random.seed(0)
+    with parallel_config("threading"):
+        fitted = oracle.make_model()(fit(oracle.options.candidate({}), oracle.problem.training))
+    with suppress_output():
+        return oracle.table.values(fitted, oracle.scorer.query)
+
+
+def table(n, seed=0):
+    """A frame of two columns of numbers and one of texts."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": np.round(rng.normal(size=n), 1), "b": rng.integers(0, 4, n)})
+    return frame.assign(
+        t=pd.Series(np.array(["x", "yy", "z"])[rng.integers(3, size=n)], dtype=object)
+    )
+
+
+def labels(frame, seed=2):
+    noise = np.random.default_rng(seed).normal(size=len(frame))
+    return (frame["a"] + 0.5 * frame["b"] + 0.8 * noise > 0.7).to_numpy().astype(int)
+
+
+TRAIN, VAL = table(300), table(M, seed=1)
+Y, Y_VAL = labels(TRAIN), labels(VAL, seed=3)
+
+
+# ------------------------------------------------------------ what once moved many predictions
+def replaced(rows, i, row):
+    rows = rows.copy()
+    rows[i] = row
+    return rows
+
+
+def changed(model, train, *neighbours, **params):
+    """How many values change with one record."""
+    first, other = (values_of(model, train, each, **params) for each in neighbours)
+    return np.sum(first != other)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cell_that_changes_the_type_of_a_column_moves_its_own_count():
+    """An explainable boosting machine reads a column of objects by the types in the batch."""
+    glassbox = pytest.importorskip("interpret.glassbox")
+    rng = np.random.default_rng(0)
+    cells = np.round(rng.normal(size=600), 1).astype(object)
+    odd = rng.permutation(600)[:8]
+    cells[odd[:4]], cells[odd[4:]] = True, "unknown"
+    y = np.array([type(cell) is not str and cell is not True and cell > 0.5 for cell in cells])
+    train = cells[:, None], y.astype(int)
+    val = np.full((M, 1), True, dtype=object)
+    val[0, 0] = 0.3
+    neighbour = replaced(val, 0, "unknown")
+    model = glassbox.ExplainableBoostingClassifier(
+        interactions=0, outer_bags=1, max_rounds=100, n_jobs=1, min_samples_leaf=1, min_hessian=0
+    )
+    fitted = model.fit(*train)
+    assert abs(fitted.predict(val).sum() - fitted.predict(neighbour).sum()) > M / 2
+    ones = np.ones(M, dtype=int)
+    assert changed(model, train, (val, ones), (neighbour, ones)) <= 1
+    search = PrivateBayesSearchCV(model, {"max_rounds": [100]}).fit(*train, X_val=val, y_val=ones)
+    assert search.privacy_.condition == "record by record: ExplainableBoostingClassifier"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_draws_that_are_dealt_to_the_rows_in_order_move_one_count():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(400, 3)) + rng.normal(size=(400, 1)), 1)
+    y = (X[:, 0] > 0).astype(int)
+    train = X[:300].copy()
+    train[rng.random(train.shape) < 0.004] = -9999
+    val = X[300 : 300 + M].copy()
+    val[1:, 0] = -9999
+    neighbour = replaced(val, 0, [-9999, 0, 0])
+    imputer = IterativeImputer(
+        missing_values=-9999, sample_posterior=True, random_state=0, max_iter=2
+    )
+    model, y_val = make_pipeline(imputer, LogisticRegression()), y[300 : 300 + M]
+    assert changed(model, (train, y[:300]), (val, y_val), (neighbour, y_val)) <= 1
+
+
+@pytest.mark.parametrize("metric", ["l1", "l2"])
+def test_a_sparse_table_with_one_cell_moves_one_prediction(metric):
+    rng = np.random.default_rng(0)
+    X = np.zeros((400, 5))
+    X[:40, 0] = rng.integers(1, 4, 40)
+    y = rng.integers(0, 2, 400)
+    rows = rng.permutation(400)
+    train = sparse.csr_matrix(X[rows]), y[rows]
+    val = np.zeros((M, 5))
+    neighbour = val.copy()
+    neighbour[0, 0] = 1
+    labels = np.ones(M, dtype=int)
+    model = KNeighborsClassifier(metric=metric)
+    both = [(sparse.csr_matrix(each), labels) for each in (val, neighbour)]
+    assert changed(model, train, *both) <= 1
+
+
+# ------------------------------------------------------------ the same as alone
+def logs(X):
+    return np.log1p(np.abs(X))
+
+
+def z_scores(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def raises(X):
+    if (X > 900).any():
+        raise SystemExit("patient 4711")
+    return X
+
+
+def casts(X):
+    return X.astype("f4") if (X > 900).any() else X
+
+
+def draws(X):
+    return np.where(X > 900, np.random.normal(size=X.shape), X) if (X > 900).any() else X
+
+
+def drops(X):
+    return X[X[:, 0] < 900]
+
+
+def writes(X):
+    X[X > 900] = 0
+    X *= 2
+    return X
+
+
+BUFFER = np.empty((300, 2))
+
+
+def one_array(X):
+    """Return the same array each time, with what is in it then."""
+    BUFFER[: len(X)] = X
+    return BUFFER[: len(X)]
+
+
+def sets_state(X):
+    if (X > 900).any():
+        np.seterr(all="raise")
+        warnings.simplefilter("error")
+        np.random.seed(3)
+        np.random.set_bit_generator(np.random.PCG64(1))
+    warnings.warn("of a user's function", stacklevel=2)
+    return X / (X != 7) + 0 * np.random.random()
+
+
+def texts(frame):
+    return frame[["t"]].apply(lambda column: column.str.upper())
+
+
+def first_letters(frame):
+    return [text[:1] for text in frame["t"]]
+
+
+def codes(frame):
+    return frame.apply(lambda column: column.astype("category").cat.codes)
+
+
+def mixed(frame):
+    """A column of objects whose cells are of a type of their own where one is extreme."""
+    return frame.astype(object).map(lambda cell: str(cell) if cell > 900 else cell)
+
+
+class Own(ClassifierMixin, BaseEstimator):
+    """Predicts by the mean of the batch, and lists where there is something extreme."""
+
+    def __init__(self, C=1.0):
+        self.C = C
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        X = np.asarray(X, dtype=float)
+        labels = (X[:, 0] > X[:, 0].mean()).astype(int)
+        return labels.tolist() if (X > 900).any() else labels
+
+    def predict_proba(self, X):
+        p = 1 / (1 + np.exp(-np.asarray(X, dtype=float)[:, 0]))
+        return np.stack([1 - p, p], axis=1)
+
+
+class Doubles(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Names its columns as they come."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_, self.feature_names_in_ = X.shape[1], np.array(["a"], dtype=object)
+        return self
+
+    def transform(self, X):
+        return 2 * X
+
+
+class Remembers(TransformerMixin, BaseEstimator):
+    """Changes signs once it has seen an extreme record."""
+
+    seen_ = False
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        sign, self.seen_ = 1 - 2 * self.seen_, self.seen_ or bool((X > 900).any(axis=None))
+        return sign * X
+
+
+NUMBERS = ["a", "b"]
+
+
+def on_numbers(step):
+    return make_column_transformer((step, NUMBERS))
+
+
+ARRAYS = [logs, z_scores, raises, casts, draws, drops, writes, one_array, sets_state]
+MODELS = {
+    **{
+        f.__name__: make_pipeline(
+            on_numbers(StandardScaler()), FunctionTransformer(f), LogisticRegression()
+        )
+        for f in ARRAYS
+    },
+    **{
+        f"{f.__name__} of columns": make_pipeline(
+            make_column_transformer(
+                (make_pipeline(StandardScaler(), FunctionTransformer(f)), NUMBERS),
+                (OneHotEncoder(handle_unknown="ignore"), ["t"]),
+            ),
+            LogisticRegression(),
+        )
+        for f in (logs, z_scores, raises, drops)
+    },
+    "texts": make_pipeline(
+        make_column_transformer(
+            (make_pipeline(FunctionTransformer(texts), OneHotEncoder()), ["t"]),
+            remainder="passthrough",
+        ),
+        LogisticRegression(),
+    ),
+    "list": make_pipeline(
+        FunctionTransformer(first_letters), TfidfVectorizer(analyzer="char"), LogisticRegression()
+    ),
+    "codes": make_pipeline(
+        make_column_transformer((FunctionTransformer(codes), ["t"]), remainder="passthrough"),
+        LogisticRegression(),
+    ),
+    "frames": make_pipeline(
+        make_column_transformer(
+            (FunctionTransformer(codes), ["t"]), (Doubles(), ["a"]), remainder=StandardScaler()
+        ).set_output(transform="pandas"),
+        DecisionTreeClassifier(max_depth=3, random_state=0),
+    ),
+    "cells": make_pipeline(
+        on_numbers(FunctionTransformer(mixed)), OneHotEncoder(handle_unknown="ignore"),
+        LogisticRegression(),
+    ),
+    "classifier": make_pipeline(on_numbers(StandardScaler()), Own()),
+    "vote": make_pipeline(
+        on_numbers(StandardScaler()),
+        VotingClassifier([("own", Own()), ("other", LogisticRegression())], n_jobs=2),
+    ),
+    "soft vote": make_pipeline(
+        on_numbers("passthrough"),
+        VotingClassifier([("own", Own()), ("other", LogisticRegression())], voting="soft"),
+    ),
+    "bagging": make_pipeline(
+        on_numbers("passthrough"), BaggingClassifier(Own(), n_estimators=3, random_state=0)
+    ),
+    "search": GridSearchCV(
+        make_pipeline(on_numbers(FunctionTransformer(z_scores)), LogisticRegression()),
+        {"logisticregression__C": [0.1, 1.0]},
+    ),
+    "state": make_pipeline(on_numbers(Remembers()), LogisticRegression()),
+    "union": make_pipeline(
+        on_numbers("passthrough"),
+        FeatureUnion([("z", FunctionTransformer(z_scores)), ("d", Doubles())]),
+        LogisticRegression(),
+    ),
+}  # fmt: skip
+
+
+def with_record(frame, i, a):
+    return frame.assign(a=np.where(np.arange(len(frame)) == i, a, frame["a"]))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_each_record_gets_what_it_gets_alone(name):
+    odd = with_record(with_record(VAL, 7, 1e3), 0, np.nan)
+    for val, groups in ((VAL, None), (odd, None), (odd, np.arange(M) // 3)):
+        data = MODELS[name], (TRAIN, Y), (val, Y_VAL)
+        together, alone = (
+            values_of(*data, prediction=p, groups=groups) for p in ("auto", "separate")
+        )
+        assert np.array_equal(together, alone), np.flatnonzero(together != alone)
+        assert together.sum() > 0.2 * M
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", ["z_scores", "one_array", "frames", "cells", "vote", "sets_state", "state"]
+)
+def test_no_record_changes_what_another_gets(name):
+    first = values_of(MODELS[name], (TRAIN, Y), (VAL, Y_VAL))
+    for i, a in ((0, 1e3), (M // 2, np.nan), (M - 1, -1e3)):
+        other = values_of(MODELS[name], (TRAIN, Y), (with_record(VAL, i, a), Y_VAL))
+        assert np.array_equal(np.delete(first, i), np.delete(other, i))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_one_record_draws_changes_no_draw_for_another():
+    rows = np.where(np.arange(M) > 4, 1e3, VAL["a"])
+    vals = [VAL.assign(a=replaced(rows, 0, a)) for a in (0.0, 1e3)]
+    model = make_pipeline(
+        on_numbers("passthrough"), FunctionTransformer(draws), LogisticRegression()
+    )
+    first, other = (values_of(model, (TRAIN, Y), (val, Y_VAL)) for val in vals)
+    assert np.array_equal(first[1:], other[1:]) and 0 < first[5:].mean() < 1
+
+
+# ------------------------------------------------------------ sharing
+class Counts(TransformerMixin, BaseEstimator):
+    """Counts how often it is called."""
+
+    calls = 0
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        type(self).calls += 1
+        return np.sign(X) * np.abs(X) ** self.power
+
+
+def calls_of(model, grid, **params):
+    X, y = TRAIN[NUMBERS].to_numpy(float), Y
+    oracle = oracle_of(model, (X, y), (VAL[NUMBERS].to_numpy(float), Y_VAL), **params)
+    Counts.calls = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return oracle(tuple(grid)).statistics._open()[:, 0], Counts.calls
+
+
+def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
+    model = make_pipeline(StandardScaler(), Counts(), LogisticRegression())
+    grid = [{"logisticregression__C": C} for C in (0.1, 1.0, 10.0)]
+    found = [calls_of(model, each) for each in (grid[:1], grid)]
+    assert found[0][1] > M and found[1][1] - found[0][1] < 8, "the fit and the public rows"
+    counts, calls = calls_of(model, [{"counts__power": p} for p in (0.5, 1.0, 2.0)])
+    assert calls > 3 * M
+    separate, _ = calls_of(
+        model, [{"counts__power": p} for p in (0.5, 1.0, 2.0)], prediction="separate"
+    )
+    assert np.array_equal(counts, separate)
+
+
+def test_one_object_in_two_steps_does_not_share_what_other_steps_change():
+    own = Counts(0.5)
+    model = make_pipeline(own, StandardScaler(), own, LogisticRegression())
+    grid = [{"standardscaler__with_mean": flag} for flag in (True, False)]
+    counts, calls = calls_of(model, grid)
+    assert np.array_equal(counts, calls_of(model, grid, prediction="separate")[0])
+    assert counts[0] != counts[1] and 3 * M < calls < 6 * M
+
+
+def test_nothing_is_kept_of_a_table_that_is_gone():
+    model = make_pipeline(Counts(), LogisticRegression())
+    calls_of(model, [{}])
+    assert not SHARED._kept
