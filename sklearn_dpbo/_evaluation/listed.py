@@ -1,0 +1,333 @@
+"""Which estimators predict row by row: a list that was read in their source (zone: public).
+
+*Listed* is a class, with conditions on its options, if row i of what its methods return
+(`predict`, `predict_proba`, `decision_function`, `transform`; and `inverse_transform` where another
+class of the list calls it) is a function of row i of their input and of what was fitted. If all
+parts of a model are listed, so is the model's prediction such a function, as these are closed under
+composition: with f(X)_i = f'(X_i) and g(X)_i = g'(X_i), g(f(X))_i = g'(f'(X_i)).
+
+What was looked for in the source: statistics of columns, branches on any(), all() or nnz, types
+chosen by content, subsets of rows passed on (a matrix product may round a row otherwise at another
+place), and random draws. A branch that only raises is no matter: whoever calls these finds the
+record that is to blame. `tests/core/test_listed.py` tries to break each line.
+
+*Assumed.* A row of a matrix product depends neither on the values of other rows nor, in elementwise
+functions, on its lane. Threads that add up trees do so in the order of arrival: predict with
+n_jobs=1.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+from scipy.sparse import issparse
+from sklearn._loss import _loss
+from sklearn.utils import check_array
+
+__all__ = ["KINDS", "LISTED", "READ", "Listed", "is_estimator", "why_unlisted"]
+
+# Versions of which the source was read, of each compiled package the Python part.
+READ = {
+    "scikit-learn": ("1.6.1", "1.7.2", "1.8.0", "1.9.1"),
+    "xgboost": ("3.2.0",),
+    "lightgbm": ("4.6.0", "4.7.0"),
+    "catboost": ("1.2.10",),
+}
+# By the name that is imported.
+_INSTALLED = {
+    "sklearn": "scikit-learn",
+    "xgboost": "xgboost",
+    "lightgbm": "lightgbm",
+    "catboost": "catboost",
+    "sklearn_dpbo": "sklearn_dpbo",
+}
+
+KINDS = {
+    "A": "an affine map of each row, or a function of each row or cell",
+    "B": "distances or kernels between each row and fitted points",
+    "C": "trees",
+    "D": "a lookup of each cell, or of each text",
+    "E": "calls listed estimators on all rows in order, and combines what they return row by row",
+}
+
+_TABLE = """
+sklearn._loss A loss.ExponentialLoss loss.HalfBinomialLoss loss.HalfMultinomialLoss
+sklearn.calibration A _SigmoidCalibration
+sklearn.calibration E CalibratedClassifierCV _CalibratedClassifier
+sklearn.cluster B KMeans MiniBatchKMeans
+sklearn.compose E ColumnTransformer TransformedTargetRegressor
+sklearn.covariance B EllipticEnvelope
+sklearn.cross_decomposition A CCA PLSCanonical PLSRegression PLSSVD
+sklearn.decomposition A FactorAnalysis FastICA IncrementalPCA PCA TruncatedSVD
+sklearn.decomposition B KernelPCA
+sklearn.discriminant_analysis A LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis
+sklearn.dummy D DummyClassifier DummyRegressor
+sklearn.ensemble C ExtraTreesClassifier ExtraTreesRegressor GradientBoostingClassifier
+sklearn.ensemble C GradientBoostingRegressor HistGradientBoostingClassifier IsolationForest
+sklearn.ensemble C HistGradientBoostingRegressor RandomForestClassifier RandomForestRegressor
+sklearn.ensemble C RandomTreesEmbedding _hist_gradient_boosting.predictor.TreePredictor
+sklearn.ensemble D _hist_gradient_boosting.binning._BinMapper
+sklearn.ensemble E AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor
+sklearn.ensemble E StackingClassifier StackingRegressor VotingClassifier VotingRegressor
+sklearn.feature_extraction D DictVectorizer FeatureHasher
+sklearn.feature_extraction.text A TfidfTransformer
+sklearn.feature_extraction.text D CountVectorizer HashingVectorizer TfidfVectorizer
+sklearn.feature_selection A GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe
+sklearn.feature_selection A SelectKBest SelectPercentile SequentialFeatureSelector VarianceThreshold
+sklearn.feature_selection E RFE RFECV
+sklearn.frozen E FrozenEstimator
+sklearn.gaussian_process B GaussianProcessClassifier GaussianProcessRegressor
+sklearn.gaussian_process B _gpc._BinaryGaussianProcessClassifierLaplace
+sklearn.impute D MissingIndicator SimpleImputer
+sklearn.isotonic A IsotonicRegression
+sklearn.kernel_approximation A AdditiveChi2Sampler PolynomialCountSketch RBFSampler
+sklearn.kernel_approximation A SkewedChi2Sampler
+sklearn.kernel_approximation B Nystroem
+sklearn.kernel_ridge B KernelRidge
+sklearn.linear_model A ARDRegression BayesianRidge ElasticNet ElasticNetCV GammaRegressor Lars
+sklearn.linear_model A HuberRegressor LarsCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC
+sklearn.linear_model A LinearRegression LogisticRegression LogisticRegressionCV MultiTaskElasticNet
+sklearn.linear_model A MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV Perceptron
+sklearn.linear_model A OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV QuantileRegressor
+sklearn.linear_model A PassiveAggressiveClassifier PassiveAggressiveRegressor PoissonRegressor Ridge
+sklearn.linear_model A RidgeCV RidgeClassifier RidgeClassifierCV SGDClassifier SGDOneClassSVM
+sklearn.linear_model A SGDRegressor TheilSenRegressor TweedieRegressor
+sklearn.linear_model E RANSACRegressor
+sklearn.mixture B BayesianGaussianMixture GaussianMixture
+sklearn.model_selection E FixedThresholdClassifier GridSearchCV RandomizedSearchCV
+sklearn.model_selection E TunedThresholdClassifierCV
+sklearn.model_selection E _search_successive_halving.HalvingGridSearchCV
+sklearn.model_selection E _search_successive_halving.HalvingRandomSearchCV
+sklearn.multiclass D _ConstantPredictor
+sklearn.multiclass E OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier
+sklearn.multioutput E ClassifierChain MultiOutputClassifier MultiOutputRegressor RegressorChain
+sklearn.naive_bayes A BernoulliNB ComplementNB GaussianNB MultinomialNB
+sklearn.naive_bayes D CategoricalNB
+sklearn.neighbors A NeighborhoodComponentsAnalysis
+sklearn.neighbors B KNeighborsClassifier KNeighborsRegressor
+sklearn.neural_network A BernoulliRBM MLPClassifier MLPRegressor
+sklearn.pipeline E FeatureUnion Pipeline
+sklearn.preprocessing A Binarizer KBinsDiscretizer KernelCenterer MaxAbsScaler MinMaxScaler
+sklearn.preprocessing A FunctionTransformer Normalizer PolynomialFeatures PowerTransformer
+sklearn.preprocessing A QuantileTransformer RobustScaler SplineTransformer StandardScaler
+sklearn.preprocessing D LabelBinarizer LabelEncoder OneHotEncoder OrdinalEncoder TargetEncoder
+sklearn.random_projection A GaussianRandomProjection SparseRandomProjection
+sklearn.semi_supervised E SelfTrainingClassifier
+sklearn.svm A LinearSVC LinearSVR
+sklearn.svm B NuSVC NuSVR OneClassSVM SVC SVR
+sklearn.tree C DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor
+sklearn.tree C _tree.Tree
+xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
+lightgbm C LGBMClassifier LGBMRegressor basic.Booster
+catboost C CatBoost CatBoostClassifier CatBoostRegressor
+sklearn_dpbo.learners A PrivateKernelClassifier PrivateLogisticRegression PrivateRidge
+sklearn_dpbo.learners A PrivateRidgeClassifier
+"""
+
+# Those of which `inverse_transform` was read, too.
+_INVERTIBLE = (
+    "FunctionTransformer", "MaxAbsScaler", "MinMaxScaler", "PowerTransformer",
+    "QuantileTransformer", "RobustScaler", "StandardScaler",
+)  # fmt: skip
+_OF_FILES = 'with input="file" or "filename"', lambda e: e.input == "content"
+_NEIGHBORS = "on sparse tables", lambda e: not issparse(getattr(e, "_fit_X", None))
+# By class: where it is not listed, and whether a fitted estimator is.
+_EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "CountVectorizer": _OF_FILES,
+    "DummyClassifier": (
+        'with strategy="stratified" or "uniform"',
+        lambda e: e.strategy in ("most_frequent", "prior", "constant"),
+    ),
+    # Other classes have one to invert their labels; `transform` looks at all labels.
+    "FrozenEstimator": (
+        "of LabelBinarizer",
+        lambda e: type(e.estimator).__name__ != "LabelBinarizer",
+    ),
+    "FunctionTransformer": ("with kw_args", lambda e: not e.kw_args and not e.inv_kw_args),
+    "HashingVectorizer": _OF_FILES,
+    "KNeighborsClassifier": _NEIGHBORS,
+    "KNeighborsRegressor": _NEIGHBORS,
+    "SplineTransformer": ("with sparse_output=True", lambda e: not e.sparse_output),
+    "TfidfVectorizer": _OF_FILES,
+    "TransformedTargetRegressor": (
+        f"with a transformer other than {', '.join(_INVERTIBLE[:-1])} or {_INVERTIBLE[-1]}",
+        lambda e: _name_of(getattr(e, "transformer_", e.transformer)) in (*_INVERTIBLE, "NoneType"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the list: a class, by module and name, its kind, and where it is not listed."""
+
+    module: str
+    name: str
+    kind: str
+    unless: str = ""
+
+    @property
+    def package(self) -> str:
+        """The name under which the package is installed."""
+        return _INSTALLED[self.module.partition(".")[0]]
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Versions of which the source was read; () for classes of this package."""
+        return READ.get(self.package, ())
+
+    @property
+    def cls(self) -> type:
+        """The class itself."""
+        found: type = getattr(importlib.import_module(self.module), self.name)
+        return found
+
+
+def _read_table() -> dict[tuple[str, str], Listed]:
+    lines = {}
+    for line in _TABLE.strip().splitlines():
+        module, kind, *names = line.split()
+        for path in names:
+            where, _, name = f"{module}.{path}".rpartition(".")
+            unless = _EXCEPT.get(name, ("", None))[0]
+            lines[module.partition(".")[0], name] = Listed(where, name, kind, unless)
+    return lines
+
+
+# By package and name.
+LISTED = _read_table()
+
+
+def why_unlisted(estimator: Any) -> str | None:
+    """Say why an object is not known to predict row by row; None if it is listed.
+
+    This is about the object itself, with its options and all parts that are no estimators. Those
+    that are (`is_estimator`) have to be asked for one by one.
+    """
+    cls = type(estimator)
+    line = LISTED.get((cls.__module__.partition(".")[0], cls.__name__))
+    if line is None or not (cls.__module__.startswith(line.module) and _is_itself(cls)):
+        return _words(cls)
+    if reason := _untested(line):
+        return reason
+    if line.unless and not _EXCEPT[line.name][1](estimator):
+        return f"{line.name} {line.unless}"
+    if line.name in _COMPILED:
+        return None
+    return _unknown_part({k: v for k, v in vars(estimator).items() if k not in _NOT_CALLED})
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether a part of a model predicts or transforms, so that it is listed, or not, by itself."""
+    cls = type(value)
+    data = cls.__module__.partition(".")[0] == "pandas"
+    return not data and value is not cls and any(hasattr(cls, name) for name in _METHODS)
+
+
+def _untested(line: Listed) -> str | None:
+    """Say that the installed version is of no series that was read."""
+    if not line.read:
+        return None
+    version = sys.modules[line.module.partition(".")[0]].__version__
+    if _series(version) in map(_series, line.read):
+        return None
+    return f"{line.package} {version} was not tested"
+
+
+def _series(version: str) -> list[str]:
+    return version.split(".")[:2]
+
+
+# ---------------------------------------------------------------------- parts of other kinds
+_METHODS = (
+    "predict", "predict_proba", "decision_function", "transform", "inverse_transform",
+)  # fmt: skip
+# Their parts are not those of Python objects.
+_COMPILED = {"Booster", "Tree"}
+# Attributes that no prediction uses: templates, what only `fit` calls, and what pickling drops.
+_NOT_CALLED = {
+    "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
+    "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
+    "f_", "ledger", "privacy_", "noise_random_state", "eval_metric", "callbacks",
+}  # fmt: skip
+_PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range}
+_CONTAINERS = {list, tuple, set, frozenset}
+_MAPPINGS = {dict, OrderedDict, defaultdict}
+# Modules of which all classes are known: data and compiled code, and what consists of known parts.
+_DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate.", "scipy.sparse.")
+_KNOWN = (
+    "sklearn._loss.", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
+    "sklearn.linear_model._sgd_fast", "sklearn.metrics._dist_metrics",
+    "sklearn.neighbors._ball_tree", "sklearn.neighbors._kd_tree",
+    "sklearn.neural_network._stochastic_optimizers", "sklearn.utils._bunch",
+    "sklearn.utils._metadata_requests",
+)  # fmt: skip
+_OF_NUMPY = (np.generic, np.ndarray, np.dtype, np.random.RandomState, np.random.Generator)
+
+
+def _unknown_part(value: Any) -> str | None:
+    """Name the first part of a value that is neither data nor known; estimators are left out.
+
+    Types have to be the very ones: a subclass can do what its author wants.
+    """
+    cls = type(value)
+    if cls in _PLAIN or is_estimator(value):
+        return None
+    if cls in _MAPPINGS:
+        return _first_unknown((*value.keys(), *value.values()))
+    if cls in _CONTAINERS:
+        return _first_unknown(value)
+    if isinstance(value, type):  # a dtype, say
+        return None if value.__module__ in ("builtins", "numpy") else _words(value)
+    if cls is functools.partial:  # in HistGradientBoosting
+        known = value.func is check_array and not value.args
+        return _unknown_part(value.keywords) if known else _words(value.func)
+    if isinstance(value, _OF_NUMPY) and cls.__module__.partition(".")[0] == "numpy":
+        holds = cls is np.ndarray and value.dtype.hasobject
+        return _first_unknown(value.flat) if holds else None
+    if cls is np.ufunc:
+        return None if _is_elementwise(value) else _words(value)
+    if cls.__module__.startswith(_DATA) and _is_itself(cls):
+        return None
+    if cls.__module__.startswith(_KNOWN) and _is_itself(cls):
+        items = dict(value) if isinstance(value, dict) else {}  # of a Bunch
+        return _unknown_part({**items, **getattr(value, "__dict__", {})})
+    return _words(value if callable(value) and hasattr(value, "__name__") else cls)
+
+
+def _first_unknown(values: Iterable[Any]) -> str | None:
+    return next(filter(None, map(_unknown_part, values)), None)
+
+
+def _is_elementwise(ufunc: np.ufunc) -> bool:
+    """Whether a ufunc is one of numpy or scipy, of one argument; `np.frompyfunc` makes others."""
+    own = ufunc in (getattr(module, ufunc.__name__, None) for module in (np, special))
+    return own and ufunc.nin == ufunc.nout == 1 and ufunc.signature is None
+
+
+def _is_itself(cls: type) -> bool:
+    """Whether a class is what its module has under its name, not one that says so."""
+    module = _loss if cls.__module__ == "_loss" else sys.modules.get(cls.__module__)
+    return getattr(module, cls.__name__, None) is cls
+
+
+def _name_of(value: Any) -> str:
+    return type(value).__name__
+
+
+def _words(value: Any) -> str:
+    """Name a class or function for users: as theirs, unless it comes from a library."""
+    name = value.__name__
+    module = getattr(value, "__module__", None) or ""
+    file = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None) or ""
+    of_library = module.partition(".")[0] in {*_INSTALLED, "numpy", "scipy", "pandas"}
+    if of_library or "site-packages" in file:
+        return name
+    return f"your {'class' if isinstance(value, type) else 'function'} {name}"
