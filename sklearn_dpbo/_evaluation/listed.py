@@ -213,7 +213,7 @@ def why_unlisted(estimator: Any) -> str | None:
     """
     cls = type(estimator)
     line = LISTED.get((cls.__module__.partition(".")[0], cls.__name__))
-    if line is None or not (cls.__module__.startswith(line.module) and _is_itself(cls)):
+    if line is None or not _is_of(cls, line.module):
         return _words(cls)
     if reason := _untested(line):
         return reason
@@ -261,9 +261,9 @@ _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range}
 _CONTAINERS = {list, tuple, set, frozenset}
 _MAPPINGS = {dict, OrderedDict, defaultdict}
 # Modules of which all classes are known: data and compiled code, and what consists of known parts.
-_DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate.", "scipy.sparse.")
+_DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate", "scipy.sparse")
 _KNOWN = (
-    "sklearn._loss.", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
+    "sklearn._loss", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
     "sklearn.linear_model._sgd_fast", "sklearn.metrics._dist_metrics",
     "sklearn.neighbors._ball_tree", "sklearn.neighbors._kd_tree",
     "sklearn.neural_network._stochastic_optimizers", "sklearn.utils._bunch",
@@ -294,9 +294,9 @@ def _unknown_part(value: Any) -> str | None:
         return _first_unknown(value.flat) if holds else None
     if cls is np.ufunc:
         return None if _is_elementwise(value) else _words(value)
-    if cls.__module__.startswith(_DATA) and _is_itself(cls):
+    if _is_of(cls, *_DATA):
         return None
-    if cls.__module__.startswith(_KNOWN) and _is_itself(cls):
+    if _is_of(cls, *_KNOWN):
         items = dict(value) if isinstance(value, dict) else {}  # of a Bunch
         return _unknown_part({**items, **getattr(value, "__dict__", {})})
     return _words(value if callable(value) and hasattr(value, "__name__") else cls)
@@ -312,10 +312,11 @@ def _is_elementwise(ufunc: np.ufunc) -> bool:
     return own and ufunc.nin == ufunc.nout == 1 and ufunc.signature is None
 
 
-def _is_itself(cls: type) -> bool:
-    """Whether a class is what its module has under its name, not one that says so."""
-    module = _loss if cls.__module__ == "_loss" else sys.modules.get(cls.__module__)
-    return getattr(module, cls.__name__, None) is cls
+def _is_of(cls: type, *modules: str) -> bool:
+    """Whether a class is what one of these modules, or one inside, has under its name."""
+    home = _loss if cls.__module__ == "_loss" else sys.modules.get(cls.__module__)
+    inside = any(f"{cls.__module__}.".startswith(f"{module}.") for module in modules)
+    return inside and getattr(home, cls.__name__, None) is cls
 
 
 def _name_of(value: Any) -> str:
