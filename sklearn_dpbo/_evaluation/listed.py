@@ -22,7 +22,7 @@ import functools
 import importlib
 import sys
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,9 @@ import numpy as np
 from scipy import special
 from scipy.sparse import issparse
 from sklearn._loss import _loss
+from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
+from sklearn.utils._set_output import _get_output_config
 
 __all__ = ["KINDS", "LISTED", "READ", "Listed", "is_estimator", "why_unlisted"]
 
@@ -118,7 +120,7 @@ sklearn.pipeline E FeatureUnion Pipeline
 sklearn.preprocessing A Binarizer KBinsDiscretizer KernelCenterer MaxAbsScaler MinMaxScaler
 sklearn.preprocessing A FunctionTransformer Normalizer PolynomialFeatures PowerTransformer
 sklearn.preprocessing A QuantileTransformer RobustScaler SplineTransformer StandardScaler
-sklearn.preprocessing D LabelBinarizer LabelEncoder OneHotEncoder OrdinalEncoder TargetEncoder
+sklearn.preprocessing D LabelEncoder OneHotEncoder OrdinalEncoder TargetEncoder
 sklearn.random_projection A GaussianRandomProjection SparseRandomProjection
 sklearn.semi_supervised E SelfTrainingClassifier
 sklearn.svm A LinearSVC LinearSVR
@@ -139,6 +141,7 @@ _INVERTIBLE = (
 )  # fmt: skip
 _OF_FILES = 'with input="file" or "filename"', lambda e: e.input == "content"
 _NEIGHBORS = "on sparse tables", lambda e: not issparse(getattr(e, "_fit_X", None))
+_FLOAT = np.dtype(float)
 # By class: where it is not listed, and whether a fitted estimator is.
 _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "CountVectorizer": _OF_FILES,
@@ -146,15 +149,21 @@ _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
         'with strategy="stratified" or "uniform"',
         lambda e: e.strategy in ("most_frequent", "prior", "constant"),
     ),
-    # Other classes have one to invert their labels; `transform` looks at all labels.
-    "FrozenEstimator": (
-        "of LabelBinarizer",
-        lambda e: type(e.estimator).__name__ != "LabelBinarizer",
+    # Of objects pandas and polars make a type of column that depends on all of its cells.
+    "FunctionTransformer": (
+        "with kw_args, or of object arrays with set_output",
+        lambda e: (
+            not (e.kw_args or e.inv_kw_args)
+            and (_returns_arrays(e) or hasattr(e, "feature_names_in_"))
+        ),
     ),
-    "FunctionTransformer": ("with kw_args", lambda e: not e.kw_args and not e.inv_kw_args),
     "HashingVectorizer": _OF_FILES,
     "KNeighborsClassifier": _NEIGHBORS,
     "KNeighborsRegressor": _NEIGHBORS,
+    "SimpleImputer": (
+        "of objects with set_output",
+        lambda e: _returns_arrays(e) or getattr(e, "_fit_dtype", _FLOAT).kind != "O",
+    ),
     "SplineTransformer": ("with sparse_output=True", lambda e: not e.sparse_output),
     "TfidfVectorizer": _OF_FILES,
     "TransformedTargetRegressor": (
@@ -225,10 +234,15 @@ def why_unlisted(estimator: Any) -> str | None:
 
 
 def is_estimator(value: Any) -> bool:
-    """Whether a part of a model predicts or transforms, so that it is listed, or not, by itself."""
+    """Whether a part of a model predicts or transforms, so that it is listed, or not, by itself.
+
+    Frames have `transform`, and are data. A LabelBinarizer belongs to the class that inverts labels
+    with it; its own `transform` looks at all labels.
+    """
     cls = type(value)
-    data = cls.__module__.partition(".")[0] == "pandas"
-    return not data and value is not cls and any(hasattr(cls, name) for name in _METHODS)
+    if cls.__module__.partition(".")[0] == "pandas" or cls is LabelBinarizer:
+        return False
+    return not isinstance(value, type) and any(hasattr(cls, name) for name in _METHODS)
 
 
 def _untested(line: Listed) -> str | None:
@@ -251,11 +265,13 @@ _METHODS = (
 )  # fmt: skip
 # Their parts are not those of Python objects.
 _COMPILED = {"Booster", "Tree"}
-# Attributes that no prediction uses: templates, what only `fit` calls, and what pickling drops.
+# Attributes that need no look: templates, what only `fit` calls, what pickling drops, and what was
+# read together with its class.
 _NOT_CALLED = {
     "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
     "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
-    "f_", "ledger", "privacy_", "noise_random_state", "eval_metric", "callbacks",
+    "f_", "_label_binarizer", "label_binarizer_", "ledger", "privacy_", "noise_random_state",
+    "eval_metric", "callbacks",
 }  # fmt: skip
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range}
 _CONTAINERS = {list, tuple, set, frozenset}
@@ -291,7 +307,7 @@ def _unknown_part(value: Any) -> str | None:
         return _unknown_part(value.keywords) if known else _words(value.func)
     if isinstance(value, _OF_NUMPY) and cls.__module__.partition(".")[0] == "numpy":
         holds = cls is np.ndarray and value.dtype.hasobject
-        return _first_unknown(value.flat) if holds else None
+        return _first_unknown(value.ravel()) if holds else None
     if cls is np.ufunc:
         return None if _is_elementwise(value) else _words(value)
     if _is_of(cls, *_DATA):
@@ -302,7 +318,9 @@ def _unknown_part(value: Any) -> str | None:
     return _words(value if callable(value) and hasattr(value, "__name__") else cls)
 
 
-def _first_unknown(values: Iterable[Any]) -> str | None:
+def _first_unknown(values: Collection[Any]) -> str | None:
+    if set(map(type, values)) <= _PLAIN:  # a vocabulary, say
+        return None
     return next(filter(None, map(_unknown_part, values)), None)
 
 
@@ -317,6 +335,12 @@ def _is_of(cls: type, *modules: str) -> bool:
     home = _loss if cls.__module__ == "_loss" else sys.modules.get(cls.__module__)
     inside = any(f"{cls.__module__}.".startswith(f"{module}.") for module in modules)
     return inside and getattr(home, cls.__name__, None) is cls
+
+
+def _returns_arrays(transformer: Any) -> bool:
+    """Whether a transformer returns arrays, not frames."""
+    config: dict[str, str] = _get_output_config("transform", transformer)
+    return config["dense"] == "default"
 
 
 def _name_of(value: Any) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, special
-from sklearn import calibration, decomposition, neighbors, preprocessing, svm
+from sklearn import calibration, config_context, decomposition, neighbors, preprocessing, svm
 from sklearn.base import BaseEstimator
 from sklearn.compose import (
     ColumnTransformer,
@@ -30,11 +30,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, PairwiseKernel
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, RidgeClassifier
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import sklearn_dpbo._evaluation.listed as listed
@@ -151,7 +152,9 @@ UNLISTED = [
     (CountVectorizer(tokenizer=clip_lab_values), "your function clip_lab_values"),
     (CountVectorizer(input="filename"), "CountVectorizer with input="),
     (DummyClassifier(strategy="uniform"), "DummyClassifier with strategy="),
-    (FrozenEstimator(preprocessing.LabelBinarizer()), "FrozenEstimator of LabelBinarizer"),
+    (FrozenEstimator(preprocessing.LabelBinarizer()), "LabelBinarizer"),
+    (make_pipeline(preprocessing.LabelBinarizer()), "LabelBinarizer"),
+    (FunctionTransformer().set_output(transform="pandas"), "FunctionTransformer with kw_args, or"),
     (TransformedTargetRegressor(transformer=decomposition.PCA()), "TransformedTargetRegressor"),
     (TransformedTargetRegressor(func=clip_lab_values), "your function clip_lab_values"),
 ]  # fmt: skip
@@ -165,6 +168,8 @@ LISTED_OBJECTS = [
     GridSearchCV(Clip(), {}, scoring=lambda *_: 0.0, cv=lambda: 1),  # parts ask for themselves
     CountVectorizer(stop_words="english"),
     TransformedTargetRegressor(func=np.log1p, inverse_func=np.expm1),
+    RidgeClassifier().fit(np.eye(6), [0, 1] * 3),  # with a LabelBinarizer
+    FunctionTransformer().set_output(transform="pandas").fit(pd.DataFrame({"c": [1]})),
 ]
 
 
@@ -192,6 +197,14 @@ def test_nothing_is_listed_under_a_version_that_was_not_read(monkeypatch, versio
 
 def test_frames_are_data():
     assert not is_estimator(pd.DataFrame({"c": [1]})), "although they have `transform`"
+
+
+def test_objects_in_frames_that_a_transformer_makes_are_not_listed():
+    cells = pd.DataFrame({"c": pd.Series(["a", None, "b"], dtype=object)})
+    imputer = impute.SimpleImputer(strategy="most_frequent").fit(cells)
+    assert why_unlisted(imputer) is None
+    with config_context(transform_output="pandas"):
+        assert why_unlisted(imputer) == "SimpleImputer of objects with set_output"
 
 
 def test_every_line_names_a_class_a_kind_and_where_it_is_not_listed():
