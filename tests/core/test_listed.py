@@ -6,6 +6,7 @@ version of scikit-learn, thousands. It has to find classes that were put on the 
 """
 
 import runpy
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from sklearn.experimental import enable_halving_search_cv, enable_iterative_impu
 
 from sklearn import impute  # isort: skip
 from replaced_records import search
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -37,6 +39,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import check_array
 
 import sklearn_dpbo._evaluation.listed as listed
 from sklearn_dpbo._evaluation.listed import KINDS, LISTED, READ, is_estimator, why_unlisted
@@ -139,11 +142,18 @@ UNLISTED = [
     (FunctionTransformer(np.log, kw_args={"where": True}), "FunctionTransformer with kw_args"),
     (FunctionTransformer(np.log, inverse_func=clip_lab_values), "your function clip_lab_values"),
     (FunctionTransformer(cosine_similarity), "cosine_similarity"),
+    (FunctionTransformer(partial(clip_lab_values)), "your function clip_lab_values"),
+    (FunctionTransformer(partial(check_array, estimator=Clip)), "check_array"),
+    (FunctionTransformer(Matern()), "Matern"),  # of a table alone it compares all rows
+    (FunctionTransformer(np.matmul), "matmul"),
+    (DictVectorizer(dtype=Number), "your class Number"),
     (FunctionTransformer(StandardScaler().fit_transform), "fit_transform"),
     (impute.IterativeImputer(), "IterativeImputer"),
     (decomposition.NMF(), "NMF"),
     (neighbors.NearestCentroid(), "NearestCentroid"),
     (neighbors.KNeighborsClassifier(1).fit(SPARSE, range(6)), "KNeighborsClassifier on"),
+    (neighbors.KNeighborsRegressor(weights=Matern()), "KNeighborsRegressor on sparse tables, or"),
+    (neighbors.KNeighborsRegressor(metric=np.negative), "negative"),  # writes into fitted points
     (neighbors.KNeighborsRegressor(metric=clip_lab_values), "your function clip_lab_values"),
     (neighbors.KNeighborsRegressor(weights=clip_lab_values), "your function clip_lab_values"),
     (svm.SVC(kernel=clip_lab_values), "your function clip_lab_values"),
