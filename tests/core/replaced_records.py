@@ -148,7 +148,7 @@ def values_of(constraint):
     return [True, False] if constraint == "boolean" else []
 
 
-IRRELEVANT = {"verbose", "n_jobs", "memory", "copy", "copy_X", "warm_start", "input"}
+IRRELEVANT = {"verbose", "n_jobs", "memory", "copy", "copy_X", "warm_start", "input", "scoring"}
 
 
 def options_of(cls, thorough):
