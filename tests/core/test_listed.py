@@ -210,7 +210,7 @@ def test_frames_are_data():
 
 
 def test_objects_in_frames_that_a_transformer_makes_are_not_listed():
-    cells = pd.DataFrame({"c": pd.Series(["a", None, "b"], dtype=object)})
+    cells = pd.DataFrame({"c": pd.Series(["a", np.nan, "b"], dtype=object)})
     imputer = impute.SimpleImputer(strategy="most_frequent").fit(cells)
     assert why_unlisted(imputer) is None
     with config_context(transform_output="pandas"):
