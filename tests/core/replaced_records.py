@@ -117,10 +117,12 @@ def frames(rng):
         c = pd.Series(objects([cells[i] for i in rng.integers(len(cells), size=k)]), dtype=object)
         return pd.DataFrame({"c": c.astype(dtype), "f": np.round(rng.normal(size=k), 1)})
 
-    return {
+    made = {
         name: (frame(cells, dtype, N), frame(cells, dtype, M), [(c, 9.0) for c in odd])
         for name, (cells, dtype, odd) in columns.items()
     }
+    X, _, odd = made["objects"]
+    return made | {"one kind of objects": (X, frame([True], object, M), odd)}
 
 
 def replaced(batch, i, odd):
