@@ -31,6 +31,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import issparse
 from sklearn._loss import _loss
+from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config
@@ -130,7 +131,7 @@ sklearn.tree C DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier 
 sklearn.tree C _tree.Tree
 xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
 lightgbm C LGBMClassifier LGBMRegressor basic.Booster
-catboost C CatBoost CatBoostClassifier CatBoostRegressor
+catboost C CatBoostClassifier CatBoostRegressor
 sklearn_dpbo.learners A PrivateKernelClassifier PrivateLogisticRegression PrivateRidge
 sklearn_dpbo.learners A PrivateRidgeClassifier
 """
@@ -252,7 +253,8 @@ def is_estimator(value: Any) -> bool:
     cls = type(value)
     if cls.__module__.partition(".")[0] == "pandas" or cls is LabelBinarizer:
         return False
-    return not isinstance(value, type) and any(hasattr(cls, name) for name in _METHODS)
+    has_methods = cls is FrozenEstimator or any(hasattr(cls, name) for name in _METHODS)
+    return has_methods and not isinstance(value, type)
 
 
 def _untested(line: Listed) -> str | None:

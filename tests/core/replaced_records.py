@@ -196,6 +196,10 @@ ARGUMENTS = {
     "thresholds": 5,
     "max_subpopulation": 50,
 }
+FEW_COMPONENTS = {
+    "NMF", "FactorAnalysis", "FastICA", "KernelPCA", "GaussianMixture", "GaussianRandomProjection",
+    "SparseRandomProjection",
+}  # fmt: skip
 BOOSTED = {
     "xgboost": {"n_jobs": 1, "enable_categorical": True},
     "lightgbm": {"n_jobs": 1, "verbose": -1, "min_child_samples": 2},
@@ -208,8 +212,10 @@ def made(cls, options):
     known = inspect.signature(cls).parameters
     given = {name: value for name, value in ARGUMENTS.items() if name in known}
     given |= BOOSTED.get(cls.__module__.partition(".")[0], {})
-    if cls.__name__ in ("NMF", "FactorAnalysis", "FastICA", "KernelPCA", "GaussianMixture"):
+    if cls.__name__ in FEW_COMPONENTS:
         given["n_components"] = 2
+    if cls.__name__ == "OrthogonalMatchingPursuitCV":
+        del given["max_iter"]  # of columns
     named = NAMED["Regress" not in cls.__name__]
     if "estimators" in known:
         given["estimators"] = named
