@@ -26,6 +26,7 @@ PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
 LOW_UTILITY = "core/test_low_utility.py::"
 SEPARATELY = "core/test_separately.py::"
+LISTED = "core/test_listed.py::"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -398,6 +399,36 @@ MUTANTS = {
         "if True in found or found[0] is None:",
         "if False:",
         "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
+    ),
+    "the list has a class whose rows share a search": Mutant(
+        "_evaluation/listed.py",
+        "sklearn.decomposition B KernelPCA",
+        "sklearn.decomposition B KernelPCA NMF",
+        LISTED + "test_classes_that_do_not_belong_on_the_list_are_found",
+    ),
+    "the list has neighbours on sparse tables": Mutant(
+        "_evaluation/listed.py",
+        'not issparse(getattr(e, "_fit_X", None)) and ',
+        "",
+        LISTED + "test_says_why_an_object_is_not_listed",
+    ),
+    "the list has classes that say they are from scikit-learn": Mutant(
+        "_evaluation/listed.py",
+        "return inside and getattr(home, cls.__name__, None) is cls",
+        "return inside",
+        LISTED + "test_says_why_an_object_is_not_listed",
+    ),
+    "the list has all ufuncs": Mutant(
+        "_evaluation/listed.py",
+        "return not own or (function.nin, function.nout) != (1, 1)",
+        "return False",
+        LISTED + "test_says_why_an_object_is_not_listed",
+    ),
+    "the list holds under versions that nobody read": Mutant(
+        "_evaluation/listed.py",
+        "if _series(version) in map(_series, line.read):",
+        "if version:",
+        LISTED + "test_nothing_is_listed_under_a_version_that_was_not_read",
     ),
     "own code is called on all records at once": Mutant(
         "_evaluation/parts.py",

@@ -1,0 +1,39 @@
+"""Write the list of estimators into its page: python docs/figures/listed.py."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+from sklearn_dpbo._evaluation.listed import KINDS, LISTED, READ
+
+PAGE = Path(__file__).parents[1] / "reference" / "row_by_row.md"
+PLACE = re.compile(r"(?<=<!-- docs/figures/listed.py -->\n).*(?=<!-- end -->)", re.DOTALL)
+
+
+def together(of, text):
+    """One line for all classes of which `of` returns the same; `text` makes it of their names."""
+    lines = sorted((line for line in LISTED.values() if of(line)), key=lambda x: (of(x), x.name))
+    for same, some in groupby(lines, key=of):
+        yield text(same, ", ".join(f"`{line.name}`" for line in some))
+
+
+def tables():
+    """The versions, the kinds, the classes, and where they are not listed, in Markdown."""
+    yield "Read in " + "; ".join(f"{name} {', '.join(of)}" for name, of in READ.items()) + ".\n"
+    yield from (f"* {kind}: {what}" for kind, what in KINDS.items())
+    yield "\n| module | kind | classes |\n|---|---|---|"
+    yield from together(
+        lambda line: (line.module.partition("._")[0], line.kind),
+        lambda same, names: f"| `{same[0]}` | {same[1]} | {names} |",
+    )
+    yield "\nNot listed are\n"
+    yield from together(lambda line: line.unless, lambda unless, names: f"* {names} {unless}")
+
+
+def page():
+    """The page with today's list."""
+    return PLACE.sub(lambda _: "\n" + "\n".join(tables()) + "\n\n", PAGE.read_text())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
