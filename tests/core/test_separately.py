@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from evaluators import evaluated
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
@@ -390,7 +391,7 @@ def calls_of(model, grid, **params):
     Counts.calls = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return oracle(tuple(grid)).statistics._open()[:, 0], Counts.calls
+        return evaluated(oracle, grid).statistics._open()[:, 0], Counts.calls
 
 
 def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
