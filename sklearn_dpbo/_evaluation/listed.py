@@ -18,6 +18,7 @@ n_jobs=1.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import sys
@@ -30,6 +31,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import issparse
 from sklearn._loss import _loss
+from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config
@@ -129,7 +131,7 @@ sklearn.tree C DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier 
 sklearn.tree C _tree.Tree
 xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
 lightgbm C LGBMClassifier LGBMRegressor basic.Booster
-catboost C CatBoost CatBoostClassifier CatBoostRegressor
+catboost C CatBoostClassifier CatBoostRegressor
 sklearn_dpbo.learners A PrivateKernelClassifier PrivateLogisticRegression PrivateRidge
 sklearn_dpbo.learners A PrivateRidgeClassifier
 """
@@ -140,7 +142,12 @@ _INVERTIBLE = (
     "QuantileTransformer", "RobustScaler", "StandardScaler",
 )  # fmt: skip
 _OF_FILES = 'with input="file" or "filename"', lambda e: e.input == "content"
-_NEIGHBORS = "on sparse tables", lambda e: not issparse(getattr(e, "_fit_X", None))
+_NEIGHBORS = (
+    "on sparse tables, or with objects as metric or weights",
+    lambda e: (
+        not issparse(getattr(e, "_fit_X", None)) and {type(e.metric), type(e.weights)} == {str}
+    ),
+)
 _FLOAT = np.dtype(float)
 # By class: where it is not listed, and whether a fitted estimator is.
 _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -226,11 +233,15 @@ def why_unlisted(estimator: Any) -> str | None:
         return _words(cls)
     if reason := _untested(line):
         return reason
+    parts = getattr(estimator, "__dict__", {})  # of compiled classes there are none
+    functions = [parts.get(name) for name in _FUNCTIONS]
+    of_rows = next(filter(None, map(_words, filter(_is_of_rows, functions))), None)
+    others = {k: v for k, v in parts.items() if k not in (*_NOT_CALLED, *_FUNCTIONS)}
+    if reason := of_rows or _unknown_part(others):
+        return reason
     if line.unless and not _EXCEPT[line.name][1](estimator):
         return f"{line.name} {line.unless}"
-    if line.name in _COMPILED:
-        return None
-    return _unknown_part({k: v for k, v in vars(estimator).items() if k not in _NOT_CALLED})
+    return None
 
 
 def is_estimator(value: Any) -> bool:
@@ -242,7 +253,8 @@ def is_estimator(value: Any) -> bool:
     cls = type(value)
     if cls.__module__.partition(".")[0] == "pandas" or cls is LabelBinarizer:
         return False
-    return not isinstance(value, type) and any(hasattr(cls, name) for name in _METHODS)
+    has_methods = cls is FrozenEstimator or any(hasattr(cls, name) for name in _METHODS)
+    return has_methods and not isinstance(value, type)
 
 
 def _untested(line: Listed) -> str | None:
@@ -263,8 +275,8 @@ def _series(version: str) -> list[str]:
 _METHODS = (
     "predict", "predict_proba", "decision_function", "transform", "inverse_transform",
 )  # fmt: skip
-# Their parts are not those of Python objects.
-_COMPILED = {"Booster", "Tree"}
+# Attributes that are called on a table.
+_FUNCTIONS = ("func", "inverse_func")
 # Attributes that need no look: templates, what only `fit` calls, what pickling drops, and what was
 # read together with its class.
 _NOT_CALLED = {
@@ -273,11 +285,11 @@ _NOT_CALLED = {
     "f_", "_label_binarizer", "label_binarizer_", "ledger", "privacy_", "noise_random_state",
     "eval_metric", "callbacks",
 }  # fmt: skip
-_PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range}
+_PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range, ctypes.c_void_p}
 _CONTAINERS = {list, tuple, set, frozenset}
 _MAPPINGS = {dict, OrderedDict, defaultdict}
 # Modules of which all classes are known: data and compiled code, and what consists of known parts.
-_DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate", "scipy.sparse")
+_DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate._bsplines", "scipy.sparse")
 _KNOWN = (
     "sklearn._loss", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
     "sklearn.linear_model._sgd_fast", "sklearn.metrics._dist_metrics",
@@ -301,21 +313,15 @@ def _unknown_part(value: Any) -> str | None:
     if cls in _CONTAINERS:
         return _first_unknown(value)
     if isinstance(value, type):  # a dtype, say
-        return None if value.__module__ in ("builtins", "numpy") else _words(value)
-    if cls is functools.partial:  # in HistGradientBoosting
-        known = value.func is check_array and not value.args
-        return _unknown_part(value.keywords) if known else _words(value.func)
-    if isinstance(value, _OF_NUMPY) and cls.__module__.partition(".")[0] == "numpy":
-        holds = cls is np.ndarray and value.dtype.hasobject
-        return _first_unknown(value.ravel()) if holds else None
-    if cls is np.ufunc:
-        return None if _is_elementwise(value) else _words(value)
-    if _is_of(cls, *_DATA):
+        return None if _is_of(value, "builtins", "numpy") else _words(value)
+    if cls is np.ndarray:
+        return _first_unknown(value.ravel()) if value.dtype.hasobject else None
+    if _is_of(cls, *_DATA) or (isinstance(value, _OF_NUMPY) and _is_of(cls, "numpy")):
         return None
     if _is_of(cls, *_KNOWN):
         items = dict(value) if isinstance(value, dict) else {}  # of a Bunch
         return _unknown_part({**items, **getattr(value, "__dict__", {})})
-    return _words(value if callable(value) and hasattr(value, "__name__") else cls)
+    return _words(value)
 
 
 def _first_unknown(values: Collection[Any]) -> str | None:
@@ -324,10 +330,20 @@ def _first_unknown(values: Collection[Any]) -> str | None:
     return next(filter(None, map(_unknown_part, values)), None)
 
 
-def _is_elementwise(ufunc: np.ufunc) -> bool:
-    """Whether a ufunc is one of numpy or scipy, of one argument; `np.frompyfunc` makes others."""
-    own = ufunc in (getattr(module, ufunc.__name__, None) for module in (np, special))
-    return own and ufunc.nin == ufunc.nout == 1 and ufunc.signature is None
+def _is_of_rows(function: Any) -> bool:
+    """Whether a function may be one of more than each cell.
+
+    Those of each cell are ufuncs of numpy or scipy with one argument (`np.frompyfunc` makes others)
+    and scikit-learn's check of a table, which HistGradientBoosting has.
+    """
+    if function is None:
+        return False
+    if type(function) is functools.partial and function.func is check_array:
+        return bool(function.args or _unknown_part(function.keywords))
+    if type(function) is not np.ufunc or function.signature is not None:
+        return True
+    own = function in (getattr(module, function.__name__, None) for module in (np, special))
+    return not own or (function.nin, function.nout) != (1, 1)
 
 
 def _is_of(cls: type, *modules: str) -> bool:
@@ -348,8 +364,10 @@ def _name_of(value: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    """Name a class or function for users: as theirs, unless it comes from a library."""
-    name = value.__name__
+    """Name a function, or a class, for users: as theirs, unless it comes from a library."""
+    value = getattr(value, "func", value)  # of a partial function
+    value = value if hasattr(value, "__name__") else type(value)
+    name: str = value.__name__
     module = getattr(value, "__module__", None) or ""
     file = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None) or ""
     of_library = module.partition(".")[0] in {*_INSTALLED, "numpy", "scipy", "pandas"}
