@@ -30,15 +30,36 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV
 
+
+def logs(X):
+    """A function of one's own, which is called on one record at a time."""
+    return np.sign(X) * np.log1p(np.abs(X))
+
+
+class OwnClassifier(LogisticRegression):
+    """A class of one's own."""
+
+
 # name: (estimator, distributions, training records, validation records, candidates, repeats)
 CASES = {
     "LogisticRegression, m = 1,000": (
         LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 64, 40,
+    ),
+    "own function before neighbours, m = 1,000": (
+        make_pipeline(FunctionTransformer(logs), StandardScaler(), KNeighborsClassifier()),
+        {"kneighborsclassifier__n_neighbors": randint(1, 33)}, 1_000, 1_000, 32, 3,
+    ),
+    "own classifier, m = 1,000": (
+        make_pipeline(StandardScaler(), OwnClassifier()),
+        {"ownclassifier__C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 32, 3,
     ),
     "HistGradientBoosting, m = 20,000": (
         HistGradientBoostingClassifier(random_state=0),

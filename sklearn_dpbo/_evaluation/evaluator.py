@@ -225,10 +225,10 @@ class Evaluator:
         unlisted = self._models.parts.unlisted
         if unlisted and self.options.prediction == "auto":
             warnings.warn(
-                f"Not known to predict each record whatever the others are: {', '.join(unlisted)}. "
-                f"So this is called once for each of the {self.problem.units.m} validation "
-                f"{self.problem.units.name}s, which may take long. If you know that it treats each "
-                'record independently of the others, pass prediction="together"',
+                "Not known to treat each record independently of the others: "
+                f"{', '.join(unlisted)}. So each of the {self.problem.units.m} validation "
+                f"{self.problem.units.name}s takes a call of its own, which may take long. If you "
+                'know that it does, prediction="together" predicts all at once',
                 UserWarning,
                 stacklevel=6,
             )

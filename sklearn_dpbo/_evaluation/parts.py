@@ -115,9 +115,8 @@ def _pickled(model: Any, before: Callable[[], bytes] | None = None) -> tuple[byt
     for kind in (_ByName, _ByValue):
         file, walk = io.BytesIO(), _Walk(before)
         with suppress(Exception):  # of classes and functions that are not found by name
-            kind(file, walk).dump(model)
-            listed, unlisted = map(dict.fromkeys, (walk.listed, walk.unlisted))
-            return file.getvalue(), Parts(tuple(listed), tuple(unlisted))
+            kind(file, walk.reduced).dump(model)
+            return file.getvalue(), Parts(tuple(walk.listed), tuple(walk.unlisted))
     packed(model)  # says why it cannot be pickled
     raise TypeError(f"the parts of {type(model).__name__} cannot be told")
 
@@ -127,8 +126,9 @@ class _Walk:
 
     def __init__(self, before: Callable[[], bytes] | None) -> None:
         self.before = before
-        self.listed: list[tuple[str, str]] = []
-        self.unlisted: list[str] = []
+        self.listed: dict[tuple[str, str], None] = {}
+        self.unlisted: dict[str, None] = {}
+        self.n_cut = 0
 
     def reduced(self, o: Any) -> Any:
         """Return the `CutOut` of an unlisted part, or leave it to pickle."""
@@ -136,12 +136,13 @@ class _Walk:
             return NotImplemented
         why = why_unlisted(o)
         if why:
-            self.unlisted.append(why)
+            self.unlisted[why] = None
         elif hasattr(o, "get_params") and not type(o).__name__.startswith("_"):
-            self.listed.append(_name(o))
+            self.listed[_name(o)] = None
         if not why or self.before is None:
             return NotImplemented
-        key = blake2b(b"%d" % len(self.unlisted) + self.before()).digest()
+        self.n_cut += 1
+        key = blake2b(b"%d" % self.n_cut + self.before()).digest()
         return CutOut, (packed(o), key)
 
 
@@ -151,17 +152,21 @@ def _name(estimator: Any) -> tuple[str, str]:
 
 
 class _ByName(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, walk: _Walk) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self.reducer_override = walk.reduced
+    """Pickles each object as `reduced` says, else as usual."""
 
-
-class _ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    def __init__(self, file: io.BytesIO, walk: _Walk) -> None:
+    def __init__(self, file: io.BytesIO, reduced: Callable[[Any], Any]) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._walk = walk
+        self._reduced = reduced
 
     def reducer_override(self, o: Any) -> Any:
         """Return how to make an object anew, or leave it to pickle."""
-        found = self._walk.reduced(o)
-        return super().reducer_override(o) if found is NotImplemented else found
+        return self._reduced(o)
+
+
+class _ByValue(_ByName, cloudpickle.Pickler):
+    """Pickles also classes and functions that are not found by name."""
+
+    def reducer_override(self, o: Any) -> Any:
+        """Return how to make an object anew, or leave it to pickle."""
+        found = self._reduced(o)
+        return cloudpickle.Pickler.reducer_override(self, o) if found is NotImplemented else found

@@ -191,10 +191,10 @@ class ProtectedTable:
         units = rows if self.units.labels is None else self.units.labels[rows]
         units = np.where(rows < 0, -1 - np.arange(n), units)
         below = len(self.companions) - n_above
-        complete = bool(self.name) and n == self.n and (rows >= 0).all()
+        complete = bool(self.name) and n == self.n and bool((rows >= 0).all())
         return Batch(n_above, below, rows, units, self.name, complete)
 
-    def _failing_units(self, predict: Callable[..., NDArray[Any] | None]) -> list[int]:
+    def _failing_units(self, predict: Callable[..., Any]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""
         failing: list[int] = []
         pending = [(0, self.units.m)]

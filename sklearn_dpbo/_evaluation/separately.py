@@ -32,8 +32,8 @@ _OBJECT, _DUPLICATES = np.dtype(object), "allows_duplicate_labels"
 # Outputs are put together after so many calls; so many cells of them are kept at most.
 _CALLS, _CELLS = 2**10, 2**25
 _LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
-# Types of cells that numpy does not look into when it makes an array of a list.
-_IN_LISTS = {str, bytes, bool, int, float, type(None), dict}
+# Types of values that cannot be called, and that numpy does not look into in a list.
+_PLAIN = {str, bytes, bool, int, float, type(None)}
 
 
 @dataclass(eq=False)
@@ -102,7 +102,7 @@ class Separately:
         value = getattr(self._like, name)
         if name in _METHODS:
             return partial(self._call, name)
-        if name in _WITHOUT_ROWS or type(value).__module__ in ("builtins", "numpy"):
+        if name in _WITHOUT_ROWS or _is_data(value):
             return value
         raise AttributeError(f"{name} could be called on several records")
 
@@ -167,6 +167,13 @@ class Separately:
         return found.tocsr() if issparse(found) else found
 
 
+def _is_data(value: Any) -> bool:
+    """Whether an attribute is an array, or plain, or a list of such: nothing that can be called."""
+    if type(value) in (list, tuple) or (type(value) is np.ndarray and value.dtype.hasobject):
+        return all(map(_is_data, value))
+    return type(value) in _PLAIN | {np.ndarray} or isinstance(value, np.generic)
+
+
 # ---------------------------------------------------------------------- outputs
 class _Outputs(NamedTuple):
     """Rows for the companions, then for all others; and the units that a part failed for."""
@@ -195,7 +202,7 @@ class _Kind:
         cells = [set(map(type, column)) for column in _undeclared(public)]
         if not (known or issparse(public)) or kind.__module__.split(".")[0] not in _LIBRARIES:
             raise TypeError(f"outputs of type {kind.__name__}")
-        if kind is list and not set().union(*cells) <= _IN_LISTS:
+        if kind is list and not set().union(*cells) <= _PLAIN | {dict}:
             raise TypeError("cells that numpy would look into")
         return cls(public, _declared(public), cells)
 
@@ -228,9 +235,9 @@ class _Kind:
 def _declared(X: Any) -> Any:
     """Return what an output declares of all its rows: of texts, not the length of the longest."""
     if not hasattr(X, "iloc"):
-        dtype = getattr(X, "dtype", None)
-        shape = getattr(X, "shape", ())[1:]
-        return type(X), dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype, shape
+        dtype: Any = getattr(X, "dtype", None)
+        kind = dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype
+        return type(X), kind, getattr(X, "shape", ())[1:]
     columns = (tuple(X.columns), tuple(X.columns.names), tuple(X.dtypes)) if is_frame(X) else X.name
     return type(X), columns, X.dtype if is_series(X) else None, bool(X.attrs), X.flags[_DUPLICATES]
 

@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 import numpy as np
 from joblib import parallel_config
@@ -73,7 +73,7 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._errors.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        self._errors.__exit__()
+        self._errors.__exit__(None, None, None)
         self._filters[:] = self._entries
         self._restore_generators()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
@@ -83,8 +83,11 @@ class drop_errors:  # noqa: N801, as it is used like a function
 
 def _generators() -> Callable[[], None]:
     """Return what restores the state that the global random generators have now."""
-    python, torch = random.getstate(), cast(Any, sys.modules.get("torch"))
-    undo = [_numpy_generator(), partial(random.setstate, python)]
+    torch: Any = sys.modules.get("torch")
+    undo: list[Callable[[], None]] = [
+        _numpy_generator(),
+        partial(random.setstate, random.getstate()),
+    ]
     if hasattr(torch, "get_rng_state"):
         undo.append(partial(torch.set_rng_state, torch.get_rng_state()))
 
@@ -102,20 +105,20 @@ def _numpy_generator() -> Callable[[], None]:
     the usual kind is compared. A normal number that it keeps for the next call is dropped first:
     every draw changes the state then.
     """
-    state: Any = np.random.get_state()
-    bits: Any = np.random.get_bit_generator()
+    numpy: Any = np.random
+    state, bits = numpy.get_state(), numpy.get_bit_generator()
     if type(bits).__name__ != "MT19937":
-        return partial(np.random.set_state, state)
+        return partial(numpy.set_state, state)
     state = (*state[:3], 0, 0.0)
-    np.random.set_state(state)
+    numpy.set_state(state)
     memory = (ctypes.c_char * _MT19937_BYTES).from_address(bits.ctypes.state_address)
     before = memory.raw
 
     def restore() -> None:
-        if np.random.get_bit_generator() is not bits:
-            np.random.set_bit_generator(bits)
+        if numpy.get_bit_generator() is not bits:
+            numpy.set_bit_generator(bits)
         if memory.raw != before:
-            np.random.set_state(state)
+            numpy.set_state(state)
 
     return restore
 

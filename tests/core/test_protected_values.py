@@ -593,7 +593,7 @@ def test_report_and_warning_say_how_own_code_predicts():
     X, y = numbers()
     model = make_pipeline(FunctionTransformer(without_zero), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
-    with pytest.warns(UserWarning, match="your function without_zero. So this is called once"):
+    with pytest.warns(UserWarning, match="your function without_zero. So each of the 101"):
         search.fit(X, y, X_val=X[:M], y_val=y[:M])
     assert search.privacy_.condition == (
         "a model's prediction for a record depends on that record alone: listed for Pipeline, "

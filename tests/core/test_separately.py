@@ -10,6 +10,7 @@ from evaluators import evaluated
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -23,10 +24,12 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, fit
-from sklearn_dpbo._evaluation.separately import SHARED
+from sklearn_dpbo._evaluation.parts import CutOut
+from sklearn_dpbo._evaluation.separately import SHARED, Batch, for_batch
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 
 M = 24
@@ -319,6 +322,7 @@ MODELS = {
         make_pipeline(on_numbers(FunctionTransformer(z_scores)), LogisticRegression()),
         {"logisticregression__C": [0.1, 1.0]},
     ),
+    "calibrated": make_pipeline(on_numbers("passthrough"), CalibratedClassifierCV(Own(), cv=2)),
     "state": make_pipeline(on_numbers(Remembers()), LogisticRegression()),
     "union": make_pipeline(
         on_numbers("passthrough"),
@@ -365,6 +369,30 @@ def test_what_one_record_draws_changes_no_draw_for_another():
     )
     first, other = (values_of(model, (TRAIN, Y), (val, Y_VAL)) for val in vals)
     assert np.array_equal(first[1:], other[1:]) and 0 < first[5:].mean() < 1
+
+
+class Apply(Own):
+    """Has a method and an attribute that a parent could call on all rows."""
+
+    def apply(self, X):
+        return X - X.mean(axis=0)
+
+    def fit(self, X, y):
+        self.inside_ = [LogisticRegression().fit(X, y)]
+        return super().fit(X, y)
+
+
+def test_a_part_has_no_method_that_takes_all_rows():
+    X = TRAIN[NUMBERS].to_numpy(float)
+    part = CutOut(packed(Apply().fit(X, Y)), b"")
+    none = np.arange(0)
+    made = for_batch(packed(part), Batch(8, 8, none, none, "", False))
+    assert made.classes_.tolist() == [0, 1] and made.C == 1.0
+    for name in ("apply", "inside_", "score"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(made, name)
+    with pytest.raises(ValueError, match="another number of rows"):
+        made.predict(X[:17])
 
 
 # ------------------------------------------------------------ sharing
