@@ -89,7 +89,7 @@ def one_column(groups: Any, name: str) -> Any:
     shape: tuple[int, ...] = getattr(groups, "shape", ())
     if len(shape) == 2 and shape[1] == 1:
         return groups.iloc[:, 0] if hasattr(groups, "iloc") else dense(groups)
-    if len(shape) > 1 or not np.iterable(groups):
+    if len(shape) > 1 or not np.iterable(groups) or isinstance(groups, str | bytes):
         what = f"a table of shape {shape}" if shape else repr(groups)
         raise ValueError(
             f"{name} says which group each row belongs to, in one column with one entry for each "

@@ -105,6 +105,10 @@ class Evaluation:
         """Return a number by name."""
         raise NotImplementedError
 
+    def _clipped_hint(self) -> str:
+        """Say if released counts say that many errors count as less than they are."""
+        return ""
+
     @property
     def _names(self) -> list[str]:
         """Names of the main numbers."""

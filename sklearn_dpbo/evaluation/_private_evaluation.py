@@ -210,7 +210,8 @@ def private_evaluation(
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
     evaluation = design._released(noisy, problem.units, report)
-    if not warned and (hint := wide_hint([evaluation._width(name) for name in design._names])):
+    hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
+    if hint := evaluation._clipped_hint() or hint:
         try:
             warnings.warn(hint, LowUtilityWarning, stacklevel=2)
         except LowUtilityWarning as error:

@@ -11,6 +11,9 @@ from ..scoring._make import NAMES
 from ..scoring._scorers import CONFIDENCE
 from ._base import Estimate, Evaluation
 
+# Share of clipped errors that is warned of.
+_OFTEN = 0.01
+
 __all__ = ["RegressorEvaluation"]
 
 
@@ -93,6 +96,15 @@ class RegressorEvaluation(Evaluation):
     def _range(self, name: str) -> float:
         ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error, "share_clipped": 1.0}
         return ranges.get(name, self.largest_error)
+
+    def _clipped_hint(self) -> str:
+        value, low, _ = self.score("share_clipped")
+        return (low > _OFTEN) * (
+            f"The errors of {value:.1%} of the records (at least {low:.1%}) exceed "
+            f"{self.largest_error:.4g}, and count as that: all numbers are of such clipped errors. "
+            "Public records had smaller ones: so the protected records differ from them, or "
+            "largest_error is too small"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as numbers, texts, and lists and dicts of them.

@@ -39,7 +39,9 @@ class PrivateLogisticRegression(PrivateClassifier):
     ----------
     C : float, default=1.0
         Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for rows that
-        are scaled to a norm of at most 1.
+        are scaled to a norm of at most 1. Such rows are shorter than standardised ones: the same C
+        is a stronger penalty, and with many records about the number of columns times as much, or
+        more, comes near scikit-learn's default after a `StandardScaler`.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     clip : float, default=0.7

@@ -264,9 +264,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
         m, total = self.gram_[-1, -2:]
         if abs(total) > _AT_ONE_END * m and 4 * self.noise_ < (1 - _AT_ONE_END) * m:
             warnings.warn(
-                f"Nearly all targets are at or beyond one end of y_bounds={self.y_bounds!r}, where "
-                "they are clipped: coefficients say little then. Are the bounds in the units of "
-                "the targets?",
+                f"Nearly all targets are near one end of y_bounds={self.y_bounds!r}, or beyond it, "
+                "where they are clipped: coefficients say little then. Are the bounds in the units "
+                "of the targets, and no wider than these need?",
                 LowUtilityWarning,
                 stacklevel=3,
             )

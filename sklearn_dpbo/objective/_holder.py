@@ -89,7 +89,7 @@ class Holder:
     def privacy_(self) -> PrivacyReport:
         """The privacy report of what was released so far: print it."""
         oracle, released = self._evaluator, self._facts["released"]
-        facts = self._facts | {"released": released + clipping_in_words(oracle.scorers)}
+        facts = self._facts | {"released": clipping_in_words(oracle.scorers) + released}
         return report_of_validation_set(oracle.problem, self._mechanisms, oracle.condition, **facts)
 
     def __reduce__(self) -> NoReturn:

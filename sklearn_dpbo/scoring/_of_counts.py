@@ -170,6 +170,7 @@ class ConfusionScore(ClassScore):
     def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
         """Return the score that ranks by its gradient at a matrix of shares, of n records."""
         G = gradient(self._metric, n * matrix)
+        matrix = matrix / matrix.sum()  # widths are proven for matrices of all units
         return replace(self, matrix=matrix)._ranked_by(linear(G), matrix)
 
     def _ranked_by(self, ranking: Ranking, C: Floats) -> ConfusionScore:
@@ -230,7 +231,7 @@ class RankingScore(ClassScore):
         return self.of_shares(sizes / units.m, units.m)
 
     def of_shares(self, shares: Floats, m: int) -> RankingScore:
-        shares = np.maximum(shares, 0.5 / m)
+        shares = np.clip(shares, 0.5 / m, 1 - 0.5 / m)
         adapted = replace(self, shares=tuple(shares.tolist()), adapted=True)
         return adapted._ranked_by(Pairs, self.query.floor)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from ._metrics import OF_CLASS, class_metric, disagreement
+from ._metrics import OF_CLASS, class_metric, disagreement, ratio
 from ._queries import GRID, Confusion, in_steps, steps_of_unit, unit_weight
 
 __all__ = ["RankedConfusion", "Ranking", "faithful_rankings", "linear"]
@@ -152,8 +152,10 @@ def _mean_of_classes(
 def _weighted_metric(
     base: str, n: Floats, w: Floats, floor: float, odds: float | None, params: Any, C: Floats
 ) -> Any:
-    of_class = class_metric(base, *_of_class(n, C), least=floor, **params)
-    return w @ (of_class if odds is None else of_class / (1 + odds - of_class))
+    tp, fp, fn = _of_class(n, C)
+    if odds is None:
+        return w @ class_metric(base, tp, fp, fn, least=floor, **params)
+    return w @ ratio(tp, odds * (tp + fn) + fp)
 
 
 def _kappa(n: Floats, weights: str | None = None) -> Ranking:

@@ -181,7 +181,8 @@ class PrivateScorer:
         Of n candidates, the noise of a choice makes differences of ``2 D ln n / epsilon`` likely.
         """
         for scorer in self.faithful(units):
-            steps = 2 * scorer.query.sensitivity(units) * math.log(n_candidates) / epsilon
+            n = max(2, n_candidates)  # of one alone, copies may be compared
+            steps = 2 * scorer.query.sensitivity(units) * math.log(n) / epsilon
             if steps * scorer.line(units)[1] <= _NEGLIGIBLE * self._much:
                 return scorer
         return self

@@ -127,8 +127,8 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         table,
         mechanisms,
         protected=oracle.problem.protected,
-        released=strategy.released.removesuffix("" if search.refit else " and best_estimator_")
-        + clipping_in_words(oracle.scorers),
+        released=clipping_in_words(oracle.scorers)
+        + strategy.released.removesuffix("" if search.refit else " and best_estimator_"),
         delta=budget.delta,
         spends=(*budget.losses, *on_second_part.budget.losses),
         noise=f"{mechanisms.noise.description}; of the models: {training.noise}" + plan.in_bits,

@@ -106,13 +106,14 @@ def results_of(
 
 def clipping_in_words(scorers: Iterable[PrivateScorer]) -> str:
     """Return what losses beyond their bounds count as, for a list of what is released."""
-    return "".join(f" ({each.name}: {each.clipping})" for each in scorers if each.clipping)
+    return "".join(f"{each.name} with {each.clipping}; " for each in scorers if each.clipping)
 
 
 def also_released(search: Any, release: Release, names: list[str]) -> str:
     """Return what a search releases beside what its strategy always does, in words."""
     return (
         "evaluation_, " * (release.report is not None)
+        + "choice_counts_, " * (release.choice_counts is not None)
         + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
         + f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
         * is_several(search.scoring)

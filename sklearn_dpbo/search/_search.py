@@ -319,9 +319,9 @@ class PrivateBayesSearchCV(
                 oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=also_released(self, release, list(scorers))
-                + strategy.released
-                + clipping_in_words(release.scorers or oracle.scorers),
+                released=clipping_in_words(release.scorers or oracle.scorers)
+                + also_released(self, release, list(scorers))
+                + strategy.released,
                 assumption=strategy.assumption,
             )
             fitted = results_of(self, release, list(scorers), oracle, privacy)

@@ -29,7 +29,7 @@ __all__ = [
 Scores: TypeAlias = list[Score]
 
 RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_, choice_counts_, and which "
+    "best_params_, best_index_, best_score_, best_score_interval_, and which "
     "candidates were evaluated (in cv_results_; determined by the training set, except for draws "
     "of candidates that are listed below). What else the search keeps, such as best_estimator_, "
     "follows from these and from the training set."

@@ -180,6 +180,13 @@ def noise_hints(
     if len(known) >= _FEWEST:
         spread = float(np.std(known))
         how = f"measured: {len(known)} scores within the training set"
+        if spread == 0:
+            return (
+                f"All {len(known)} candidates that were scored within the training set have the "
+                f"same {scorer.name} there, {known[0]:.3g}: neither more records nor a larger "
+                "epsilon tells them apart. Search another space or, if they predict one class, "
+                "tune a decision threshold",
+            ) * (what == "choice")
     if noise <= spread:
         return ()
     size = f"a standard deviation of {noise:.2g}" if np.isfinite(noise) else "no known limit"

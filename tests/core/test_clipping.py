@@ -18,6 +18,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.evaluation._design import _STEPS
+from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.scoring._queries import GRID, Moments
 from sklearn_dpbo.scoring._scorers import score_and_interval
 
@@ -199,3 +200,15 @@ def test_bins_hide_nothing_of_a_small_tree(name):
     assert search.best_score_ == pytest.approx(exact, abs=1e-6)
     if name == "roc_auc":
         assert exact == roc_auc_score(y[1_000:], search.predict_proba(X[1_000:])[:, 1])
+
+
+def test_an_evaluation_whose_errors_are_mostly_clipped_says_so(rng):
+    """Targets of another level: each error is the bound, and R2 and the mean error say little."""
+    X = rng.normal(size=(600, 2))
+    y = X @ [1.0, 2.0] + 0.1 * rng.normal(size=600)
+    model = Ridge().fit(X[:300], y[:300])
+    with pytest.warns(LowUtilityWarning, match="The errors of 100.0% of the records"):
+        private_evaluation(model, X[300:], y[300:] + 50, X=X[:300], y=y[:300], epsilon=1e4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LowUtilityWarning)
+        private_evaluation(model, X[300:], y[300:], X=X[:300], y=y[:300], epsilon=1e4)

@@ -270,3 +270,13 @@ def test_released_score_that_contradicts_the_public_one_is_warned_of():
     assert not texts(1.5)
     (text,) = texts(0.7)
     assert re.search(r"f1 is 0\.\d+ \(0\.\d+ to 0\.\d+\) there and 0\.\d+ within", text)
+
+
+def test_candidates_that_score_the_same_are_not_told_apart_by_more_epsilon(rng):
+    """None predicts the rare class: F1 is 0 for all of them."""
+    X, y = rng.normal(size=(2_000, 2)), (rng.random(2_000) < 0.03).astype(int)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0, 10.0]}, epsilon=1e3, scoring="f1"
+    )
+    with pytest.warns(LowUtilityWarning, match="have the same f1 there, 0: neither more records"):
+        search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])

@@ -88,6 +88,30 @@ def test_a_group_raises_a_ranking_by_no_more_than_a_record(seed, metric, K):
             assert -1e-6 < rise(ranking, C, unit) / ranking.width < 1 + 1e-6
 
 
+def test_a_tiny_beta_divides_by_nothing():
+    (ranking,) = faithful_rankings("fbeta", np.array([[240.0, 10], [10, 240]]), 1, beta=1e-9)
+    all_right = np.array([[250.0, 0], [10, 240]])
+    rises = [rise(ranking, all_right, unit) for unit in np.eye(4).reshape(-1, 2, 2)]
+    assert min(rises) > -1e-9 and max(rises) < ranking.width * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("m", [2, 20])
+def test_matrices_of_released_shares_are_of_all_units(m):
+    """Shares are at least half a unit each; kappa's width needs that all add up to 1."""
+    scorer = make_private_scorer("cohen_kappa").prepare(np.arange(50))
+    shares = np.zeros(50)
+    shares[0] = 1.0
+    assert scorer.of_shares(shares, m).matrix.sum() == pytest.approx(1)
+    ranks = make_private_scorer("roc_auc_ovr").prepare(np.arange(50)).of_shares(shares, m)
+    assert min(ranks.shares) > 0 and max(ranks.shares) < 1
+
+
+def test_one_candidate_is_no_reason_to_take_any_noise():
+    """Where the number of models is secret, copies of one candidate are compared."""
+    scorer = adapted("f1", np.array([[800, 100], [50, 50]]))
+    assert scorer.for_choice(Units.of(1000), 1, 0.1) is scorer
+
+
 def test_the_width_of_f1_is_reached():
     """More noise than needed would be no defect of privacy, but one of utility."""
     (ranking,) = faithful_rankings("f1", np.array([[80.0, 10.0], [10.0, 10.0]]), 1)
