@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class VarianceExplained(PrivateScorer):
     Errors, and the labels' distances from the mean training label, are clipped at public bounds.
     """
 
-    query: MeanOf = UNSET
+    query: Any = UNSET
     counts: Moments = UNSET
     task: str | None = "regression"
     choice_uses_public: bool = True
@@ -93,7 +93,8 @@ class VarianceExplained(PrivateScorer):
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
 
     def faithful(self, units: Units) -> Iterator[VarianceExplained]:
-        c, query = self.counts.c_e, cast(Query, self.query)
+        c: float = self.counts.c_e
+        query: Query = self.query
         if self._centred:
             query = ErrorVariance(self.counts.centre, c, c, (GRID,) * 4)
         else:
