@@ -201,7 +201,9 @@ class Places:
         if distances.size:
             cases = zip(distances, half, strict=True)
             spread = _SPREAD * np.array([_usual_distance(c, std, most) for c, most in cases])
-        return cls(half, spread)
+        # Of what is mostly 0, an indicator say, the other values must not be cut off.
+        mostly_zero = sizes[:, 0] > sizes.sum(axis=1) / 2
+        return cls(half, np.where(mostly_zero, np.maximum(spread, half), spread))
 
     def divide(self, cells: int) -> None:
         """Set the width of cells: the spread, or so many on either side where it is unknown."""

@@ -572,3 +572,13 @@ def test_no_standard_errors_where_noise_drowns_the_sums():
     X, y = problem(100)
     model = PrivateRidge(y_bounds=(0, 1), epsilon=0.01, noise_random_state=0)
     assert np.isnan(model.fit(X, y).coef_std_).all()
+
+
+def test_indicators_of_rare_categories_are_not_cut_off():
+    """A width far below 1 would make their coefficients as many times too large."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((20_000, 15)) < np.linspace(0.01, 0.12, 15)).astype(float)
+    y = (rng.random(20_000) < 0.3 + 0.2 * X[:, 14]).astype(int)
+    for seed in range(10):
+        model = PrivateLogisticRegression(max_iter=1, classes=[0, 1], noise_random_state=seed)
+        assert model.fit(X, y).scale_.min() > 0.7
