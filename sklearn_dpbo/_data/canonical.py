@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .tables import (
+    EXACT,
     as_number,
     as_table,
     dense,
@@ -33,8 +34,6 @@ __all__ = [
     "refuse_complex", "single_cells", "training_table",
 ]  # fmt: skip
 
-# Integers up to this size are exact as floats.
-_EXACT = 2**53
 _OBJECT = np.dtype(object)
 _KINDS = {
     **dict.fromkeys("biuf", "numbers"),
@@ -212,7 +211,7 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     if like.ndim == 1:
         labels = single_cells(labels)
     whole = like.dtype.kind in "iu" and like.size > 0
-    beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > _EXACT
+    beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > EXACT
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 

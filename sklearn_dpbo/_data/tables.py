@@ -21,12 +21,14 @@ from scipy.sparse import issparse
 from .pickles import fresh, packed
 
 __all__ = [
-    "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing", "is_number",
-    "is_series", "n_rows", "objects", "plain_array", "read_like", "row_norms", "stack", "take_rows",
-    "with_own_cells",
+    "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
+    "is_number", "is_series", "n_rows", "objects", "plain_array", "read_like", "row_norms", "stack",
+    "take_rows", "with_own_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
+# Floats hold all integers up to this.
+EXACT = 2**53
 # Types of cells that nobody can write into, so that they need no copies.
 _PLAIN = {str, bool, int, float, bytes, type(None)}
 
@@ -47,9 +49,42 @@ def as_table(X: Any) -> Any:
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
     X = plain_array(X)
-    if is_frame(X) or is_series(X) or issparse(X) or isinstance(X, np.ndarray):
+    if is_frame(X) or is_series(X):
+        return _of_declared_cells(X)
+    if issparse(X) or isinstance(X, np.ndarray):
         return X
     return np.asarray(X) if hasattr(X, "__array__") else objects(X)
+
+
+def _of_declared_cells(X: Any) -> Any:
+    """Return a table of pandas in which no cell decides what the others are in an array.
+
+    In one of nullable integers, or of categories that are integers, a missing cell would.
+    """
+    if is_series(X):
+        return _of_one_type(X)
+    table = X.copy(deep=False)
+    for j in range(table.shape[1]):
+        column = X.iloc[:, j]
+        if (own := _of_one_type(column)) is not column:
+            table.isetitem(j, own)
+    return table
+
+
+def _of_one_type(column: Any) -> Any:
+    """Return a column as floats, or as objects, if its array could have one type or another."""
+    dtype = column.dtype
+    categories = getattr(dtype, "categories", None)
+    kind = getattr(dtype if categories is None else categories.dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) or kind not in "iufb" or hasattr(dtype, "fill_value"):
+        return column
+    if categories is not None:
+        exact = kind != "b" and bool((np.abs(categories.astype(float)) < EXACT).all())
+        return column.cat.rename_categories(categories.astype(float if exact else object))
+    if kind == "b":
+        return column.astype(object)
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    return type(column)(values, index=column.index, name=column.name)
 
 
 def plain_array(X: Any) -> Any:

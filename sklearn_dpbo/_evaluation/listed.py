@@ -282,8 +282,7 @@ _FUNCTIONS = ("func", "inverse_func")
 _NOT_CALLED = {
     "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
     "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
-    "f_", "_label_binarizer", "label_binarizer_", "ledger", "privacy_", "noise_random_state",
-    "eval_metric", "callbacks",
+    "f_", "ledger", "privacy_", "noise_random_state", "eval_metric", "callbacks",
 }  # fmt: skip
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range, ctypes.c_void_p}
 _CONTAINERS = {list, tuple, set, frozenset}
@@ -291,6 +290,7 @@ _MAPPINGS = {dict, OrderedDict, defaultdict}
 # Modules of which all classes are known: data and compiled code, and what consists of known parts.
 _DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate._bsplines", "scipy.sparse")
 _KNOWN = (
+    "sklearn.preprocessing._label",
     "sklearn._loss", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
     "sklearn.linear_model._sgd_fast", "sklearn.metrics._dist_metrics",
     "sklearn.neighbors._ball_tree", "sklearn.neighbors._kd_tree",

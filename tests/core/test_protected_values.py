@@ -31,7 +31,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
@@ -926,3 +926,31 @@ def test_what_finalizers_and_threads_raise_during_predictions_is_dropped(monkeyp
     assert told == []
     both()
     assert len(told) == 2
+
+
+BIG = 2**53  # as floats, this and the next integer are the same
+COLUMNS_OF_ONE_TYPE = {
+    "integer categories": lambda x: pd.Categorical(x, categories=[1, 2, BIG, BIG + 1]),
+    "nullable integers": lambda x: pd.array(x - BIG, dtype="Int64"),
+    "nullable truth values": lambda x: pd.array(x > 1, dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS_OF_ONE_TYPE)
+def test_a_missing_cell_does_not_decide_the_type_of_a_column(kind):
+    """An array of such a column has integers, or floats if one cell is missing."""
+    make, x = COLUMNS_OF_ONE_TYPE[kind], 1 + np.arange(1_000) % 2
+    x[:30] = BIG + np.arange(30) % 2  # rare, so that no companion has them
+    y = np.where(x >= BIG, x - BIG, x - 1)
+    as_it_is = FeatureUnion([("own", FunctionTransformer())])
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(as_it_is, encoder, LogisticRegression(C=1e3))
+    counts = []
+    for missing in (False, True):
+        X_val = pd.DataFrame({"x": make(np.full(M, BIG + 1))})
+        if missing:
+            X_val.iloc[0, 0] = pd.NA
+        train, val = (pd.DataFrame({"x": make(x)}), y), (X_val, np.ones(M, dtype=int))
+        raw, sensitivity = statistics(model, train, val, prediction="auto")
+        counts.append(raw[0, 0])
+    assert abs(counts[0] - counts[1]) <= sensitivity == 1

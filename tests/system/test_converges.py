@@ -232,13 +232,13 @@ def test_choice_score_and_interval(metric, situation, learner):
     check(metric, situation, learner)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("metric", "situation", "learner"), sorted({*ALL} - QUICK))
 def test_choice_score_and_interval_of_all_metrics(metric, situation, learner):
     check(metric, situation, learner)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("metric", UNDER_SHIFT)
 def test_real_records_of_another_population(metric):
     check(metric, "census", "depths")
@@ -273,7 +273,7 @@ def test_several_classes(metric):
     check(metric, "three classes, other shares", "three weights")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("metric", OF_THREE)
 def test_several_classes_of_the_same_shares(metric):
     check(metric, "three classes", "three weights")
@@ -320,7 +320,7 @@ def test_errors_with_public_bounds_that_clip_nothing(metric, situation):
     check(metric, situation, "leaves", **widest(metric, situation))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("metric", sorted(REGRESSION))
 @pytest.mark.parametrize("situation", sorted({*NUMBERS} - {*UNCLIPPED, "tiny prices"}))
 def test_errors_with_public_bounds_that_clip_nothing_elsewhere(metric, situation):
@@ -355,7 +355,7 @@ def test_an_interval_of_log_loss_contains_it_or_it_is_named_as_clipped(situation
     check_clipped("neg_log_loss", situation, "depths")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("metric", sorted(REGRESSION))
 @pytest.mark.parametrize("situation", NUMBERS)
 def test_all_intervals_contain_the_number_or_it_is_named_as_clipped(metric, situation):
@@ -400,7 +400,7 @@ def test_threshold_is_the_best(metric, situation):
     check_threshold(metric, situation)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("metric", THRESHOLDS)
 @pytest.mark.parametrize("situation", TWO_CLASSES)
 def test_every_threshold_is_the_best(metric, situation):
@@ -531,13 +531,13 @@ def test_private_classifier(kind, columns):
     check_classifier(kind, columns)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_private_kernel_classifier(columns):
     check_classifier("kernel", columns)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("columns", SHIPPED)
 @pytest.mark.parametrize("kind", ["logistic", "ridge"])
 def test_private_classifier_on_real_records(kind, columns):
