@@ -236,7 +236,11 @@ def why_unlisted(estimator: Any) -> str | None:
     parts = getattr(estimator, "__dict__", {})  # of compiled classes there are none
     functions = [parts.get(name) for name in _FUNCTIONS]
     of_rows = next(filter(None, map(_words, filter(_is_of_rows, functions))), None)
-    others = {k: v for k, v in parts.items() if k not in (*_NOT_CALLED, *_FUNCTIONS)}
+    others = {
+        k: vars(v) if k in _BINARIZERS and type(v) is LabelBinarizer else v
+        for k, v in parts.items()
+        if k not in (*_NOT_CALLED, *_FUNCTIONS)
+    }
     if reason := of_rows or _unknown_part(others):
         return reason
     if line.unless and not _EXCEPT[line.name][1](estimator):
@@ -275,6 +279,8 @@ def _series(version: str) -> list[str]:
 _METHODS = (
     "predict", "predict_proba", "decision_function", "transform", "inverse_transform",
 )  # fmt: skip
+# Attributes that belong to their owner, and were read with it: a part elsewhere is not listed.
+_BINARIZERS = ("_label_binarizer", "label_binarizer_")
 # Attributes that are called on a table.
 _FUNCTIONS = ("func", "inverse_func")
 # Attributes that need no look: templates, what only `fit` calls, what pickling drops, and what was
@@ -290,7 +296,6 @@ _MAPPINGS = {dict, OrderedDict, defaultdict}
 # Modules of which all classes are known: data and compiled code, and what consists of known parts.
 _DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate._bsplines", "scipy.sparse")
 _KNOWN = (
-    "sklearn.preprocessing._label",
     "sklearn._loss", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
     "sklearn.linear_model._sgd_fast", "sklearn.metrics._dist_metrics",
     "sklearn.neighbors._ball_tree", "sklearn.neighbors._kd_tree",

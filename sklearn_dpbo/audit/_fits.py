@@ -161,10 +161,11 @@ def audit_estimator(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn_dpbo.audit import audit_estimator
     >>> from sklearn_dpbo.learners import PrivateRidge
     >>> ridge = PrivateRidge(y_bounds=(-1, 1), epsilon=3.0, delta=0.05)
-    >>> X, y = [[-1.0], [1.0], [0.0]], [-1.0, 1.0, 0.0]
+    >>> X, y = np.array([[-1.0], [1.0], [0.0]]), [-1.0, 1.0, 0.0]
     >>> report = audit_estimator(ridge, X, y, n=200, random_state=0)
     >>> report.epsilon, report.refuted
     (3.0, False)

@@ -184,7 +184,7 @@ def noise_hints(
     if len(known) >= _FEWEST:
         spread = float(np.std(known))
         how = f"measured: {len(known)} scores within the training set"
-        if spread == 0:
+        if spread <= 1e-12 * scorer.score_range:
             return (
                 f"All {len(known)} candidates that were scored within the training set have the "
                 f"same {scorer.name} there, {known[0]:.3g}: neither more records nor a larger "

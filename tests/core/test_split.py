@@ -372,7 +372,8 @@ def test_missing_cells_of_nullable_columns_do_not_raise_or_change_others():
             assert values.isna().tolist() == (np.arange(40) == 3).tolist()
             assert (values.drop(3) == column.drop(3)).all()
             assert problem.X_public["a"].dtype == values.dtype
-            assert problem.training.X["a"].dtype == X.dtype, "fits see nothing of X_val"
+            own = split(X=X.to_frame("a"), X_val=X.to_frame("a"), y_val=Y).training.X["a"].dtype
+            assert problem.training.X["a"].dtype == own, "fits see nothing of X_val"
 
 
 # ---------------------------------------------------------------- rows that belong together
