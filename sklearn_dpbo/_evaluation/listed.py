@@ -376,6 +376,6 @@ def _words(value: Any) -> str:
     module = getattr(value, "__module__", None) or ""
     file = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None) or ""
     of_library = module.partition(".")[0] in {*_INSTALLED, "numpy", "scipy", "pandas"}
-    if of_library or "site-packages" in file:
+    if of_library or "site-packages" in file or value is getattr(np, name, None):
         return name
     return f"your {'class' if isinstance(value, type) else 'function'} {name}"

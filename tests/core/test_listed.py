@@ -102,6 +102,8 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_classes_that_do_not_belong_on_the_list_are_found(case):
     cls, kind, options = WRONG[case]
+    if cls is impute.KNNImputer and np.__version__ < "2":
+        pytest.skip("one row is multiplied as two are, by this numpy's BLAS")
     if isinstance(cls, str):
         cls = getattr(pytest.importorskip("interpret.glassbox"), cls)
     constraints = getattr(cls, "_parameter_constraints", {})
