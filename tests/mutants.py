@@ -533,7 +533,6 @@ MUTANTS = {
         "strategies/_utility.py",
         "1 - _FALSE_ALARMS / 2 / n_scored",
         "1 - _FALSE_ALARMS / 2",
-        LOW_UTILITY
-        + "test_public_scores_of_the_same_data_are_rarely_contradicted_whatever_is_chosen",
+        LOW_UTILITY + "test_public_scores_of_the_same_data_are_rarely_contradicted",
     ),
 }
