@@ -397,7 +397,10 @@ class PrivateObjective(Holder):
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
 
     def _drawn(self) -> Best:
-        """Choose a candidate, and release its score. If interrupted, the next call goes on."""
+        """Choose a candidate, and release its score.
+
+        If interrupted, the next call goes on; or, if a draw was lost, it is refused.
+        """
         oracle, mechanisms = self._evaluator, self._mechanisms
         self._choosing = True
         if self._ranked is None:

@@ -24,7 +24,7 @@ _GUIDANCE = ("none", "public")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP with no assumption about estimator, scores or data.
+    """Pure epsilon-DP, one record or group replaced, whatever the scores and the data are.
 
     Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
     is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
