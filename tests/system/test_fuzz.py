@@ -745,7 +745,7 @@ def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
 def fitted_on(X, y, X_val, y_val, model, grid=None, **params):
     params = {"noise_random_state": 0} | params
     search = PrivateBayesSearchCV(model, grid or {"a": [0.5]}, **params)
-    return search.fit(X, y, X_val=copy.copy(X_val), y_val=y_val)  # X itself would be refused
+    return search.fit(X, y, X_val=copy.deepcopy(X_val), y_val=y_val)  # X itself would be refused
 
 
 SMALL = np.linspace(0, 1, 12)[:, None]
