@@ -14,11 +14,9 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from ._decimal import decimal_text
 from ._entries import DamagedError, Entry
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "datasets", "is_url"]
+__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "is_url"]
 
 SCHEMA = "sklearn_dpbo_ledger"
 # This comment marks the schema as a ledger; dumps of the database keep it.
@@ -45,41 +43,36 @@ CREATE TABLE {SCHEMA}.entries (
     delta numeric NOT NULL,
     epsilon_total numeric NOT NULL,
     delta_total numeric NOT NULL,
-    squares_total numeric NOT NULL,
     previous_number integer GENERATED ALWAYS AS (nullif(number, 0) - 1) STORED,
     previous_epsilon numeric GENERATED ALWAYS AS (epsilon_total - epsilon) STORED,
     previous_delta numeric GENERATED ALWAYS AS (delta_total - delta) STORED,
-    previous_squares numeric GENERATED ALWAYS AS (squares_total - epsilon * epsilon) STORED,
     PRIMARY KEY (dataset, number),
-    UNIQUE (dataset, number, epsilon_total, delta_total, squares_total),
-    FOREIGN KEY (dataset, previous_number, previous_epsilon, previous_delta, previous_squares)
-        REFERENCES {SCHEMA}.entries
-            (dataset, number, epsilon_total, delta_total, squares_total),
+    UNIQUE (dataset, number, epsilon_total, delta_total),
+    FOREIGN KEY (dataset, previous_number, previous_epsilon, previous_delta)
+        REFERENCES {SCHEMA}.entries (dataset, number, epsilon_total, delta_total),
     CHECK (CASE WHEN number = 0
-        THEN (epsilon, delta, epsilon_total, delta_total, squares_total) = (0, 0, 0, 0, 0)
+        THEN (epsilon, delta, epsilon_total, delta_total) = (0, 0, 0, 0)
         ELSE number > 0 AND epsilon > 0 AND delta >= 0 END)
 )
 """
 _SELECT_ENDS = f"""
-(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+(SELECT number, line, epsilon_total, delta_total FROM {SCHEMA}.entries
     WHERE dataset = %s AND number = 0)
 UNION ALL
-(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+(SELECT number, line, epsilon_total, delta_total FROM {SCHEMA}.entries
     WHERE dataset = %s ORDER BY number DESC LIMIT 1)
 ORDER BY number
 """
 _SELECT_LINES = f"SELECT line FROM {SCHEMA}.entries WHERE dataset = %s ORDER BY number"
-_INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0, 0)"
+_INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0)"
 _INSERT_CHARGE = f"""
 INSERT INTO {SCHEMA}.entries
 SELECT dataset, number + 1, %s, loss.epsilon, loss.delta, epsilon_total + loss.epsilon,
-    delta_total + loss.delta, squares_total + loss.epsilon * loss.epsilon
+    delta_total + loss.delta
 FROM {SCHEMA}.entries, (VALUES (%s::numeric, %s::numeric)) AS loss (epsilon, delta)
 WHERE dataset = %s AND number = %s
 RETURNING number
 """
-# Decimals of the numbers in columns; losses such as 1/3 are rounded down.
-_SCALE = 10**350
 # An advisory lock until the end of the transaction needs no rights.
 _LOCK = "SELECT pg_catalog.pg_advisory_xact_lock{}(%s::bigint)"
 # These settings override the defaults of the role and the database. READ COMMITTED lets the
@@ -136,13 +129,6 @@ def checked_url(url: str) -> str:
             "file or in the environment variable PGPASSWORD, or use a client certificate"
         )
     return url
-
-
-def datasets(url: str) -> list[str]:
-    with transaction(url) as connection:
-        _require_tables(connection)
-        found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
-        return [str(name) for (name,) in found]
 
 
 def create(url: str, dataset: str, line: str) -> None:
@@ -202,8 +188,7 @@ class ServerBook:
     def append(self, line: str) -> None:
         """Add a line. It is durable once the transaction has ended."""
         entry = Entry.parse(line)
-        loss = (_numeric(entry.epsilon), _numeric(entry.delta))
-        values = (line, *loss, self._dataset, entry.number - 1)
+        values = (line, entry.epsilon, entry.delta, self._dataset, entry.number - 1)
         if self._connection.execute(_INSERT_CHARGE, values).fetchone() != (entry.number,):
             raise ServerError(f"there is no line before that of charge {entry.number}")
 
@@ -211,16 +196,9 @@ class ServerBook:
 def _refuse_less(number: int, line: str, totals: list[Any]) -> None:
     """Raise DamagedError if a line states another number or less than the server's totals."""
     entry = Entry.parse(line)
-    enforced = map(Fraction, totals)
-    if entry.number != number or any(
-        x < y for x, y in zip(entry.totals[:3], enforced, strict=True)
-    ):
+    stated = entry.totals
+    if entry.number != number or stated.epsilon < totals[0] or stated.delta < totals[1]:
         raise DamagedError(f"the line of charge {number} does not state what was charged")
-
-
-def _numeric(x: Fraction) -> str:
-    """Return x, rounded down, as PostgreSQL reads it."""
-    return decimal_text(Fraction(x.numerator * _SCALE // x.denominator, _SCALE))
 
 
 @contextlib.contextmanager
