@@ -5,7 +5,6 @@ __all__ = [
     "BudgetExceededError",
     "CrossValidationBudgetError",
     "GuaranteeAssumptionWarning",
-    "InsecureNoiseWarning",
     "LedgerError",
     "LowUtilityWarning",
     "PrivacyWarning",
@@ -18,10 +17,6 @@ class LowUtilityWarning(UserWarning):
 
 class PrivacyWarning(UserWarning):
     """Something is less protected than users might expect."""
-
-
-class InsecureNoiseWarning(PrivacyWarning):
-    """The noise can be predicted, so the released results are not private."""
 
 
 class GuaranteeAssumptionWarning(PrivacyWarning):

@@ -133,8 +133,6 @@ class PrivateObjective(Holder):
         duration reveals less about the protected records. None adds no wait.
     random_state : int, RandomState instance or None, default=None
         For public randomness: how the training set is split, where a metric needs that.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
 
     Attributes
     ----------
@@ -185,7 +183,6 @@ class PrivateObjective(Holder):
         error_score: Any = np.nan,
         call_seconds: float | None = None,
         random_state: Any = None,
-        noise_random_state: int | None = None,
     ) -> None:
         params = {"estimator": estimator, "epsilon": epsilon, "delta": delta, "n_calls": n_calls}
         params |= {"best_share": best_share, "prediction": prediction}
@@ -209,7 +206,6 @@ class PrivateObjective(Holder):
             ledger=ledger,
             what=what,
             mechanism=type(self).__name__,
-            noise_random_state=noise_random_state,
             title="Differentially private scores of candidates",
             not_protected=_NOT_PROTECTED,
             released=f"the scores that calls return, for at most {n_calls} candidates, and what "

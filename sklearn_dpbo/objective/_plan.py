@@ -37,7 +37,6 @@ class Plan:
     epsilon: float
     score_share: float
     seed: int
-    noise_random_state: Any
 
     @classmethod
     def of(cls, search: Any) -> Self:
@@ -64,7 +63,6 @@ class Plan:
             float(search.epsilon),
             float(search.score_share),
             seed,
-            search.noise_random_state,
         )
 
     def prepared(self, y: Any) -> PrivateScorer:

@@ -61,8 +61,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         never chosen.
     random_state : int, RandomState instance or None, default=None
         For public randomness: which candidates are sampled. Never for noise.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     prediction : {"auto", "together", "separate"}, default="auto"
         How candidates predict validation sets, as in `PrivateBayesSearchCV`.
 
@@ -118,7 +116,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         refit: bool = True,
         error_score: Any = np.nan,
         random_state: Any = None,
-        noise_random_state: int | None = None,
         prediction: str = "auto",
     ) -> None:
         self.estimator = estimator
@@ -131,7 +128,6 @@ class PrivateFederatedSearch(DelegatesToBest, MetaEstimatorMixin, BaseEstimator)
         self.refit = refit
         self.error_score = error_score
         self.random_state = random_state
-        self.noise_random_state = noise_random_state
         self.prediction = prediction
 
     def fit(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import reduce
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -85,7 +83,6 @@ class FederatedSite(Holder):
             ledger=ledger,
             what=f"vote and counts of the site {name!r}",
             mechanism="PrivateFederatedSearch",
-            noise_random_state=_seed(plan.noise_random_state, name),
             title=f"Differentially private federated search: the site {name!r}",
             not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_")
             + "; and records of the same person at another site, where they are paid for again",
@@ -201,9 +198,3 @@ def evaluate(sites: Sequence[FederatedSite]) -> None:
         site._statistics = oracle.compare(
             [candidates[i] for i in site._fitted], oracle.scorer.query
         )
-
-
-def _seed(seed: Any, name: str) -> Any:
-    """Return another seed for each site; None if the noise is not seeded."""
-    plain = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
-    return int(seed) + zlib.crc32(name.encode()) if plain else seed

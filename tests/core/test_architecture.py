@@ -19,7 +19,8 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_privacy", "_space", "_data", "scoring", "report", "ledger", "learners",
+    "exceptions", "_privacy", "testing", "_space", "_data", "scoring", "report", "ledger",
+    "learners",
     "_evaluation", "evaluation", "strategies", "search", "objective", "papers", "audit",
     "plotting", "planning",
 )  # fmt: skip

@@ -16,6 +16,7 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch, make_private_scorer
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.testing import seeded_noise
 
 HELD = {"north": records([30, 70, 40], 80), "south": records([20, 90, 50], 100)}
 VOTE = dict(type="tell", version=1, what="vote", candidate=1, failed=[], m=80, unit="record")
@@ -113,15 +114,17 @@ def test_messages_and_fit_give_the_same(scoring, grouped, two_classes):
     held = {"a": (X_val[:75], y_val[:75], groups), "b": (X_val[75:], y_val[75:], groups)}
     search = PrivateFederatedSearch(
         LogisticRegression(), {"C": loguniform(1e-3, 10)}, epsilon=5.0, n_iter=6, scoring=scoring,
-        random_state=3, noise_random_state=7,
+        random_state=3,
     )  # fmt: skip
-    sites = {
-        name: FederatedSite(search, X, y, X_val=v, y_val=w, groups_val=g, name=name)
-        for name, (v, w, g) in held.items()
-    }
+    with seeded_noise(7):
+        sites = {
+            name: FederatedSite(search, X, y, X_val=v, y_val=w, groups_val=g, name=name)
+            for name, (v, w, g) in held.items()
+        }
     coordinator = FederatedCoordinator(search, X, y, sites=sites)
     found = converse(coordinator, sites)
-    search.fit(X, y, sites=held)
+    with seeded_noise(7):
+        search.fit(X, y, sites=held)
     for name in ("best_params_", "best_score_", "best_score_interval_", "votes_", "finalists_"):
         assert getattr(found, name) == getattr(search, name), name
     reports = [{n: each.details() for n, each in search.privacy_.items()}]
@@ -375,8 +378,8 @@ def test_a_ledger_is_charged_before_the_first_draw(tmp_path, monkeypatch):
         raise RuntimeError("stopped")
 
     monkeypatch.setattr("sklearn_dpbo._privacy.noise.SeededNoise.permute_and_flip", draw)
-    search = search_of(epsilon=1.0, noise_random_state=0)
-    with pytest.raises(RuntimeError, match="stopped") as caught:
+    search = search_of(epsilon=1.0)
+    with pytest.raises(RuntimeError, match="stopped") as caught, seeded_noise(0):
         search.fit(*TRAIN, sites=HELD, ledgers=ledgers)
     assert [ledger.spent["epsilon"] for ledger in ledgers.values()] == [1, 0]
     assert "epsilon counts as spent at the sites" in "".join(caught.value.__notes__)
@@ -411,7 +414,6 @@ def test_a_ledger_that_refuses_late_ends_the_search_and_others_have_paid(tmp_pat
         (dict(scoring="roc_auc"), "no site sees a pair"),
         (dict(scoring=["accuracy", "f1"]), "takes one score"),
         (dict(param_grid={"depth": [1]}), "depth"),
-        (dict(noise_random_state=-1), "noise_random_state must be"),
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(params, message):

@@ -60,6 +60,8 @@ from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 M = 101
 
 
@@ -272,11 +274,8 @@ def test_held_out_record_does_not_decide_how_training_lists_are_read():
     split = [(np.arange(1, 240), np.arange(1))]
     models = []
     for odd in (["1.0", "2.0"], [None, 1.0], X[0].tolist()):
-        search = PrivateBayesSearchCV(
-            LogisticRegression(), {"C": [1.0]}, cv=split, noise_random_state=0
-        )
-        with pytest.warns(match="seeded|NOT PRIVATE|noise"):
-            search.fit([odd, *X[1:].tolist()], y)
+        search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}, cv=split)
+        search.fit([odd, *X[1:].tolist()], y)
         models.append(search.best_estimator_.coef_)
     assert np.array_equal(models[0], models[1]) and np.array_equal(models[0], models[2])
 
@@ -539,7 +538,7 @@ def one_replaced(function, **params):
     labels[25:] = 1
     neighbour = np.vstack([[-1e6, 4], held_out[1:]])
     model = make_pipeline(FunctionTransformer(function), LogisticRegression())
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, noise_random_state=0, **params)
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, **params)
     scores = []
     for Z in (held_out, neighbour):
         np.random.seed(0)
@@ -753,9 +752,7 @@ def test_copy_that_cannot_be_unpickled_after_predictions_tells_nothing(
     X, y, X_val, y_val = two_classes
     X_val[3, 0] = 98765.43210
     monkeypatch.setattr(RemembersInItsClass, "seen", None)
-    search = PrivateBayesSearchCV(
-        RemembersInItsClass(), {"C": [0.1, 1.0]}, scoring=scoring, noise_random_state=0
-    )
+    search = PrivateBayesSearchCV(RemembersInItsClass(), {"C": [0.1, 1.0]}, scoring=scoring)
     with pytest.raises(ValueError, match="candidate chosen cannot") as raised:
         search.fit(X, y, X_val=X_val, y_val=y_val)
     assert "98765" not in str(raised.value) + str(getattr(raised.value, "__notes__", ""))

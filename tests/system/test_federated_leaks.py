@@ -12,6 +12,7 @@ from leaks import COUNTS, EPSILON, Known, M, data, found_in, found_in_text, fram
 
 from sklearn_dpbo import PrivacyLedger, PrivateFederatedSearch
 from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
+from sklearn_dpbo.testing import seeded_noise
 
 HALF = M // 2
 # Rows of each site: even and odd ones, so that each has about half of the right predictions.
@@ -100,7 +101,7 @@ def test_no_raw_count_is_in_a_message_or_reached_from_a_site():
 @pytest.mark.parametrize("fail", ["draw", "interrupt"])
 def test_errors_contain_no_raw_count(fail, monkeypatch):
     public, sites = problem()
-    search = search_of(noise_random_state=0)
+    search = search_of()
     if fail == "draw":
 
         def discrete_laplace(self, scale):
@@ -119,7 +120,7 @@ def test_errors_contain_no_raw_count(fail, monkeypatch):
                 return super().predict(X)
 
         search.set_params(estimator=Late())
-    with pytest.raises((RuntimeError, KeyboardInterrupt)) as caught:
+    with pytest.raises((RuntimeError, KeyboardInterrupt)) as caught, seeded_noise(0):
         search.fit(**public, sites=sites)
     seen = frames_of(caught.value)
     assert seen and not found_in(seen, fractions_of(secrets()))

@@ -78,8 +78,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         they cannot be computed: the guarantee then holds for instances of any kind.
     n_jobs : int or None, default=None
         Parallel jobs over instances, as in joblib.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged epsilon before the first release.
 
@@ -133,7 +131,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         score_share: float = 0.2,
         invalid: str = "raise",
         n_jobs: int | None = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self.family = family
@@ -144,7 +141,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         self.score_share = score_share
         self.invalid = invalid
         self.n_jobs = n_jobs
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def fit(self, instances: Any, y: Any = None) -> Self:
@@ -162,7 +158,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         instances = list(instances)
         if not instances:
             raise ValueError("the sample is empty: pass at least one instance")
-        noise = noise_source(self.noise_random_state)
+        noise = noise_source()
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
         budget = budget_on(
