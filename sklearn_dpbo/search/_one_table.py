@@ -23,6 +23,7 @@ from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining

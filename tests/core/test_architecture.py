@@ -148,6 +148,7 @@ def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
 
 def test_one_module_finds_the_line_that_a_warning_names():
     texts = {module: path.read_text() for module, path in modules().items()}
+    texts.pop("testing")  # called by contextlib, which is outside the package
     assert [module for module, text in texts.items() if "stacklevel" in text] == ["_privacy.warn"]
     assert [m for m, text in texts.items() if "warnings.warn(" in text] == ["_privacy.warn"]
 
