@@ -21,6 +21,7 @@ MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
 RANKING = "core/test_ranking.py::"
 LEARNERS = "core/test_learners.py::"
+REPEATED = "core/test_repeated_fits.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
@@ -283,6 +284,30 @@ MUTANTS = {
         "if os.getpid() != self._process:",
         "if False:",
         "core/test_objective.py::test_a_forked_process_has_no_budget",
+    ),
+    "fits that nothing counts": Mutant(
+        "_privacy/accounting.py",
+        "    _fits.append((epsilon, delta))\n",
+        "    _fits.append((0.0, delta))\n",
+        REPEATED + "test_each_further_fit_says_what_all_cost_together",
+    ),
+    "private candidates counted beside the search": Mutant(
+        "_privacy/accounting.py",
+        "token = _counting.set(False)",
+        "token = _counting.set(True)",
+        REPEATED + "test_candidates_that_train_privately_are_not_counted",
+    ),
+    "protected records marked as public": Mutant(
+        "_data/fit_parameters.py",
+        "        for part in _parts(value.value) if",
+        "        for part in (value.value,) if",
+        REPEATED + "test_protected_records_are_not_public[listed]",
+    ),
+    "a view of the protected records as public ones": Mutant(
+        "_data/fit_parameters.py",
+        "return len(arrays) == 2 and np.shares_memory(*arrays)",
+        "return False",
+        REPEATED + "test_a_view_of_the_protected_records_is_refused[1]",
     ),
     "ledger: not charged": Mutant(
         "_privacy/accounting.py",

@@ -21,6 +21,7 @@ from .._data.fit_parameters import unmarked
 from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copied, copy_rows
+from .._privacy.accounting import uncounted
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from .progress import Progress, in_parallel
@@ -99,7 +100,8 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
     X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
+    with uncounted():
+        fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 
 

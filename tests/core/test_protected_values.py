@@ -67,7 +67,7 @@ M = 101
 
 def problem_of(estimator, train, val):
     return hold_out(
-        estimator, *train, {}, cv=None, rng=None, X_val=copy.copy(val[0]), y_val=val[1],
+        estimator, *train, {}, cv=None, rng=None, X_val=copy.deepcopy(val[0]), y_val=val[1],
         groups_val=None, split_params={},
     )  # fmt: skip
 
@@ -363,7 +363,7 @@ def test_metric_object_keeps_nothing_of_protected_records():
     metric = Metric()
     scoring = make_private_scorer(metric, bounds=(0, 1))
     search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring)
-    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
     assert len(metric.gains) < M and len(search.scorer_.query.gain.function.gains) < M
 
 
@@ -402,7 +402,7 @@ def test_released_model_does_not_depend_on_what_predictions_do_to_globals():
     global COUNTER
     X, y = numbers()
     seeds = []
-    for val in (X[:M], with_mark(X[:M]) * np.array([1.0, np.nan])):
+    for val in (X[:M].copy(), with_mark(X[:M]) * np.array([1.0, np.nan])):
         COUNTER = iter(range(10**9))
         search = PrivateBayesSearchCV(TakesFromGlobal(), {"C": [1.0, 2.0]}, epsilon=1.0)
         search.fit(X, y, X_val=val, y_val=y[:M])
@@ -416,7 +416,7 @@ def test_released_model_is_the_one_that_was_evaluated():
     search = PrivateBayesSearchCV(
         DecisionTreeClassifier(splitter="random", max_depth=3), {"min_samples_leaf": [1, 5, 9]},
         epsilon=1e9,
-    ).fit(X, y, X_val=X[:M], y_val=y[:M])  # fmt: skip
+    ).fit(X, y, X_val=X[:M].copy(), y_val=y[:M])  # fmt: skip
     assert search.best_score_ == search.best_estimator_.score(X[:M], y[:M])
 
 
@@ -496,7 +496,7 @@ def test_batch_dependent_estimator_is_accepted_if_records_are_predicted_separate
     X, y = numbers()
     model = make_pipeline(FunctionTransformer(lambda Z: Z - Z.mean(axis=0)), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, prediction="separate", epsilon=1e6)
-    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
     assert search.best_score_ > 0.9 and "predicted alone" in search.privacy_.condition
     with pytest.raises(ValueError, match="prediction must be"):
         PrivateBayesSearchCV(model, {}, prediction="alone").fit(X, y, X_val=X.copy(), y_val=y)
@@ -593,14 +593,14 @@ def test_report_and_warning_say_how_own_code_predicts():
     model = make_pipeline(FunctionTransformer(without_zero), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
     with pytest.warns(UserWarning, match="your function without_zero. So each of the 101"):
-        search.fit(X, y, X_val=X[:M], y_val=y[:M])
+        search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
     assert search.privacy_.condition == (
         "a model's prediction for a record depends on that record alone: listed for Pipeline, "
         f"LogisticRegression (scikit-learn {sklearn.__version__}); record by record: your function "
         "without_zero"
     )
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
-    search.fit(X, y, X_val=X[:M], y_val=y[:M])
+    search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
     word = 'by the user\'s word, prediction="together", for your function without_zero'
     assert search.privacy_.condition.endswith(word)
 
