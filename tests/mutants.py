@@ -510,7 +510,7 @@ MUTANTS = {
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
         "            return reduce(Sensitive.followed_by, rows)",
-        "            warnings.warn(str([row._open() for row in rows]))\n"
+        "            warn(str([row._open() for row in rows]))\n"
         "            return reduce(Sensitive.followed_by, rows)",
         LEAKS,
     ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 import traceback
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, train_test_split
 from sklearn.utils import get_tags, indexable
 
+from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from .canonical import (
     check_label_columns,
@@ -135,12 +135,10 @@ def _warn_if_cut(n: int, n_val: int) -> None:
     """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
     callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
     if n == n_val and any(name.startswith(_CUTTING) for name in callers):
-        warnings.warn(
+        warn(
             f"X_val has as many rows ({n_val}) as X within a cross-validation: if it is as long as "
             "the whole table, scikit-learn cuts it into folds, too. Pass another length, such as "
             "params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
-            UserWarning,
-            stacklevel=4,
         )
 
 
@@ -186,20 +184,23 @@ def _chosen_rows(
         )
     if by_default:
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
-        _warn(
+        warn(
             f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
             f"validation set. Only those {what} are protected. Pass the sensitive records as X_val "
-            'and y_val; if all are, use protect="all" with an estimator that trains privately.'
+            'and y_val; if all are, use protect="all" with an estimator that trains privately.',
+            PrivacyWarning,
         )
     if "Stratified" in name:
-        _warn(
+        warn(
             f"{name} chooses the validation records by their labels, which are protected: the "
-            "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels."
+            "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels.",
+            PrivacyWarning,
         )
     if split_params.get("groups") is not None and groups is None:
-        _warn(
+        warn(
             f"groups= tells {name} how to split; what is protected is each *record* by itself. To "
-            "protect all records of a group together, pass groups_val= in place of groups=."
+            "protect all records of a group together, pass groups_val= in place of groups=.",
+            PrivacyWarning,
         )
     return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
 
@@ -255,8 +256,3 @@ def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[T
     if get_tags(estimator).input_tags.pairwise:  # a kernel matrix: columns are rows, too
         X = (X if issparse(X) else np.asarray(X))[:, train]
     return Training(take_rows(X, train), y, fit_params), Training(take_rows(X, test), y_test)
-
-
-def _warn(text: str) -> None:
-    """Warn, at the line of the user's code that called `fit`."""
-    warnings.warn(text, PrivacyWarning, stacklevel=6)

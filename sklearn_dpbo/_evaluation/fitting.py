@@ -6,7 +6,6 @@ The validation set is not within reach of this module.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from copy import deepcopy
@@ -22,6 +21,7 @@ from .._data.fit_parameters import unmarked
 from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copied, copy_rows
+from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from .progress import Progress, in_parallel
 from .suppress_output import without_autologging
@@ -155,11 +155,10 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
             f"All {len(errors)} candidates failed on the training set; nothing was released and "
             f"no privacy was spent. {first}"
         )
-    warnings.warn(
+    warn(
         f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
         f"chosen; cv_results_['fit_error'] says why. {first}",
         FitFailedWarning,
-        stacklevel=4,
     )
 
 

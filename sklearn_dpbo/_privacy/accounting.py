@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError, PrivacyWarning
 from .rounding import round_down
+from .warn import warn
 
 __all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
 __all__ += ["warn_of_weak_guarantee", "weak_because"]
@@ -159,13 +159,12 @@ def weak_because(epsilon: float, delta: float, m: int) -> str:
     return " and ".join(reasons)
 
 
-def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int) -> None:
+def warn_of_weak_guarantee(budget: Budget, m: int, unit: str) -> None:
     """Warn of a budget that promises little to each of m units, before it is spent."""
     if reasons := weak_because(budget.epsilon, budget.delta, m):
-        warnings.warn(
+        warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
             f"{m:,} {unit}s, as {reasons}: the result may depend on one {unit} almost without "
             f"limit. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
             PrivacyWarning,
-            stacklevel=stacklevel,
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import warnings
 from collections.abc import Callable
 from functools import cache
 from numbers import Integral
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..exceptions import InsecureNoiseWarning
 from .checks import check_number
+from .warn import warn
 
 __all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source"]
 
@@ -148,16 +148,15 @@ class SeededNoise(Noise):
         return sample
 
 
-def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
+def noise_source(noise_random_state: Any) -> Noise:
     """Return the source of noise: the operating system, or (with a warning) a seed of tests."""
     seed = noise_random_state
     if seed is None:
         return Noise()
     check_number("noise_random_state", seed, "a whole number from 0 up", lambda n: n >= 0, Integral)
-    warnings.warn(
+    warn(
         f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
         "private. Use it in tests only.",
         InsecureNoiseWarning,
-        stacklevel=stacklevel,
     )
     return SeededNoise(int(seed))

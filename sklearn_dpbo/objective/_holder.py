@@ -60,10 +60,10 @@ class Holder:
         problem = replace(problem, X_val=copied(problem.X_val), y_val=y_val)
         self._evaluator = Evaluator(options, problem, (prepare(problem.training.y),))
         self._units, self._seed, self._facts = problem.units, rng.randint(2**31 - 1), facts
-        noise, unit = noise_source(noise_random_state, stacklevel=4), problem.units.name
+        noise, unit = noise_source(noise_random_state), problem.units.name
         charge = {"what": what, "mechanism": mechanism, "estimator": options.estimator}
         budget = budget_on(ledger, epsilon, delta, unit=unit, **charge)
-        warn_of_weak_guarantee(budget, problem.units.m, unit, stacklevel=4)
+        warn_of_weak_guarantee(budget, problem.units.m, unit)
         self._mechanisms = Mechanisms(budget, noise)
         return budget
 

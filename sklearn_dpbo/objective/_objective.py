@@ -10,7 +10,6 @@ import contextlib
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, reduce
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from .._privacy.accounting import CHOICE, Budget
 from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.noisy_counts import noise_std
 from .._privacy.sensitive import Sensitive
+from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import resolve_scorer
@@ -333,13 +333,12 @@ class PrivateObjective(Holder):
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
-            warnings.warn(
+            warn(
                 f"The noise of each score has standard deviation {self.noise_std_:.2g}, in units "
                 f"of {scorer.name}: more than most candidates differ by. Allow fewer calls"
                 f"{advice}, use more validation records or a larger epsilon. Or use "
                 "PrivateBayesSearchCV, which has less noise because it releases one score only",
                 LowUtilityWarning,
-                stacklevel=3,
             )
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -382,10 +381,9 @@ class PrivateObjective(Holder):
         oracle = self._evaluator
         (error,) = oracle.fit_candidates((params,))
         if error is not None:
-            warnings.warn(
+            warn(
                 f"{params} failed on the training set and has no score; this used no call: {error}",
                 FitFailedWarning,
-                stacklevel=3,
             )
             self._known[key] = Call(params, np.nan)
             return

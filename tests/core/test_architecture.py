@@ -145,6 +145,12 @@ def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
     assert users_of("opendp") == {"_privacy.noise"}
 
 
+def test_one_module_finds_the_line_that_a_warning_names():
+    texts = {module: path.read_text() for module, path in modules().items()}
+    assert [module for module, text in texts.items() if "stacklevel" in text] == ["_privacy.warn"]
+    assert [m for m, text in texts.items() if "warnings.warn(" in text] == ["_privacy.warn"]
+
+
 def test_nothing_is_asserted():
     """`python -O` leaves assertions out: what must hold is checked, and raises."""
     for module, path in modules().items():

@@ -162,7 +162,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         instances = list(instances)
         if not instances:
             raise ValueError("the sample is empty: pass at least one instance")
-        noise = noise_source(self.noise_random_state, stacklevel=3)
+        noise = noise_source(self.noise_random_state)
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
         budget = budget_on(
@@ -172,7 +172,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
-        warn_of_weak_guarantee(budget, len(instances), "instance", stacklevel=3)
+        warn_of_weak_guarantee(budget, len(instances), "instance")
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(

@@ -122,7 +122,7 @@ class GaussianCurator(Curator):
         check_number("max_norm", self.max_norm, *size, optional=True)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        noise = noise_source(self.noise_random_state, stacklevel=4)
+        noise = noise_source(self.noise_random_state)
         Y = self._bounded(X)
         budget = budget_on(
             self.ledger,
@@ -132,7 +132,7 @@ class GaussianCurator(Curator):
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
-        warn_of_weak_guarantee(budget, len(X), "row", stacklevel=4)
+        warn_of_weak_guarantee(budget, len(X), "row")
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
         if not near > 0.99 * delta:
