@@ -118,12 +118,12 @@ MUTANTS = {
         "statistical/test_release_noise.py::"
         "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
     ),
-    "grid point: noise halved": Mutant(
-        "_privacy/mechanisms.py",
-        "self.noise.exponential_mechanism(b)",
-        "self.noise.exponential_mechanism(b / 2)",
+    "configurator: half of the sensitivity": Mutant(
+        "papers/balcan2018/_configurator.py",
+        "u(grid)[:, None], _STEPS)",
+        "u(grid)[:, None], _STEPS // 2)",
         "statistical/test_configuration.py::"
-        "test_grid_points_are_drawn_by_the_exponential_mechanism",
+        "test_integers_and_scale_of_the_draw_are_those_of_the_theorem",
     ),
     "tables: noise halved": Mutant(
         "_privacy/mechanisms.py",
