@@ -4,7 +4,6 @@ __all__ = [
     "BatchDependentError",
     "BudgetExceededError",
     "GuaranteeAssumptionWarning",
-    "InsecureNoiseWarning",
     "LedgerError",
     "LowUtilityWarning",
     "PrivacyWarning",
@@ -17,10 +16,6 @@ class LowUtilityWarning(UserWarning):
 
 class PrivacyWarning(UserWarning):
     """Something is less protected than users might expect."""
-
-
-class InsecureNoiseWarning(PrivacyWarning):
-    """The noise can be predicted, so the released results are not private."""
 
 
 class GuaranteeAssumptionWarning(PrivacyWarning):

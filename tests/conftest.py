@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_dpbo._data.tables import n_rows
 from sklearn_dpbo._privacy import accounting
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.testing import seeded_noise
 
 # The matrices here are small: with two threads, libraries of linear algebra spend five times the
 # CPU time, waiting. Set the variable to test with more. Processes that tests start read it, too.
@@ -122,7 +122,14 @@ def _seeded_noise_is_expected():
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureNoiseWarning)
+        warnings.filterwarnings("ignore", "seeded_noise")
+        yield
+
+
+@pytest.fixture
+def seeded(_seeded_noise_is_expected):
+    """Seed the noise of the whole test."""
+    with seeded_noise(0):
         yield
 
 

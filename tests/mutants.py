@@ -118,12 +118,12 @@ MUTANTS = {
         "statistical/test_release_noise.py::"
         "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
     ),
-    "grid point: noise halved": Mutant(
-        "_privacy/mechanisms.py",
-        "self.noise.exponential_mechanism(b)",
-        "self.noise.exponential_mechanism(b / 2)",
+    "configurator: half of the sensitivity": Mutant(
+        "papers/balcan2018/_configurator.py",
+        "u(grid)[:, None], _STEPS)",
+        "u(grid)[:, None], _STEPS // 2)",
         "statistical/test_configuration.py::"
-        "test_grid_points_are_drawn_by_the_exponential_mechanism",
+        "test_integers_and_scale_of_the_draw_are_those_of_the_theorem",
     ),
     "tables: noise halved": Mutant(
         "_privacy/mechanisms.py",
@@ -492,6 +492,18 @@ MUTANTS = {
         "if memory.raw != before:",
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "tables: a missing cell decides what type a column has": Mutant(
+        "_data/tables.py",
+        "return column.cat.rename_categories(categories.astype(float if exact else object))",
+        "return column",
+        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+    ),
+    "tables: models are fitted on other types than they meet": Mutant(
+        "_data/canonical.py",
+        "return X.astype(common), X_val.astype(common)",
+        "return X, X_val.astype(common)",
+        "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",

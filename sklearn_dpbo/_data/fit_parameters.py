@@ -49,7 +49,7 @@ def public(value: Any) -> Public:
     -------
     marked : object
         To be passed to `fit` of `PrivateBayesSearchCV`, `PrivateThresholdClassifier`,
-        `PrivateFederatedSearch`, or in `fit_params` of `PrivateObjective`; or to a `CuratorSide`.
+        or in `fit_params` of `PrivateObjective`; or to a `CuratorSide`.
 
     See Also
     --------

@@ -27,7 +27,6 @@ from .canonical import (
     check_labels,
     in_one_form,
     refuse_complex,
-    training_table,
 )
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .tables import as_table, dense, n_rows, plain_array, take_rows
@@ -52,11 +51,9 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A public training set, and a protected validation set in canonical form.
+    """A public training set, and a protected validation set with columns of the same types.
 
-    `protected` says where the latter comes from. `X_public` is the training table with the types of
-    X_val, to stand beside it (None: X has them). Models are fitted on X: nothing about the
-    validation set has a part in them.
+    `protected` says where the latter comes from.
     """
 
     training: Training
@@ -64,11 +61,6 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
-    X_public: Any = None
-
-    def public_rows(self, rows: Rows) -> Any:
-        """Return training records with the types of X_val."""
-        return take_rows(self.training.X if self.X_public is None else self.X_public, rows)
 
 
 def hold_out(
@@ -125,15 +117,15 @@ def hold_out(
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
     # The training part alone says how records are read.
-    training = replace(training, X=training_table(training.X))
-    X_public, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    X, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    training = replace(training, X=X)
     if (training.y is None) != (y_val is None):
         missing = "y" if training.y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, X_val, y_val, units, origin, X_public)
+    return Problem(training, X_val, y_val, units, origin)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

@@ -11,6 +11,7 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,7 +124,7 @@ def without_side_effects(estimator: Any) -> Any:
     estimator.set_params(**{name: silent[leaf] for name, leaf in leaves.items() if leaf in silent})
     for part in _parts(estimator):
         vars(part).pop("_skl_callbacks", None)
-        if type(part).__module__.startswith("catboost"):  # which writes how each fit went
+        if "allow_writing_files" in signature(type(part)).parameters:  # CatBoost's checkpoints
             part.set_params(allow_writing_files=False)
     return estimator
 

@@ -35,6 +35,7 @@ from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.testing import seeded_noise
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
@@ -233,7 +234,8 @@ def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
 
 
 def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
-    report = fit(two_classes, noise_random_state=0, ledger=ledger(1)).privacy_
+    with seeded_noise(0):
+        report = fit(two_classes, ledger=ledger(1)).privacy_
     lines = str(report).splitlines()
     assert len(lines) <= 8 and "NOT PRIVATE" in lines[1] and "NONE" in lines[2]
     assert max(map(len, lines)) <= 100 and "random_state does not fix" not in report.details()
