@@ -309,19 +309,14 @@ class PrivacyLedger:
 
     def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
-        if wanted is not None and wanted.budget != opening.budget:
-            budgets = [
-                f"{format_budget(*of.budget[:3])}, share={_shown(of.share)}"
-                for of in (opening, wanted)
-            ]
+        other_budget = wanted is not None and wanted.budget != opening.budget
+        if other_budget or unit not in (None, opening.unit):
+            shares = {who: float(epsilon) for who, epsilon in opening.share.items()} or None
             raise LedgerError(
-                f"the ledger of {self.dataset!r} was opened with {budgets[0]}; found {budgets[1]}. "
-                "A budget cannot be changed; omit epsilon= and create= to open the ledger as it is"
-            )
-        if unit not in (None, opening.unit):
-            raise LedgerError(
-                f"the ledger of {self.dataset!r} adds up losses per {opening.unit}; found "
-                f"unit={unit!r}. A unit cannot be changed; omit unit= to open the ledger as it is"
+                f"the ledger of {self.dataset!r} was opened with "
+                f"{format_budget(*opening.budget[:3])}, share={shares}, unit={opening.unit!r}; "
+                f"found another {'budget' if other_budget else 'unit'}. It cannot be changed; omit "
+                "epsilon=, unit= and create= to open the ledger as it is"
             )
 
     def _loss(self, epsilon: float, delta: float, assumption: object) -> Loss:
@@ -453,10 +448,6 @@ def _checked_loss(epsilon: float, delta: float) -> Loss:
     if not loss.delta < 1:
         raise ValueError(f"delta must be in [0, 1); found {delta!r}")
     return loss
-
-
-def _shown(share: Mapping[str, Decimal]) -> str:
-    return ", ".join(f"{who} {float(x):g}" for who, x in share.items()) or "None"
 
 
 def _checked_shares(share: Mapping[str, float] | None) -> dict[str, Decimal]:

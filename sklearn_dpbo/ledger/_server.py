@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "is_url"]
 
 SCHEMA = "sklearn_dpbo_ledger"
-# This comment marks the schema as a ledger; dumps of the database keep it.
-_COMMENT = "privacy ledger of sklearn_dpbo, format 3"
-_TABLES = ("datasets", "entries")
 # Each line 0 refers to a data set, so that without the right to add these nobody can begin another
 # ledger. Each further line refers to the line before it, with totals that are less by its loss.
 # PostgreSQL's numbers are exact, and null, infinity and NaN have no row before them.
@@ -86,11 +83,6 @@ SET LOCAL lock_timeout = {timeout};
 SET LOCAL statement_timeout = {longer};
 SET LOCAL idle_in_transaction_session_timeout = {timeout}
 """
-_SELECT_TABLES = """
-SELECT obj_description(s.oid, 'pg_namespace'), t.relname
-FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(%s)
-WHERE s.nspname = %s ORDER BY t.relname
-"""
 # Seconds that the server may take for a statement or to get the lock.
 TIMEOUT = 60.0
 # The keepalives detect a host that is gone after half a minute.
@@ -134,12 +126,9 @@ def checked_url(url: str) -> str:
 def create(url: str, dataset: str, line: str) -> None:
     """Create the ledger with its first line, and the schema, unless they are there."""
     with transaction(url, write=True) as connection:
-        if _exists(connection, dataset):
-            return
         _lock(connection, "")  # the lock of the schema, not of a data set
-        if not _has_tables(connection):
+        if not _has_schema(connection):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
-            connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{_COMMENT}'")
             connection.execute(_CREATE_TABLES)
         if not _exists(connection, dataset):
             connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
@@ -148,7 +137,13 @@ def create(url: str, dataset: str, line: str) -> None:
 
 def _exists(connection: Connection, dataset: str) -> bool:
     sql = f"SELECT 1 FROM {SCHEMA}.entries WHERE dataset = %s AND number = 0"
-    return _has_tables(connection) and connection.execute(sql, (dataset,)).fetchone() is not None
+    return connection.execute(sql, (dataset,)).fetchone() is not None
+
+
+def _has_schema(connection: Connection) -> bool:
+    """Whether there is the schema. Tables that are missing in it are not created in their place."""
+    sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    return connection.execute(sql, (SCHEMA,)).fetchone() is not None
 
 
 class ServerBook:
@@ -156,8 +151,9 @@ class ServerBook:
 
     def __init__(self, connection: Connection, dataset: str) -> None:
         self._connection, self._dataset = connection, dataset
-        _require_tables(connection)
-        self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
+        self._ends = []
+        if _has_schema(connection):
+            self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
         if not self._ends:
             raise ServerError(
                 f"there is no ledger of {dataset!r} in the database; to create one, pass epsilon= "
@@ -228,26 +224,3 @@ def _lock(connection: Connection, dataset: str, *, shared: bool = False) -> None
     digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
     connection.execute(_LOCK.format("_shared" if shared else ""), (key,))
-
-
-def _require_tables(connection: Connection) -> None:
-    if not _has_tables(connection):
-        raise ServerError(
-            f"there is no schema {SCHEMA} in the database; to create a ledger, pass epsilon= and "
-            "create=True"
-        )
-
-
-def _has_tables(connection: Connection) -> bool:
-    """Whether there is the schema; raise ServerError if it is not a ledger's."""
-    found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA)).fetchall()
-    if not found:
-        return False
-    if found[0][0] != _COMMENT:
-        raise ServerError(f"the schema {SCHEMA} was not created by this package or version")
-    if tuple(row[1] for row in found) != _TABLES:
-        raise ServerError(
-            f"tables of {SCHEMA} are missing; restore them from a backup (new ones are not "
-            "created in their place)"
-        )
-    return True

@@ -586,7 +586,7 @@ def test_a_loss_per_record_is_refused_by_a_ledger_of_patients(place):
         search(ledger).fit(X, y, X_val=X_val, y_val=y_val)
     search(ledger).fit(X, y, X_val=X_val, y_val=y_val, groups_val=np.arange(len(X_val)) // 2)
     assert len(ledger.history) == 1 and ledger.unit == "patient"
-    with pytest.raises(LedgerError, match="adds up losses per patient; found unit='record'"):
+    with pytest.raises(LedgerError, match="unit='patient'; found another unit"):
         PrivacyLedger(place, "patients", unit="record")
 
 
