@@ -390,8 +390,8 @@ MUTANTS = {
     ),
     "one copy of a part for all records": Mutant(
         "_evaluation/separately.py",
-        "getattr(fresh(self._pickled), name)",
-        "getattr(self._like, name)",
+        "copier(self._pickled)",
+        "(lambda: self._like)",
         SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
@@ -467,6 +467,18 @@ MUTANTS = {
         "if memory.raw != before:",
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "draws by `random` for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if not follows or memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "copies of a part share their arrays": Mutant(
+        "_data/pickles.py",
+        'array.copy(order="K")',
+        "array",
+        SEPARATELY + "test_copies_share_nothing_that_can_be_written_into",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
