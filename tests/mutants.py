@@ -426,8 +426,8 @@ MUTANTS = {
     ),
     "the list holds under versions that nobody read": Mutant(
         "_evaluation/listed.py",
-        "if _series(version) in map(_series, line.read):",
-        "if version:",
+        "return _series(version) in map(_series, read)",
+        "return True",
         LISTED + "test_nothing_is_listed_under_a_version_that_was_not_read",
     ),
     "own code is called on all records at once": Mutant(
