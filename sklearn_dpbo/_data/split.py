@@ -7,7 +7,6 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,15 +28,13 @@ from .canonical import (
     in_one_form,
     refuse_complex,
 )
-from .fit_parameters import check_fit_params, per_row
+from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .tables import as_table, dense, n_rows, plain_array, take_rows
 from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
-# Modules that take from each argument of `fit` as long as X the rows of a fold.
-_CUTTING = ("sklearn.model_selection.", "sklearn.calibration")
 _PUBLIC_TEST_SIZE = 0.2
 
 Rows = NDArray[np.intp]
@@ -88,11 +85,12 @@ def hold_out(
     given = X_val is not None
     if y_val is not None and not given:
         raise ValueError("y_val was given without X_val: give both, or neither")
-    if given and X_val is X:
+    if given and share_memory(X, X_val):
         raise ValueError(
-            "X and X_val are the same table: models would be trained on protected records. Pass "
-            "other records as X, or X and cv= without X_val"
+            "X and X_val are the same table, or views of it that overlap: models would be trained "
+            "on protected records. Pass other records as X, or X and cv= without X_val"
         )
+    refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
     if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
         raise ValueError(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
@@ -113,7 +111,6 @@ def hold_out(
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
         units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
         pairwise = get_tags(estimator).input_tags.pairwise
-        _warn_if_cut(n_rows(X), n_rows(X_val))
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
@@ -129,17 +126,6 @@ def hold_out(
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
     return Problem(training, X_val, y_val, units, origin)
-
-
-def _warn_if_cut(n: int, n_val: int) -> None:
-    """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
-    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
-    if n == n_val and any(name.startswith(_CUTTING) for name in callers):
-        warn(
-            f"X_val has as many rows ({n_val}) as X within a cross-validation: if it is as long as "
-            "the whole table, scikit-learn cuts it into folds, too. Pass another length, such as "
-            "params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
-        )
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

@@ -58,7 +58,6 @@ def private_evaluation(
     thresholds: Any = (),
     largest_error: float | None = None,
     prediction: str = "auto",
-    noise_random_state: int | None = None,
 ) -> Any:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
 
@@ -116,9 +115,6 @@ def private_evaluation(
         and overfits, as ``score("share_clipped")`` then shows.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
-    noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
 
     Returns
     -------
@@ -157,7 +153,7 @@ def private_evaluation(
     check_task(estimator, y)
     if is_regressor(estimator) and (pos_label is not None or len(chosen)):
         raise ValueError("pos_label and thresholds are for classifiers of two classes")
-    noise = noise_source(noise_random_state)
+    noise = noise_source()
     mechanism = f"private_evaluation, {type(estimator).__name__}"
     budget = budget_on(
         ledger,

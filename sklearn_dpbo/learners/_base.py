@@ -65,14 +65,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         delta: Any,
         bounds: Any,
         max_norm: Any,
-        noise_random_state: Any,
         ledger: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.max_norm = max_norm
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def private_training(self) -> PrivateTraining:
@@ -129,7 +127,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         """
         d, counted = X.shape[1], self.bounds is None or self.max_norm is None
         what = f"ranges of columns, and {what}" if counted else what
-        noise = noise_source(self.noise_random_state)
+        noise = noise_source()
         mechanism = type(self).__name__
         budget = budget_on(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name

@@ -178,8 +178,6 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Required: None is refused.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`: largest norm of a scaled row.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -227,10 +225,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
         bounds: Any = None,
         y_bounds: Any = None,
         max_norm: float | None = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        shared = epsilon, delta, bounds, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.y_bounds = y_bounds
 
@@ -326,7 +323,7 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         As in `PrivateRidge`.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
-    noise_random_state, ledger : int and PrivacyLedger, default=None
+    ledger : PrivacyLedger or None, default=None
         As in `PrivateRidge`.
 
     Attributes
@@ -361,10 +358,9 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        shared = epsilon, delta, bounds, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.classes = classes
 

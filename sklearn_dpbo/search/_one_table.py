@@ -23,7 +23,6 @@ from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import Noise
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._base import PrivateLearner
@@ -106,7 +105,6 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         try_out(plan.fits, table.training, uncharged)
     rehearse({}, uncharged, budget.epsilon)
     warned = _warn_of_wide_intervals(uncharged, strategy, plan, table, budget)
-    options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search), note_on_error(lambda: spent_before(budget)):
@@ -204,10 +202,9 @@ def _with_budget(
         candidate = set_candidate(clone(found), each.params)
         params = candidate.get_params(deep=True)
         for name, value in params.items():
-            leaf = name.rpartition("__")[2]
-            if leaf in ("noise_random_state", "ledger") and value is not None:
+            if name.rpartition("__")[2] == "ledger" and value is not None:
                 raise ValueError(
-                    f"give the {leaf} to the search, for all fits; the estimator has {name}"
+                    f"give the ledger to the search, for all fits; the estimator has {name}"
                 )
         changed = [name for name in own if not np.array_equal(params[name], own[name])]
         if changed or private_training(candidate) != training:
@@ -217,13 +214,6 @@ def _with_budget(
                 "search over single parameters of one kind of estimator"
             )
     return found
-
-
-def _seeded(estimator: Any, noise: Noise) -> Any:
-    """Return the estimator, with seeds if the noise of the search is seeded, as in tests."""
-    names = [] if noise.secure else list(estimator.get_params(deep=True))
-    seeds = [name for name in names if name.rpartition("__")[2] == "noise_random_state"]
-    return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
 
 
 def _oracle(

@@ -116,7 +116,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
     strategy.check(Budget(search.epsilon, search.delta))
     _check_strategy(search, strategy, scorers)
     n_iter = n_iter_of(search, space, strategy)
-    noise, name = noise_source(search.noise_random_state), type(strategy).__name__
+    noise, name = noise_source(), type(strategy).__name__
     budget = budget_on(
         search.ledger,
         search.epsilon,

@@ -94,9 +94,6 @@ class PrivateThresholdClassifier(
         What to hold out if `fit` gets no X_val; as for `PrivateBayesSearchCV`.
     random_state : int, RandomState instance or None, default=None
         Seed of public randomness, such as the default hold-out set. It does not seed noise.
-    noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
@@ -170,7 +167,6 @@ class PrivateThresholdClassifier(
         score_share: float = 0.4,
         cv: Any = None,
         random_state: Any = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
     ) -> None:
@@ -182,7 +178,6 @@ class PrivateThresholdClassifier(
         self.score_share = score_share
         self.cv = cv
         self.random_state = random_state
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
         self.prediction = prediction
 
@@ -230,7 +225,7 @@ class PrivateThresholdClassifier(
         """
         check_parameters(self)
         scorer, unit = self._label_scorer(), unit_name(groups_val)
-        noise = noise_source(self.noise_random_state)
+        noise = noise_source()
         budget = budget_on(
             self.ledger,
             self.epsilon,

@@ -1,6 +1,5 @@
 """Plans for scores that are no means: against searches, and against scikit-learn's scores."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +8,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV, plan_search
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.planning._shares import ShareErrors
+from sklearn_dpbo.testing import seeded_noise
 
 N_TRAIN = 2000
 SHARES = {0: 0.75, 1: 0.25}
@@ -35,11 +34,9 @@ def half_widths(adult, scoring, m, n_searches):
     for i in range(n_searches):
         rows = rng.choice(np.arange(N_TRAIN, len(y)), size=m, replace=False)
         search = PrivateBayesSearchCV(
-            LogisticRegression(), {"C": [0.01, 0.1]}, scoring=scoring, random_state=0,
-            noise_random_state=i,
+            LogisticRegression(), {"C": [0.01, 0.1]}, scoring=scoring, random_state=0
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InsecureNoiseWarning)
+        with seeded_noise(i):
             search.fit(X[:N_TRAIN], y[:N_TRAIN], X_val=X[rows], y_val=y[rows])
         low, high = search.best_score_interval_
         found.append((high - low) / 2)
