@@ -111,7 +111,8 @@ def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
     if all(numbers):
         common = np.result_type(declared, declared_val)
         return X.astype(common), X_val.astype(common)
-    other = " with other categories" if str(declared) == str(declared_val) else ""
+    categories = all(hasattr(dtype, "categories") for dtype in (declared, declared_val))
+    other = " with other categories" if categories else ""
     target = "float" if numbers[0] else f"X{name}.dtype"
     raise ValueError(
         f"X{name} is {declared} and X_val{name} is {declared_val}{other}: give both one type, for "
