@@ -8,11 +8,10 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from sklearn_dpbo.papers.kusner2015 import Kernel
 from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.strategies._likelihood import _negative_log_likelihood, fit_kernel
 from sklearn_dpbo.strategies._proposals import choose_batch
-from sklearn_dpbo.strategies._surrogate import KERNEL_SHAPES, Surrogate
+from sklearn_dpbo.strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 
 SHAPES = list(KERNEL_SHAPES)
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
@@ -470,6 +470,11 @@ def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     right = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
     assert audited().refuted
+
+
+def test_budget_that_promises_little_is_warned_of():
+    with pytest.warns(PrivacyWarning, match="as epsilon > 10:"):
+        configurator(epsilon=10.5).fit([0.5] * 150)
 
 
 def test_best_parameter_does_not_depend_on_n_jobs():

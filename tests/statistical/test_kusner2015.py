@@ -227,7 +227,7 @@ def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
         fitted(GPNoiseFree(**(FREE | missing)))
     with pytest.raises(ValueError, match="needs A and tau"):
-        fitted("gp_noise_free")
+        fitted(GPNoiseFree())
     assert FITTED == []
 
 

@@ -13,8 +13,8 @@ from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
 from ...scoring._scorers import score_and_interval
-from ...strategies._acquisition import ExpectedImprovement
-from ...strategies._base import Candidate, Release, Strategy, Task
+from ...strategies import ExpectedImprovement, Release, Strategy
+from ...strategies._base import Candidate, Task
 from ...strategies._likelihood import uninformed
 from ...strategies._surrogate import Surrogate
 from ._in_secret import (
