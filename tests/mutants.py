@@ -21,6 +21,7 @@ MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
 RANKING = "core/test_ranking.py::"
 LEARNERS = "core/test_learners.py::"
+REPEATED = "core/test_repeated_fits.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
@@ -284,6 +285,30 @@ MUTANTS = {
         "if False:",
         "core/test_objective.py::test_a_forked_process_has_no_budget",
     ),
+    "fits that nothing counts": Mutant(
+        "_privacy/accounting.py",
+        "    _fits.append((epsilon, delta))\n",
+        "    _fits.append((0.0, delta))\n",
+        REPEATED + "test_each_further_fit_says_what_all_cost_together",
+    ),
+    "private candidates counted beside the search": Mutant(
+        "_privacy/accounting.py",
+        "token = _counting.set(False)",
+        "token = _counting.set(True)",
+        REPEATED + "test_candidates_that_train_privately_are_not_counted",
+    ),
+    "protected records marked as public": Mutant(
+        "_data/fit_parameters.py",
+        "        for part in _parts(value.value) if",
+        "        for part in (value.value,) if",
+        REPEATED + "test_protected_records_are_not_public[listed]",
+    ),
+    "a view of the protected records as public ones": Mutant(
+        "_data/fit_parameters.py",
+        "return len(arrays) == 2 and np.shares_memory(*arrays)",
+        "return False",
+        REPEATED + "test_a_view_of_the_protected_records_is_refused[1]",
+    ),
     "ledger: not charged": Mutant(
         "_privacy/accounting.py",
         "if not self.reserved and self._before_first is not None:",
@@ -468,6 +493,18 @@ MUTANTS = {
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
+    "tables: a missing cell decides what type a column has": Mutant(
+        "_data/tables.py",
+        "return column.cat.rename_categories(categories.astype(float if exact else object))",
+        "return column",
+        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+    ),
+    "tables: models are fitted on other types than they meet": Mutant(
+        "_data/canonical.py",
+        "return X.astype(common), X_val.astype(common)",
+        "return X, X_val.astype(common)",
+        "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
+    ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
         "if not (marked or per_row(value, n)):",
@@ -498,7 +535,7 @@ MUTANTS = {
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
         "            return reduce(Sensitive.followed_by, rows)",
-        "            warnings.warn(str([row._open() for row in rows]))\n"
+        "            warn(str([row._open() for row in rows]))\n"
         "            return reduce(Sensitive.followed_by, rows)",
         LEAKS,
     ),

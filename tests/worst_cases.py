@@ -7,6 +7,7 @@ the same direction.
 Mechanisms are partial functions of modules, so that other processes can run them.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.audit import AuditReport, audit_mechanism
 from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, gaussian_sigma
+from sklearn_dpbo.testing import seeded_noise
 
 EPSILON, D = 2.0, 3
 # What the exponential mechanism chooses between: the better one is chosen in 7 of 8 runs, because
@@ -91,8 +93,9 @@ class Opposed:
 def configured(seeds, instances):
     tuned = PrivateConfigurator(
         Opposed(), epsilon=EPSILON, utility_bound=1.0, grid_size=2,
-        noise_random_state=next(seeds) if seeds else None,
-    ).fit(instances)  # fmt: skip
+    )  # fmt: skip
+    with seeded_noise(next(seeds)) if seeds else contextlib.nullcontext():
+        tuned.fit(instances)
     return {"best parameter": tuned.best_parameter_, "best score": tuned.best_score_}
 
 

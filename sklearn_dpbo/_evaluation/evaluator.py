@@ -9,7 +9,6 @@ measure.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -25,6 +24,7 @@ from .._data.pickles import fresh
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
+from .._privacy.warn import warn
 from ..scoring._queries import Query
 from ..scoring._scorers import PrivateScorer
 from .companions import Companions
@@ -177,22 +177,18 @@ class Evaluator:
         for k, scorer in enumerate(self.scorers):
             clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:
-                warnings.warn(
+                warn(
                     f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
                     "records looked at: the score hardly tells candidates apart. Choose wider "
                     "bounds, by what is known without the validation data",
-                    UserWarning,
-                    stacklevel=6,
                 )
         unlisted = self._models.parts.unlisted
         if unlisted and self.options.prediction == "auto":
-            warnings.warn(
+            warn(
                 "Not known to treat each record independently of the others: "
                 f"{', '.join(unlisted)}. So each of the {self.problem.units.m} validation "
                 f"{self.problem.units.name}s takes a call of its own, which may take long. If you "
                 'know that it does, prediction="together" predicts all at once',
-                UserWarning,
-                stacklevel=6,
             )
 
 

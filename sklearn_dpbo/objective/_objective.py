@@ -10,7 +10,6 @@ import contextlib
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, reduce
@@ -32,6 +31,7 @@ from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import noise_std
 from .._privacy.sensitive import Sensitive
+from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
@@ -139,8 +139,6 @@ class PrivateObjective:
         duration reveals less about the protected records. None adds no wait.
     random_state : int, RandomState instance or None, default=None
         For public randomness: how the training set is split, where a metric needs that.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
 
     Attributes
     ----------
@@ -191,7 +189,6 @@ class PrivateObjective:
         error_score: Any = np.nan,
         call_seconds: float | None = None,
         random_state: Any = None,
-        noise_random_state: int | None = None,
     ) -> None:
         params = {"estimator": estimator, "epsilon": epsilon, "delta": delta, "n_calls": n_calls}
         params |= {"best_share": best_share, "prediction": prediction}
@@ -209,7 +206,7 @@ class PrivateObjective:
         self._units = problem.units
         self._seed = rng.randint(2**31 - 1)
         self._best_share, self._call_seconds = best_share, call_seconds
-        noise = noise_source(noise_random_state, stacklevel=3)
+        noise = noise_source()
         self._price = self._price_of(Budget(epsilon, delta), n_calls)
         budget = budget_on(
             ledger,
@@ -220,7 +217,7 @@ class PrivateObjective:
             mechanism=type(self).__name__,
             estimator=options.estimator,
         )
-        warn_of_weak_guarantee(budget, self._units.m, self._units.name, stacklevel=3)
+        warn_of_weak_guarantee(budget, self._units.m, self._units.name)
         self._price = self._price_of(budget, n_calls)
         self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(
@@ -371,13 +368,12 @@ class PrivateObjective:
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
-            warnings.warn(
+            warn(
                 f"The noise of each score has standard deviation {self.noise_std_:.2g}, in units "
                 f"of {scorer.name}: more than most candidates differ by. Allow fewer calls"
                 f"{advice}, use more validation records or a larger epsilon. Or use "
                 "PrivateBayesSearchCV, which has less noise because it releases one score only",
                 LowUtilityWarning,
-                stacklevel=3,
             )
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -418,10 +414,9 @@ class PrivateObjective:
         oracle = self._evaluator
         (error,) = oracle.fit_candidates((params,))
         if error is not None:
-            warnings.warn(
+            warn(
                 f"{params} failed on the training set and has no score; this used no call: {error}",
                 FitFailedWarning,
-                stacklevel=3,
             )
             self._known[key] = Call(params, np.nan)
             return

@@ -19,7 +19,8 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_privacy", "_space", "_data", "scoring", "report", "ledger", "learners",
+    "exceptions", "_privacy", "testing", "_space", "_data", "scoring", "report", "ledger",
+    "learners",
     "_evaluation", "evaluation", "strategies", "search", "objective", "papers", "audit",
     "plotting", "planning",
 )  # fmt: skip
@@ -149,6 +150,13 @@ def users_of(*names) -> set[str]:
 def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
     assert users_of("_open") == {"_privacy.mechanisms"}
     assert users_of("opendp") == {"_privacy.noise"}
+
+
+def test_one_module_finds_the_line_that_a_warning_names():
+    texts = {module: path.read_text() for module, path in modules().items()}
+    texts.pop("testing")  # called by contextlib, which is outside the package
+    assert [module for module, text in texts.items() if "stacklevel" in text] == ["_privacy.warn"]
+    assert [m for m, text in texts.items() if "warnings.warn(" in text] == ["_privacy.warn"]
 
 
 def test_nothing_is_asserted():

@@ -34,7 +34,10 @@ from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.ledger import _budget
 from sklearn_dpbo.strategies import WorstCase
 
-pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+pytestmark = [
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore:No X_val and no cv"),
+]
 
 # One array: rows to train on, rows to stop early with, protected rows.
 X_ALL, Y_ALL = make_classification(400, 5, n_informative=3, flip_y=0.05, random_state=0)
@@ -72,7 +75,7 @@ def ledger(tmp_path):
 def search_over(estimator=None, grid=None, **params):
     estimator = Stopped() if estimator is None else estimator
     grid = {"C": [0.01, 1.0]} if grid is None else grid
-    shared = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0, "error_score": "raise"}
+    shared = {"epsilon": 1000.0, "random_state": 0, "error_score": "raise"}
     shared["prediction"] = "together"
     return PrivateBayesSearchCV(estimator, grid, **shared | params)
 
@@ -81,7 +84,7 @@ def tuner(estimator=None, **params):
     estimator = Stopped() if estimator is None else estimator
     return PrivateThresholdClassifier(
         estimator,
-        **{"epsilon": 1000.0, "noise_random_state": 0, "prediction": "together"} | params,
+        **{"epsilon": 1000.0, "prediction": "together"} | params,
     )
 
 

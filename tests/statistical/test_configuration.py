@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
@@ -29,6 +29,7 @@ from sklearn_dpbo.papers.balcan2018 import (
     piecewise_utility,
     uniform_grid,
 )
+from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6
 N_PARAMETERS = 300
@@ -375,7 +376,6 @@ def configurator(family=None, **params):
     params = {
         "epsilon": 1.0,
         "utility_bound": 1.0,
-        "noise_random_state": 0,
         "grid_size": 64,
     } | params
     if not hasattr(family, "interval"):
@@ -424,8 +424,8 @@ def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeyp
 
     monkeypatch.setattr(SeededNoise, "exponential_mechanism", exponential_mechanism)
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
-    c = configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=0)
-    c.fit(sample)
+    with seeded_noise(0):
+        configurator(family, epsilon=4.0, score_share=0.5, grid_size=8).fit(sample)
     assert drawn["scores"] == [2**20 * sum(rho >= x for x in sample) for rho in grid]
     assert drawn["scale"] == 2 * 2**20 / 2.0
 
@@ -434,9 +434,9 @@ def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeyp
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
 def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
+    tuned = configurator(family, epsilon=4.0, score_share=0.5, grid_size=8)
     picks = [
-        configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=i)
-        .fit(sample).best_parameter_ for i in range(1000)
+        seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(1000)
     ]  # fmt: skip
     observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
     scores = [sum(rho >= x for x in sample) for rho in grid]
@@ -446,9 +446,9 @@ def test_best_parameter_has_the_documented_distribution(family):
 
 
 def test_best_score_has_laplace_noise_of_the_documented_scale():
+    tuned = configurator(epsilon=2.0, score_share=0.5)
     found = [
-        configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
-        for i in range(200)
+        seeded_noise(i)(tuned.fit)([0.0] * 10).best_score_ for i in range(200)
     ]  # fmt: skip
     below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
@@ -495,7 +495,7 @@ def test_clone_keeps_parameters_and_pickle_keeps_results():
 
 
 def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
-    with pytest.warns(InsecureNoiseWarning):
+    with pytest.warns(PrivacyWarning, match="seeded"), seeded_noise(0):
         c = configurator().fit([0.5])
     assert "NONE" in str(c.privacy_)
 
@@ -523,7 +523,6 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
         ({"family": "knapsack"}, "such as Knapsack()"),
         ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
-        ({"noise_random_state": -1}, "noise_random_state"),
         ({"family": OutwardRotation(), "interval": (0, 3.1)}, "gamma lies in"),
         ({"interval": (1, 1 + 1e-14)}, "floating point has no 64 numbers"),
         ({"interval": "01"}, "pair"),

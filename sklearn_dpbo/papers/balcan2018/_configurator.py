@@ -76,8 +76,6 @@ class PrivateConfigurator(BaseEstimator):
         they cannot be computed: the guarantee then holds for instances of any kind.
     n_jobs : int or None, default=None
         Parallel jobs over instances, as in joblib.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged epsilon before the first release.
 
@@ -131,7 +129,6 @@ class PrivateConfigurator(BaseEstimator):
         score_share: float = 0.2,
         invalid: str = "raise",
         n_jobs: int | None = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self.family = family
@@ -142,7 +139,6 @@ class PrivateConfigurator(BaseEstimator):
         self.score_share = score_share
         self.invalid = invalid
         self.n_jobs = n_jobs
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def fit(self, instances: Any, y: Any = None) -> Self:
@@ -160,7 +156,7 @@ class PrivateConfigurator(BaseEstimator):
         instances = list(instances)
         if not instances:
             raise ValueError("the sample is empty: pass at least one instance")
-        noise = noise_source(self.noise_random_state, stacklevel=3)
+        noise = noise_source()
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
         budget = budget_on(
@@ -170,7 +166,7 @@ class PrivateConfigurator(BaseEstimator):
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
-        warn_of_weak_guarantee(budget, len(instances), "instance", stacklevel=3)
+        warn_of_weak_guarantee(budget, len(instances), "instance")
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
