@@ -415,8 +415,8 @@ MUTANTS = {
     ),
     "one copy of a part for all records": Mutant(
         "_evaluation/separately.py",
-        "getattr(fresh(self._pickled), name)",
-        "getattr(self._like, name)",
+        "copier(self._pickled)",
+        "(lambda: self._like)",
         SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
@@ -451,8 +451,8 @@ MUTANTS = {
     ),
     "the list holds under versions that nobody read": Mutant(
         "_evaluation/listed.py",
-        "if _series(version) in map(_series, line.read):",
-        "if version:",
+        "return _series(version) in map(_series, read)",
+        "return True",
         LISTED + "test_nothing_is_listed_under_a_version_that_was_not_read",
     ),
     "own code is called on all records at once": Mutant(
@@ -504,6 +504,18 @@ MUTANTS = {
         "return X.astype(common), X_val.astype(common)",
         "return X, X_val.astype(common)",
         "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
+    ),
+    "draws by `random` for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if not follows or memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "copies of a part share their arrays": Mutant(
+        "_data/pickles.py",
+        'array.copy(order="K")',
+        "array",
+        SEPARATELY + "test_copies_share_nothing_that_can_be_written_into",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.stats
 from sklearn.cluster import KMeans
@@ -181,17 +180,6 @@ def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
     said = refused((X, sick, X_val, sick_val), scoring="f1")
     assert said.endswith("which of these is the positive one, in make_private_scorer(name, "
                          "pos_label=...)")  # fmt: skip
-
-
-def test_a_frame_that_needs_a_missing_package_names_it(two_classes, monkeypatch):
-    def to_pandas(self):
-        raise ModuleNotFoundError("No module named 'pyarrow'")
-
-    monkeypatch.setattr(pl.DataFrame, "to_pandas", to_pandas)
-    X, y, X_val, y_val = two_classes
-    frames = pl.DataFrame(X), y, pl.DataFrame(X_val), y_val
-    said = refused(frames, error=ImportError)
-    assert "'pyarrow': install that package, or pass an array or a pandas.DataFrame" in said
 
 
 def test_score_says_what_it_takes(two_classes):

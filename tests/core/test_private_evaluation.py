@@ -238,7 +238,7 @@ def test_records_of_unknown_classes_count_as_wrong(binary):
 def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, request, rng):
     """Each unit of a small set is replaced by others; some pair comes close to the bound."""
     model, (X, y), (X_val, y_val) = request.getfixturevalue(kind)
-    design = designed(model, X, y, m=6, epsilon=1.0, spread=True)
+    design = designed(model, X, y, m=6, epsilon=1.0)
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5]) if grouped else None
     n = 9 if grouped else 6
     units = Units.of(n, groups)

@@ -31,7 +31,7 @@ def problem(seed, n=60, d=3, shape="matern52", bias=0.0):
     return rng, rng.random((n, d)), kernel, rng.uniform(1e-3, 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(1, 5),

@@ -860,7 +860,7 @@ def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
     assert bound.tolist() == [4.0, 2.0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=30)
 @given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
 def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
     z = (mean - best - xi) / std
