@@ -292,7 +292,7 @@ _FUNCTIONS = ("func", "inverse_func")
 _NOT_CALLED = {
     "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
     "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
-    "f_", "ledger", "privacy_", "noise_random_state", "eval_metric", "callbacks",
+    "f_", "ledger", "privacy_", "eval_metric", "callbacks",
 }  # fmt: skip
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range, ctypes.c_void_p}
 _CONTAINERS = {list, tuple, set, frozenset}

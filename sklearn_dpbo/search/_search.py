@@ -97,9 +97,6 @@ class PrivateBayesSearchCV(
     random_state : int, RandomState instance or None, default=None
         Seeds public randomness: candidates, and the splits of the training set and of the default
         hold-out set. It never seeds noise, so results differ between runs.
-    noise_random_state : int or None, default=None
-        An integer seeds the noise: for tests only, because whoever knows the seed can subtract the
-        noise. Warns.
     ledger : PrivacyLedger or None, default=None
         Where (epsilon, delta) are charged, before any noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
@@ -221,7 +218,6 @@ class PrivateBayesSearchCV(
         verbose: int = 0,
         error_score: Any = np.nan,
         random_state: Any = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
         release: str = "best",
@@ -240,7 +236,6 @@ class PrivateBayesSearchCV(
         self.verbose = verbose
         self.error_score = error_score
         self.random_state = random_state
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
         self.prediction = prediction
         self.release = release

@@ -5,7 +5,6 @@ import reprlib
 import warnings
 from dataclasses import replace
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,9 +13,7 @@ import scipy.stats
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
-    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,14 +29,13 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo.exceptions import (
-    BudgetExceededError,
-    CrossValidationBudgetError,
     PrivacyWarning,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.testing import seeded_noise
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
@@ -220,27 +216,6 @@ def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
         ledger(1).charge(-1, what="less")
 
 
-@pytest.mark.filterwarnings("ignore:No X_val and no cv")
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("threading", 2)])
-def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jobs):
-    X, y, *_ = two_classes
-    spent = ledger(2)
-    with joblib.parallel_config(backend, n_jobs=n_jobs):
-        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*stay charged"):
-            cross_val_score(search_over(ledger=spent, n_jobs=1), X, y, cv=4)
-        assert spent.spent["epsilon"] == 2000, "two folds were charged, and no more"
-        with pytest.raises(CrossValidationBudgetError):
-            grid = {"refit": [True]}
-            GridSearchCV(search_over(ledger=spent, n_jobs=1), grid, cv=2).fit(X, y)
-        pipeline = make_pipeline(StandardScaler(), search_over(ledger=spent, n_jobs=1))
-        with pytest.raises(CrossValidationBudgetError):
-            cross_val_score(pipeline, X, y, cv=2)
-        # scikit-learn raises what it is given, if it is told to.
-        with pytest.raises(BudgetExceededError, match="Nothing was charged$"):
-            cross_val_score(search_over(ledger=spent), X, y, cv=2, error_score="raise")
-    assert spent.spent["epsilon"] == 2000 and not issubclass(CrossValidationBudgetError, Exception)
-
-
 # ------------------------------------------------------------------ what is printed and shown
 def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
     report = fit(two_classes, ledger=ledger(1)).privacy_
@@ -259,7 +234,8 @@ def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
 
 
 def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
-    report = fit(two_classes, noise_random_state=0, ledger=ledger(1)).privacy_
+    with seeded_noise(0):
+        report = fit(two_classes, ledger=ledger(1)).privacy_
     lines = str(report).splitlines()
     assert len(lines) <= 8 and "NOT PRIVATE" in lines[1] and "NONE" in lines[2]
     assert max(map(len, lines)) <= 100 and "random_state does not fix" not in report.details()

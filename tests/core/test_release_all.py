@@ -13,12 +13,14 @@ from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 GRID = {"C": [0.001, 0.01, 0.1, 1.0]}
 
 
 def searched(data, **params):
     X, y, X_val, y_val = data
-    given = {"epsilon": 1e6, "release": "all", "noise_random_state": 0, **params}
+    given = {"epsilon": 1e6, "release": "all", **params}
     search = PrivateBayesSearchCV(LogisticRegression(), GRID, **given)
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 

@@ -1,5 +1,6 @@
 """Algorithms 1 to 3 of Kusner et al. (2015), run by `PrivateBayesSearchCV`."""
 
+import contextlib
 import math
 import os
 import pickle
@@ -45,6 +46,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedNoisyBounds,
 )
 from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -90,7 +92,7 @@ def known_data():
 
 def search_of(strategy, space=None, estimator=None, **params):
     params = dict(
-        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0, noise_random_state=0
+        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0
     ) | params  # fmt: skip
     space = (
         {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)} if space is None else space
@@ -100,9 +102,10 @@ def search_of(strategy, space=None, estimator=None, **params):
                                 strategy=strategy, **params)  # fmt: skip
 
 
-def fitted(strategy, data=None, **params):
+def fitted(strategy, data=None, seed=0, **params):
     FITTED.clear()
-    return search_of(strategy, **params).fit(**(known_data() if data is None else data))
+    with contextlib.nullcontext() if seed is None else seeded_noise(seed):
+        return search_of(strategy, **params).fit(**(known_data() if data is None else data))
 
 
 @pytest.fixture
@@ -163,7 +166,7 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
 
 def test_gp_strategies_spend_half_of_budget_on_each_release():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
-        privacy = fitted(strategy, epsilon=0.7, delta=0.03, noise_random_state=None).privacy_
+        privacy = fitted(strategy, seed=None, epsilon=0.7, delta=0.03).privacy_
         assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
         assert all("over the GP prior" in s.assumption for s in privacy.spends)
         assert "Assumption 1" in privacy.assumption
@@ -300,7 +303,7 @@ def test_score_share_divides_epsilon_and_delta(draws, kind, share):
     ],
 )
 def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
-    search = fitted(strategy, refit=True, noise_random_state=None)
+    search = fitted(strategy, seed=None, refit=True)
     assert not hasattr(search, "best_score_") and not hasattr(search, "best_score_interval_")
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert hasattr(search, "best_estimator_")
@@ -339,8 +342,7 @@ def laplace_p(strategy, scale, data=None, n_runs=100, **params):
         patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
         patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
         for i in range(n_runs):
-            search = search_of(strategy, **{"noise_random_state": i, **params})
-            released.append(search.fit(**(known_data() if data is None else data)).best_score_)
+            released.append(fitted(strategy, data, i, **params).best_score_)
     # A uniform jitter makes discrete noise continuous.
     jitter = np.random.default_rng(0).uniform(-0.5, 0.5, n_runs)
     noise = np.array(released) - np.array(log) + jitter
@@ -399,7 +401,7 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     def p():
         chosen = []
         for i in range(120):
-            chosen.append(fitted(strategy, noise_random_state=i, **shared).best_index_)
+            chosen.append(fitted(strategy, seed=i, **shared).best_index_)
         _, _, scores = draws[0]
         return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
 
@@ -492,7 +494,7 @@ def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
         error = error.__cause__ or error.__context__
     frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
     names = {frame.f_code.co_name for frame in frames}
-    assert not names & {"_observe_next", "evaluate", "secretly", "_statistics", "predict"}
+    assert not names & {"_observe_next", "evaluate", "evaluate_secretly", "_statistics", "predict"}
     assert "at the second" not in "".join(str(e) for e in errors)
     kept = [value for frame in frames for value in frame.f_locals.values()]
     assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
@@ -777,7 +779,7 @@ def test_unit_ball_bounds_row_norms(rng):
 @pytest.mark.filterwarnings("always::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 def test_warning_and_report_say_where_published_form_fails(strategy, params, base, sentence):
     with pytest.warns(GuaranteeAssumptionWarning, match=sentence):
-        privacy = fitted(strategy, noise_random_state=None, **params).privacy_
+        privacy = fitted(strategy, seed=None, **params).privacy_
     assert privacy.assumption.startswith(base().assumption)
     assert sentence in privacy.assumption
     assert sentence in " ".join(privacy.details().split())

@@ -1,6 +1,5 @@
 """Plans for scores that are no means: against searches, and against scikit-learn's scores."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer, plan_search
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.planning._pilot import PilotErrors
+from sklearn_dpbo.testing import seeded_noise
 
 N_TRAIN = 2000
 
@@ -40,11 +39,9 @@ def half_widths(adult, scoring, m, n_searches):
     for i in range(n_searches):
         rows = rng.choice(np.arange(2 * N_TRAIN, len(y)), size=m, replace=False)
         search = PrivateBayesSearchCV(
-            LogisticRegression(), {"C": [0.01, 0.1]}, scoring=scoring, random_state=0,
-            noise_random_state=i,
+            LogisticRegression(), {"C": [0.01, 0.1]}, scoring=scoring, random_state=0
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", InsecureNoiseWarning)
+        with seeded_noise(i):
             search.fit(X[:N_TRAIN], y[:N_TRAIN], X_val=X[rows], y_val=y[rows])
         low, high = search.best_score_interval_
         found.append((high - low) / 2)
