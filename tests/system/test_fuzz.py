@@ -283,7 +283,7 @@ odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sam
     [], lambda: 0, [([0], [1])], [([0], [0])], [([], [])], "none", "gp",
 ]))  # fmt: skip
 odd_strategies = odd_fields.map(lambda field: WorstCase(**dict([field]))) | choice(
-    "gp_noisy", "gp_noise_free", "lipschitz", GPNoisy(n_candidates=4), GPNoisy(k1=2),
+    GPNoisy(n_candidates=4), GPNoisy(k1=2),
     GPNoisy(n_candidates=4, score_share=0), GPNoisy(score_share=NAN),
     LipschitzConvex(acquisition=3),
     GPNoiseFree(score_share=0, max_level=2),

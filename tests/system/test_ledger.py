@@ -41,6 +41,7 @@ from sklearn_dpbo.ledger._entries import _sealed
 from sklearn_dpbo.ledger._file import placed
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -829,7 +830,7 @@ def test_cross_validation_of_a_search_is_charged_once_per_fit(path):
 
 def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
     ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True, create=True)
-    risky = search(ledger, strategy="gp_noisy", delta=1e-6)
+    risky = search(ledger, strategy=GPNoisy(), delta=1e-6)
     risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         fit(risky)
