@@ -76,30 +76,30 @@ def stack():
 C = {"C": loguniform(1e-3, 1e3)}
 # name: (estimator, distributions, training records, validation records, candidates, repeats)
 CASES = {
-    "LogisticRegression, m = 1,000": (LogisticRegression(), C, 1_000, 1_000, 64, 24),
+    "LogisticRegression, m = 1,000": (LogisticRegression(), C, 1_000, 1_000, 64, 8),
     "SVC in a pipeline, m = 2,000": (
         make_pipeline(StandardScaler(), SVC()),
         {"svc__C": loguniform(0.1, 100), "svc__gamma": loguniform(1e-3, 1e-1)},
-        1_000, 2_000, 16, 3,
+        1_000, 2_000, 8, 2,
     ),
     "AdaBoost, m = 1,000": (
         AdaBoostClassifier(n_estimators=20, random_state=0),
-        {"learning_rate": loguniform(0.02, 2)}, 1_000, 1_000, 8, 3,
+        {"learning_rate": loguniform(0.02, 2)}, 1_000, 1_000, 8, 2,
     ),
     "RandomForest, m = 1,000": (
-        RandomForestClassifier(n_estimators=50, random_state=0),
-        {"max_features": loguniform(0.05, 1)}, 1_000, 1_000, 8, 3,
+        RandomForestClassifier(n_estimators=25, random_state=0),
+        {"max_features": loguniform(0.05, 1)}, 1_000, 1_000, 8, 2,
     ),
     "stacking, m = 1,000": (
-        stack(), {"final_estimator__C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 16, 3,
+        stack(), {"final_estimator__C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 8, 2,
     ),
     "HistGradientBoosting, m = 2,000": (
-        HistGradientBoostingClassifier(max_iter=30, random_state=0),
-        {"learning_rate": loguniform(0.02, 0.5)}, 2_000, 2_000, 8, 3,
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        {"learning_rate": loguniform(0.02, 0.5)}, 2_000, 2_000, 8, 2,
     ),
     "own function before neighbours, m = 1,000": (
         make_pipeline(FunctionTransformer(logs), StandardScaler(), KNeighborsClassifier()),
-        {"kneighborsclassifier__n_neighbors": list(range(1, 33))}, 1_000, 1_000, 32, 3,
+        {"kneighborsclassifier__n_neighbors": list(range(1, 33))}, 1_000, 1_000, 32, 2,
     ),
     "own function before LogisticRegression, m = 100,000": (
         make_pipeline(FunctionTransformer(logs), StandardScaler(), LogisticRegression()),
@@ -108,7 +108,7 @@ CASES = {
     ),
     "own classifier, m = 1,000": (
         make_pipeline(StandardScaler(), OwnClassifier()),
-        {"ownclassifier__pull": uniform()}, 1_000, 1_000, 32, 3,
+        {"ownclassifier__pull": uniform()}, 1_000, 1_000, 32, 2,
     ),
     "HistGradientBoosting, m = 20,000": (
         HistGradientBoostingClassifier(random_state=0),
@@ -137,6 +137,8 @@ def runs_of(name, n_jobs, guided):
     shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False)
     if guided:
         shared |= dict(n_iter=GUIDED_FITS, random_state=0)
+    elif len(space) == 1:
+        space = {name: [setting[name] for setting in settings] for name in space}
     else:
         space = [{k: [v] for k, v in setting.items()} for setting in settings]
     rows = np.arange(n + m)
@@ -190,7 +192,7 @@ def started(backend, workers):
 def measure(name, backend, workers, options):
     with started(backend, workers):
         repeats = options.repeats or CASES[name][-1]
-        times = in_turn(runs_of(name, workers, options.guided), repeats)
+        times = in_turn(runs_of(name, workers, options.guided), repeats, warm=workers > 1)
     ratios = times["private"] / times["randomized"]
     median = {side: statistics.median(each[:, 0]) for side, each in times.items()}
     n = GUIDED_FITS if options.guided else CASES[name][4]
@@ -233,7 +235,7 @@ def main():
     parser = parser_of(__doc__)
     parser.add_argument("--cases", nargs="+", choices=list(CASES), default=QUICK)
     parser.add_argument("--backends", nargs="+", default=["loky"])
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--workers", nargs="+", type=int)
     parser.add_argument("--guided", action="store_true")
     parser.add_argument("--memory", action="store_true", help="also the peak of fresh processes")
     parser.add_argument("--repeats", type=int)
@@ -251,7 +253,7 @@ def main():
     rows = []
     for name in options.cases:
         for backend in options.backends:
-            for workers in options.workers:
+            for workers in options.workers or ([1, 2] if name == QUICK[0] else [1]):
                 rows.append(measure(name, backend, workers, options))
                 show(rows[-1])
     save({"noise_library_s": load, "rows": rows}, options.json)

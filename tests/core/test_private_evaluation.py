@@ -27,6 +27,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.strategies import Strategy
 from sklearn_dpbo.testing import seeded_noise
 
 EXACT = 1e7  # an epsilon at which there is no noise
@@ -442,8 +443,12 @@ class Labels(ClassifierMixin, BaseEstimator):
         raise AssertionError
 
 
+class Assuming(Strategy):
+    assumption = "scores are as drawn"
+
+
 def test_report_is_refused_before_anything_is_fitted(binary):
-    with pytest.raises(ValueError, match="GPNoisy releases one candidate's score"):
-        searched(binary, 1.0, strategy="gp_noisy", delta=0.1)
+    with pytest.raises(ValueError, match="Assuming releases one candidate's score"):
+        searched(binary, 1.0, strategy=Assuming(), delta=0.1)
     with pytest.raises(ValueError, match="Labels has neither"):
         searched((Labels(), *binary[1:]), 1.0, {"C": [1]}, scoring="accuracy")

@@ -472,6 +472,11 @@ def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     assert audited().refuted
 
 
+def test_budget_that_promises_little_is_warned_of():
+    with pytest.warns(PrivacyWarning, match="as epsilon > 10:"):
+        configurator(epsilon=10.5).fit([0.5] * 150)
+
+
 def test_best_parameter_does_not_depend_on_n_jobs():
     sample, best = list(knapsacks()) * 8, []
     for n_jobs in (1, 2):
