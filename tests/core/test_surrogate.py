@@ -9,7 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from sklearn_dpbo.papers.kusner2015 import Kernel
-from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
+from sklearn_dpbo.strategies import ExpectedImprovement
 from sklearn_dpbo.strategies._likelihood import _negative_log_likelihood, fit_kernel
 from sklearn_dpbo.strategies._proposals import choose_batch
 from sklearn_dpbo.strategies._surrogate import KERNEL_SHAPES, Surrogate
@@ -96,11 +96,6 @@ def test_conditioning_without_a_value_shrinks_the_variance_and_keeps_the_mean():
     assert without_value.variance[7] < model.variance[7]
 
 
-def test_noise_variance_of_zero_raises():
-    with pytest.raises(ValueError, match="noise variance must be positive; found 0"):
-        Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
-
-
 def test_batch_is_spread_and_avoids_taken_points():
     domain = np.linspace(0, 1, 101)[:, None]
     model = Surrogate.on(domain, Kernel("matern52", np.array([0.2])), 1e-4).condition(50, 1.0)
@@ -157,11 +152,6 @@ def test_fit_kernel_accepts_few_constant_or_contradictory_values(y):
 
 
 # ---------------------------------------------------------------- acquisition
-def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
-    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
-    assert bound.tolist() == [4.0, 2.0]
-
-
 @settings(max_examples=30)
 @given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
 def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
