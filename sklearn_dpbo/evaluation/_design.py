@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from .._data.tables import dense
+from .._privacy.warn import warn
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
@@ -68,15 +68,13 @@ def design_of(
     *,
     m: int,
     epsilon: float,
-    spread: bool,
     thresholds: tuple[float, ...] = (),
     pos_label: Any = None,
     largest_error: float | None = None,
 ) -> Evaluation:
     """Return the evaluation to release for a fitted model, given its responses to public records.
 
-    Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because
-    the model may have been fitted on the records.
+    Additional edges lie at `thresholds`.
     """
     if responses.classes is None:
         return _of_regressor(responses, largest_error)
@@ -90,14 +88,15 @@ def design_of(
     else:
         positives = (1 if pos_label is None else position_of(pos_label, classes),)
         own, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
-    histogram = ScoreHistogram.at(
-        public, classes, positives, METHODS, n, spread=spread, also=thresholds, **own
-    )
+    histogram = ScoreHistogram.at(public, classes, positives, METHODS, n, also=thresholds, **own)
     parts: tuple[Query, ...] = (histogram,) if K == 2 else (Confusion(classes), histogram)
     moments = None
     if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
         columns = class_scores(public.response, positives).T
-        moments = tuple(map(moments_of, columns, histogram.edges))
+        moments = tuple(
+            moments_of(scores, edges, histogram.separate)
+            for scores, edges in zip(columns, histogram.edges, strict=True)
+        )
     names = ("roc_auc", "average_precision") if K == 2 else ("roc_auc_ovr",) * bool(moments)
     options = {"pos_label": pos_label} if K == 2 else {}
     given = (responses, m, epsilon / len(parts), (histogram,))
@@ -144,11 +143,9 @@ def _cut_of(
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
     differing = float(np.mean((scores >= usual) != predicted))
-    warnings.warn(
+    warn(
         f"{responses.name}.predict does not follow the scores of "
         f"{responses.method(METHODS)} for {differing:.1%} of the public records. Numbers without a "
         f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
-        UserWarning,
-        stacklevel=4,
     )
     return {"cut": usual}

@@ -225,7 +225,6 @@ ARGUMENTS = {
     "param_grid": {},
     "param_distributions": {},
     "random_state": 0,
-    "noise_random_state": 0,
     "n_estimators": 3,
     "max_iter": 20,
     "bounds": (-3, 3),

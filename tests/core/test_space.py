@@ -129,11 +129,9 @@ def test_values_listed_twice_are_one_candidate(values, kept):
     assert [(type(value), value) for value in found] == [(type(value), value) for value in kept]
 
 
-def test_dicts_with_a_common_candidate_raise():
+def test_candidates_of_several_dicts_are_counted_as_in_a_parameter_grid():
     both = [{"a": [1, 2], "b": ["x"]}, {"a": [2, 3], "b": ["x", "y"]}]
-    with pytest.raises(ValueError, match=r"two dicts.*\{'a': 2, 'b': 'x'\} in common.*leave it"):
-        SearchSpace(both)
-    assert SearchSpace([*both[:1], {"a": [2, 3], "b": ["y"]}]).n_points == 4
+    assert SearchSpace(both).n_points == len(ParameterGrid(both)) == 6
     assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
     assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
 

@@ -16,6 +16,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo.scoring import _intervals, _of_counts
+from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6
 M, K, EPSILON, DELTA, GRID = 100, 8, 0.5, 0.01, 2**20
@@ -43,8 +44,8 @@ def searched(scoring, n_classes=K, candidates=2, **params):
     train, (X_val, y_val) = records(64, n_classes, 0), records(M, n_classes, 1)
 
     def run(seed):
-        search.set_params(noise_random_state=seed)
-        search.fit(*train, X_val=X_val, y_val=y_val, groups_val=groups)
+        with seeded_noise(seed):
+            search.fit(*train, X_val=X_val, y_val=y_val, groups_val=groups)
 
     return run
 
@@ -54,8 +55,8 @@ def evaluated(model, n_classes):
     X, y = records(64, n_classes, 0)
     X_val, y_val = records(M, n_classes, 1)
     model.fit(X, y)
-    return lambda seed: private_evaluation(
-        model, X_val, y_val, X=X, y=y, epsilon=EPSILON, noise_random_state=seed
+    return lambda seed: seeded_noise(seed)(private_evaluation)(
+        model, X_val, y_val, X=X, y=y, epsilon=EPSILON
     )
 
 
