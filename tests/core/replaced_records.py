@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils._param_validation import MissingValues, Options
 
-from sklearn_dpbo._data.canonical import in_one_form, training_table
+from sklearn_dpbo._data.canonical import in_one_form
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._evaluation.listed import is_estimator, why_unlisted
 
@@ -159,7 +159,7 @@ def read(code, kind, rows=()):
         return None
     if kind not in (*DECLARED, "integers of pyarrow"):
         return X, batch
-    return in_one_form(training_table(X), as_table(batch))
+    return in_one_form(as_table(X), as_table(batch))
 
 
 @cache
