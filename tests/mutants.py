@@ -480,6 +480,12 @@ MUTANTS = {
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),
+    "models change the generator of module random": Mutant(
+        "_evaluation/suppress_output.py",
+        "    stack.callback(random.setstate, random.getstate())\n",
+        "",
+        ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
     "candidates scored by what is no probability": Mutant(
         "_evaluation/model.py",
         "    query.check(response)\n",
