@@ -462,6 +462,18 @@ MUTANTS = {
         PROTECTED
         + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
     ),
+    "one unit's output may declare another type": Mutant(
+        "_evaluation/separately.py",
+        "if _declared(X) != self.declared:",
+        "if False:",
+        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
+    ),
+    "one unit's output may have cells of another type": Mutant(
+        "_evaluation/separately.py",
+        " or not all(map(set.issubset, cells, self.cells)):",
+        ":",
+        SEPARATELY + "test_cells_of_a_type_that_no_companion_has_are_refused",
+    ),
     "outputs of a part are views of its arrays": Mutant(
         "_evaluation/separately.py",
         "else X[own]).copy())",
