@@ -323,20 +323,20 @@ MUTANTS = {
     ),
     "ledger: more granted than charged": Mutant(
         "ledger/_budget.py",
-        'round_down(parse_decimal("epsilon", epsilon))',
+        'round_down(Fraction(parse_decimal("epsilon", epsilon)))',
         "float(epsilon)",
         LEDGER + "test_a_fit_spends_no_more_than_the_decimal_epsilon",
     ),
-    "ledger: all of delta for charges": Mutant(
+    "ledger: deltas not compared": Mutant(
         "ledger/_composition.py",
-        "if after.delta > opening.delta / 2 or not fits:",
-        "if after.delta > opening.delta or not fits:",
+        "if after.epsilon > opening.epsilon or after.delta > opening.delta:",
+        "if after.epsilon > opening.epsilon:",
         LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "fits = after.epsilon <= opening.epsilon or",
-        "fits = after.epsilon - spent.epsilon <= opening.epsilon or",
+        "if after.epsilon > opening.epsilon or after.delta",
+        "if loss.epsilon > opening.epsilon or after.delta",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
     ),
     "ledger: shares ignored": Mutant(

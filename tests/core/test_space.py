@@ -90,24 +90,15 @@ def test_listed_numbers_have_coordinates_in_ascending_order():
     assert first[10] == 0.5
 
 
-def test_candidates_depend_on_the_seed_alone():
-    grid = {"C": stats.loguniform(1e-3, 1e3), "k": list("abc")}
-    assert filled(grid, seed=1).params == filled(grid, seed=1).params
-    assert filled(grid, seed=1).params != filled(grid, seed=2).params
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
         ([], "non-empty list"),
-        (None, "dict or a non-empty list"),
-        ("C", "dict or a non-empty list"),
         (3, "dict or a non-empty list"),
         ([{"C": [1]}, 3], "each entry.*found 3"),
         ({"C": []}, "'C'.*empty"),
         ({"C": 3.0}, r"'C'.*write \[3.0\] for a single value"),
         ({"C": "abc"}, r"'C'.*write \['abc'\]"),
-        ({"C": (1e-3, 1e3, "log-uniform")}, r"'C'.*write scipy.stats.loguniform\(0.001, 1000.0\)"),
         ({"C": [1, 10, "uniform"]}, r"'C'.*write scipy.stats.uniform\(1, 10 - 1\)"),
         ({"C": {1, 2}}, "'C'.*list of values"),
         ({"C": np.ones((2, 2))}, r"one-dimensional; found shape \(2, 2\)"),
@@ -138,18 +129,11 @@ def test_values_listed_twice_are_one_candidate(values, kept):
     assert [(type(value), value) for value in found] == [(type(value), value) for value in kept]
 
 
-def test_dicts_with_a_common_candidate_raise():
+def test_candidates_of_several_dicts_are_counted_as_in_a_parameter_grid():
     both = [{"a": [1, 2], "b": ["x"]}, {"a": [2, 3], "b": ["x", "y"]}]
-    with pytest.raises(ValueError, match=r"two dicts.*\{'a': 2, 'b': 'x'\} in common.*leave it"):
-        SearchSpace(both)
-    assert SearchSpace([*both[:1], {"a": [2, 3], "b": ["y"]}]).n_points == 4
+    assert SearchSpace(both).n_points == len(ParameterGrid(both)) == 6
     assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
     assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
-
-
-def test_distribution_without_its_parameters_raises():
-    with pytest.raises(ValueError, match=r"'n'.*give it its parameters"):
-        filled({"n": stats.randint})
 
 
 def test_fractions_of_a_discrete_distribution_are_not_rounded():
@@ -174,7 +158,7 @@ GRIDS = st.lists(
 ).map(lambda grids: [grid | ({"e": [i]} if i else {}) for i, grid in enumerate(grids)])
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(grids=GRIDS, n=st.integers(1, 40))
 def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
     space, found = SearchSpace(grids), filled(grids, n)
@@ -213,7 +197,7 @@ LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(
 @pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=range(13))
 def test_coordinates_and_values_convert_into_each_other(values):
     axis = axis_of("p", values)
-    u = np.random.default_rng(0).random(100)
+    u = np.random.default_rng(0).random(30)
     snapped = axis.snap(u)
     assert np.array_equal(axis.snap(snapped), snapped)
     found = axis.values_at(snapped)
@@ -259,7 +243,7 @@ def test_locate_says_why_a_candidate_is_outside_the_space(params, message):
         space.locate(params)
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(grids=GRIDS, seed=st.integers(0, 99))
 def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     rng = np.random.default_rng(seed)

@@ -15,7 +15,7 @@ from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
 from sklearn_dpbo.scoring._of_counts import RankingScore
 from sklearn_dpbo.scoring._scorers import MeanScore
-from sklearn_dpbo.strategies import OneTable, WorstCase
+from sklearn_dpbo.strategies import OneTable, Strategy, WorstCase
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
@@ -75,9 +75,9 @@ def test_share_of_worst_case_is_checked_as_that_of_one_table():
 
 
 # ------------------------------------------------------------ what is tried on made-up records
-def test_strategies_of_papers_are_refused():
-    with pytest.raises(ValueError, match="GPNoisy works with protect='validation'.*worst_case"):
-        fitted("gp_noisy", delta=0.1)
+def test_strategies_for_a_validation_set_are_refused():
+    with pytest.raises(ValueError, match="Strategy works with protect='validation'.*worst_case"):
+        fitted(Strategy(), delta=0.1)
 
 
 # ------------------------------------------------------------ budgets

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, kstest, loguniform, randint, uniform
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare, kstest, loguniform, norm, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
@@ -29,7 +31,15 @@ from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, Kernel, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015 import (
+    ExpectedImprovement,
+    GPNoiseFree,
+    GPNoisy,
+    Kernel,
+    LipschitzConvex,
+    UnitBall,
+    UpperConfidenceBound,
+)
 from sklearn_dpbo.papers.kusner2015._gp import ASSUMPTION_1
 from sklearn_dpbo.papers.kusner2015._linear import check_converged
 from sklearn_dpbo.papers.kusner2015.bounds import (
@@ -45,7 +55,6 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedLipschitzConvex,
     PublishedNoisyBounds,
 )
-from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -164,16 +173,6 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     assert search.best_params_ in [{"x": x} for x in GRID]
 
 
-def test_gp_strategies_spend_half_of_budget_on_each_release():
-    for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
-        privacy = fitted(strategy, seed=None, epsilon=0.7, delta=0.03).privacy_
-        assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
-        assert all("over the GP prior" in s.assumption for s in privacy.spends)
-        assert "Assumption 1" in privacy.assumption
-        assert "if the assumption holds; else none" in " ".join(privacy.details().split())
-        assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
-
-
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
@@ -230,7 +229,7 @@ def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
         fitted(GPNoiseFree(**(FREE | missing)))
     with pytest.raises(ValueError, match="needs A and tau"):
-        fitted("gp_noise_free")
+        fitted(GPNoiseFree())
     assert FITTED == []
 
 
@@ -787,16 +786,6 @@ def test_warning_and_report_say_where_published_form_fails(strategy, params, bas
     assert list(strategy.get_params()) == list(base().get_params())
 
 
-def test_published_forms_are_not_imported_with_the_package():
-    script = (
-        "import sys, sklearn_dpbo.papers.kusner2015 as k\n"
-        "print(k.__name__ + '.published' in sys.modules, hasattr(k, 'published'))\n"
-    )
-    assert (
-        subprocess.check_output([sys.executable, "-c", script], text=True).split() == ["False"] * 2
-    )
-
-
 # ------------------------------------------------------------ invalid parameters
 @pytest.mark.parametrize(
     ("strategy", "message"),
@@ -804,27 +793,17 @@ def test_published_forms_are_not_imported_with_the_package():
         (GPNoisy(k1=1.5), "k1 must be None or in"),
         (GPNoisy(noise=0), "noise must be None or positive"),
         (GPNoisy(kernel="rbf"), "kernel must be one of"),
-        (GPNoisy(length_scale=-1), "length_scale must be None or positive"),
-        (GPNoisy(length_scale=[]), "length_scale must be None or positive"),
         (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one number or 1, one per feature"),
         (GPNoisy(prior_scale=0), "prior_scale"),
-        (GPNoisy(prior_mean=math.nan), "prior_mean"),
         (GPNoisy(n_candidates=0), "n_candidates"),
         (GPNoisy(public_share=1), "public_share"),
         (GPNoisy(score_share=1), r"score_share must be in \[0, 1\)"),
-        (GPNoisy(score_share=None), "score_share must be in"),
         (GPNoisy(score_share=1e-300), "needs delta > 0"),
-        (GPNoiseFree(score_share=0, **(FREE | {"A": -1})), "A must be None or positive"),
-        (LipschitzConvex(acquisition="ei"), "sees secret scores"),
-        (LipschitzConvex(acquisition=ExpectedImprovement("x")), "xi must be a number"),
-        (LipschitzConvex(acquisition=UpperConfidenceBound(-1.0)), "kappa must be a number"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A must be positive"),
-        (GPNoiseFree(**(FREE | {"tau": 0})), "tau must be positive"),
         (GPNoiseFree(**FREE, max_level=-1), "max_level"),
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
         (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
-        (LipschitzConvex(lambda_bounds=3), "lambda_bounds must be"),
     ],
 )
 def test_invalid_parameters_raise_value_error_before_any_fit(strategy, message, draws):
@@ -843,3 +822,26 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)
+
+
+# ---------------------------------------------------------------- acquisition
+def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
+    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
+    assert bound.tolist() == [4.0, 2.0]
+
+
+@settings(max_examples=30)
+@given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
+def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
+    z = (mean - best - xi) / std
+    textbook = std * (norm.pdf(z) + z * norm.cdf(z))
+    got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
+    # The sum in the textbook formula cancels where z is far below 0.
+    assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
+
+
+def test_expected_improvement_is_finite_and_increasing_far_below_the_best():
+    means = -np.logspace(-2, 6, 400)
+    values = ExpectedImprovement()(means, np.ones(400), 0.0)
+    assert np.isfinite(values).all() and (np.diff(values) < 0).all()
+    assert np.isfinite(ExpectedImprovement()(np.array([-1.0, 1.0]), np.zeros(2), 0.0)).all()
