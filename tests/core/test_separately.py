@@ -30,7 +30,7 @@ from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, fit
 from sklearn_dpbo._evaluation.parts import CutOut
-from sklearn_dpbo._evaluation.separately import SHARED, Batch, for_batch
+from sklearn_dpbo._evaluation.separately import SHARED, Batch, _Kind, for_batch
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 
 M = 24
@@ -396,6 +396,14 @@ def test_what_one_record_draws_changes_no_draw_for_another(draws):
     first, other = (values_of(model, (TRAIN, Y), (val, Y_VAL)) for val in vals)
     same = draws is draws_by_python  # one number for the batch, which is the same each time
     assert np.array_equal(first[1:], other[1:]) and (same or 0 < first[5:].mean() < 1)
+
+
+@pytest.mark.parametrize("make", [list, lambda cells: np.array(cells, dtype=object), pd.Series])
+def test_cells_of_a_type_that_no_companion_has_are_refused(make):
+    """What reads all cells at once would choose one type for them."""
+    kind = _Kind.of(make([1.0, None, "a"]))
+    assert list(kind.rows(make([None, "b", 2.5]), 1, 2)) == ["b", 2.5]
+    assert kind.rows(make([None, True, 2.5]), 1, 1) is None
 
 
 class Holds:
