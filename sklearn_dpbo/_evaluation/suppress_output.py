@@ -130,7 +130,7 @@ def _twister(
     return restore
 
 
-class _Shared:
+class _ProcessContext:
     """A context of the whole process: the first thread to enter begins it, the last one ends it."""
 
     def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
@@ -271,6 +271,9 @@ def _flush() -> None:
 
 
 # Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
-without_autologging = _Shared(_suspend_autologging)
-_redirection, kept_registries = _Shared(_redirect_descriptors), _Shared(_keep_registries)
-_suppression = _Shared(_begin_suppression)
+without_autologging = _ProcessContext(_suspend_autologging)
+_redirection, kept_registries = (
+    _ProcessContext(_redirect_descriptors),
+    _ProcessContext(_keep_registries),
+)
+_suppression = _ProcessContext(_begin_suppression)
