@@ -3,7 +3,6 @@
 __all__ = [
     "BatchDependentError",
     "BudgetExceededError",
-    "CrossValidationBudgetError",
     "GuaranteeAssumptionWarning",
     "LedgerError",
     "LowUtilityWarning",
@@ -33,12 +32,3 @@ class LedgerError(RuntimeError):
 
 class BudgetExceededError(ValueError):
     """A charge would exceed the privacy budget; nothing was released for it."""
-
-
-class CrossValidationBudgetError(BaseException):
-    """A `BudgetExceededError` inside scikit-learn's cross-validation, which it ends.
-
-    `cross_val_score`, `GridSearchCV` and their like put nan in place of a fold's score for any
-    `Exception`, so this is none: catch it by its name. A worker of `multiprocessing.Pool` dies of
-    it, and the pool waits forever; joblib's and `concurrent.futures`' pass it on.
-    """

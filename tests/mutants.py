@@ -21,6 +21,7 @@ MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
 RANKING = "core/test_ranking.py::"
 LEARNERS = "core/test_learners.py::"
+REPEATED = "core/test_repeated_fits.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
@@ -117,12 +118,12 @@ MUTANTS = {
         "statistical/test_release_noise.py::"
         "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
     ),
-    "grid point: noise halved": Mutant(
-        "_privacy/mechanisms.py",
-        "self.noise.exponential_mechanism(b)",
-        "self.noise.exponential_mechanism(b / 2)",
+    "configurator: half of the sensitivity": Mutant(
+        "papers/balcan2018/_configurator.py",
+        "u(grid)[:, None], _STEPS)",
+        "u(grid)[:, None], _STEPS // 2)",
         "statistical/test_configuration.py::"
-        "test_grid_points_are_drawn_by_the_exponential_mechanism",
+        "test_integers_and_scale_of_the_draw_are_those_of_the_theorem",
     ),
     "tables: noise halved": Mutant(
         "_privacy/mechanisms.py",
@@ -283,6 +284,30 @@ MUTANTS = {
         "if os.getpid() != self._process:",
         "if False:",
         "core/test_objective.py::test_a_forked_process_has_no_budget",
+    ),
+    "fits that nothing counts": Mutant(
+        "_privacy/accounting.py",
+        "    _fits.append((epsilon, delta))\n",
+        "    _fits.append((0.0, delta))\n",
+        REPEATED + "test_each_further_fit_says_what_all_cost_together",
+    ),
+    "private candidates counted beside the search": Mutant(
+        "_privacy/accounting.py",
+        "token = _counting.set(False)",
+        "token = _counting.set(True)",
+        REPEATED + "test_candidates_that_train_privately_are_not_counted",
+    ),
+    "protected records marked as public": Mutant(
+        "_data/fit_parameters.py",
+        "        for part in _parts(value.value) if",
+        "        for part in (value.value,) if",
+        REPEATED + "test_protected_records_are_not_public[listed]",
+    ),
+    "a view of the protected records as public ones": Mutant(
+        "_data/fit_parameters.py",
+        "return len(arrays) == 2 and np.shares_memory(*arrays)",
+        "return False",
+        REPEATED + "test_a_view_of_the_protected_records_is_refused[1]",
     ),
     "ledger: not charged": Mutant(
         "_privacy/accounting.py",
@@ -468,6 +493,18 @@ MUTANTS = {
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
+    "tables: a missing cell decides what type a column has": Mutant(
+        "_data/tables.py",
+        "return column.cat.rename_categories(categories.astype(float if exact else object))",
+        "return column",
+        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+    ),
+    "tables: models are fitted on other types than they meet": Mutant(
+        "_data/canonical.py",
+        "return X.astype(common), X_val.astype(common)",
+        "return X, X_val.astype(common)",
+        "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
+    ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
         "if not (marked or per_row(value, n)):",
@@ -498,7 +535,7 @@ MUTANTS = {
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
         "            return reduce(Sensitive.followed_by, rows)",
-        "            warnings.warn(str([row._open() for row in rows]))\n"
+        "            warn(str([row._open() for row in rows]))\n"
         "            return reduce(Sensitive.followed_by, rows)",
         LEAKS,
     ),

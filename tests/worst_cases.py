@@ -68,14 +68,6 @@ def released_counts(counts):
     return list(mechanisms().release_counts(table, EPSILON, purpose="an audit").counts)
 
 
-def is_in_upper_half(scores):
-    runs = Secret((np.array([0, 8]), np.array(scores)))
-    index = mechanisms().draw_grid_point(
-        runs, D, EPSILON, n_points=16, largest=40 * D, purpose="an audit"
-    )
-    return index >= 8
-
-
 def released_number(sigma, number):
     price = Price(1, 1.0, 0.05, spread=sigma)
     release = mechanisms(None, 1.0, 0.05).tables(price, [1.0], purpose="an audit")
@@ -118,10 +110,6 @@ def exponential_choice():
 
 def noisy_counts():
     return Case(released_counts, ([9 * D] * 2, [10 * D] * 2))
-
-
-def grid_point():
-    return Case(is_in_upper_half, CATCHING_UP)
 
 
 def noisy_rows(sensitivity=10**6):

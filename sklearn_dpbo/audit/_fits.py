@@ -15,6 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 
 from .._data.tables import as_table, n_rows, take_rows
+from .._privacy.accounting import uncounted
 from .._privacy.noise import seed_noise
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
@@ -240,7 +241,8 @@ class _Fit:
 
     def fitted(self, given: Given, seed: int | None) -> Any:
         estimator = clone(self.estimator).set_params(**dict.fromkeys(self.seeded, seed))
-        with warnings.catch_warnings(), seed_noise(None if seed is None else (seed,)):
+        seeded = seed_noise(None if seed is None else (seed,))
+        with uncounted(), warnings.catch_warnings(), seeded:
             warnings.simplefilter("ignore")
             return estimator.fit(*given[0], **given[1])
 

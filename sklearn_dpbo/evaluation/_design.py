@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from .._data.tables import dense
+from .._privacy.warn import warn
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
@@ -144,11 +144,9 @@ def _cut_of(
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
     differing = float(np.mean((scores >= usual) != predicted))
-    warnings.warn(
+    warn(
         f"{responses.name}.predict does not follow the scores of "
         f"{responses.method(METHODS)} for {differing:.1%} of the public records. Numbers without a "
         f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
-        UserWarning,
-        stacklevel=4,
     )
     return {"cut": usual}

@@ -167,7 +167,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         self._set_linear(averaged[:, :-1], averaged[:, -1])
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
-        self._warn_of_columns(stacklevel=2)
+        self._warn_of_columns()
         return self
 
     def _intercepts(self, gradient: Floats, noise: float) -> Floats:

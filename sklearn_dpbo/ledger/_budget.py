@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from .._privacy.accounting import Budget
+from .._privacy.accounting import Budget, budget_without_ledger
 from .._privacy.rounding import round_down
 from ._decimal import parse_decimal
 from ._ledger import PrivacyLedger
@@ -27,7 +27,7 @@ def budget_on(
 ) -> Budget:
     """Return the budget of one fit, which is charged to the ledger before the first draw."""
     if ledger is None:
-        return Budget(epsilon, delta)
+        return budget_without_ledger(epsilon, delta)
     if not isinstance(ledger, PrivacyLedger):
         raise ValueError(
             f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "

@@ -5,24 +5,14 @@ The theorem and its proof: the page "How a ledger keeps its promise" of the docu
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from types import FrameType
 
 from .._privacy.rounding import round_down, round_up
 from .._privacy.zcdp import delta_of_zcdp
-from ..exceptions import BudgetExceededError, CrossValidationBudgetError
+from ..exceptions import BudgetExceededError
 from ._entries import Loss, Opening, Totals
 
 __all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
-
-_CROSS_VALIDATION = (
-    "The folds before this one stay charged, and their results are lost: k folds need k * epsilon. "
-    "Cross-validate a search on public X and y only, with the protected records as "
-    "params={'X_val': X_val, 'y_val': y_val}: the scores of the folds are exact, and no search "
-    "protects the X and y of a fold. (This is no Exception, since scikit-learn would make nan of "
-    "one; with error_score='raise' it is a BudgetExceededError.)"
-)
 
 
 def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:
@@ -86,23 +76,8 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     )
 
 
-def _refusal(reason: str) -> BaseException:
-    """Return the error to raise: no Exception where scikit-learn would put a nan in its place.
-
-    `cross_val_score`, `GridSearchCV` and their like would compare candidates on the folds that
-    could be paid.
-    """
-    error = BudgetExceededError(f"{reason}. Nothing was charged")
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if (
-            frame.f_code.co_name == "_fit_and_score"
-            and frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
-            and frame.f_locals.get("error_score") != "raise"
-        ):
-            return CrossValidationBudgetError(f"{error}. {_CROSS_VALIDATION}")
-        frame = frame.f_back
-    return error
+def _refusal(reason: str) -> BudgetExceededError:
+    return BudgetExceededError(f"{reason}. Nothing was charged")
 
 
 def format_loss(epsilon: Fraction | float, delta: Fraction | float) -> str:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import BudgetExceededError
-from ._messages import plain
 
-__all__ = ["on_trials"]
+__all__ = ["on_trials", "plain"]
 
 # Returns the candidate that a trial suggests, or one of its values.
 Suggest = Callable[[Any], Any]
@@ -85,3 +84,8 @@ def _value_of(name: str, values: Any) -> Suggest:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(f"space[{name!r}] must have finite bounds; found {low} to {high}")
     return lambda trial: trial.suggest_float(name, low, high, log=law != "uniform")
+
+
+def plain(value: Any) -> Any:
+    """Return a NumPy scalar as a Python one, which stores and estimators accept."""
+    return value.item() if isinstance(value, np.generic) else value

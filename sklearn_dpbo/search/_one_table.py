@@ -23,6 +23,7 @@ from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining
@@ -84,17 +85,16 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
     table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
     if groups is not None:
         table = table.grouped(str(training.groups))
-    warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=4)
+    warn_of_weak_guarantee(budget, _m(table), table.units.name)
     own = search.estimator.get_params(deep=True)
     plan = strategy.plan(space, training, _m(table), budget, n_iter=n_iter, first=own, rng=rng)
     if strategy.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_iter)):
-        warnings.warn(
+        warn(
             f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
             f"{_m(table):,} {table.units.name}s with epsilon={search.epsilon:g} are few. One fit "
             "with parameters that are known to be good, without a search, may be better. "
             "OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
-            stacklevel=3,
         )
     options = replace(options, estimator=_with_budget(search.estimator, plan, training, labels))
     shares = np.full(len(labels), 1 / len(labels))
@@ -117,7 +117,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
             oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
         release, estimator = strategy.search(plan, table, oracle, on_second_part)
         if isinstance(model := _last_step(estimator), PrivateLearner):
-            model._warn_of_columns(stacklevel=3)
+            model._warn_of_columns()
             if any("predict" in scorer.response_method for scorer in scorers.values()):
                 _warn_if_constant(model, labels, rng)
     report = _report(
@@ -152,7 +152,6 @@ def _warn_of_wide_intervals(
         lambda epsilon: expected_widths(oracle, None, share * epsilon),
         Units(_m(table), table.units.labels),
         budget.epsilon,
-        stacklevel=4,
     )
 
 
@@ -255,13 +254,12 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     predicted = np.unique(model.predict(made_up))
     alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
     if len(predicted) == 1 or alike:
-        warnings.warn(
+        warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
             "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
             "'balanced_accuracy' or 'roc_auc'), there are too few records for this epsilon, or "
             "`bounds`, if you gave any, are in other units or far too wide",
             LowUtilityWarning,
-            stacklevel=4,
         )
 
 

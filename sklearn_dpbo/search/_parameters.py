@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from importlib import import_module
 from numbers import Integral
@@ -18,6 +17,7 @@ from .._privacy.accounting import Budget
 from .._privacy.checks import as_floats, is_number, one_of
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from .._privacy.warn import warn
 from .._space.space import SearchSpace
 from ..exceptions import GuaranteeAssumptionWarning
 from ..ledger._budget import budget_on
@@ -128,10 +128,9 @@ def setup_of(search: Any, groups: Any) -> Setup:
         estimator=search.estimator,
     )
     if strategy.assumption is not None:
-        warnings.warn(
+        warn(
             f"The privacy of {name} rests on an assumption: {strategy.assumption}.",
             GuaranteeAssumptionWarning,
-            stacklevel=3 + (search.protect == "all"),
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
     return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
@@ -190,11 +189,9 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     listed = is_grid and space.n_points <= _LARGEST_GRID
     n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
     if is_grid and n_iter < space.n_points and strategy.protects == "validation":
-        warnings.warn(
+        warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
             f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
-            UserWarning,
-            stacklevel=4,
         )
     return n_iter
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -32,6 +31,7 @@ from .._evaluation.threshold_curve import (
 from .._privacy.checks import fit_takes
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
@@ -260,7 +260,7 @@ class PrivateThresholdClassifier(
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
         if not warned and (hint := wide_hint([width])):
-            warnings.warn(hint, LowUtilityWarning, stacklevel=2)
+            warn(hint, LowUtilityWarning)
         return self
 
     def _label_scorer(self) -> PrivateScorer:
@@ -311,7 +311,6 @@ class PrivateThresholdClassifier(
             ],
             units,
             self.epsilon,
-            stacklevel=3,
         )
 
     def _tune(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from .._data.tables import n_rows
 from .._evaluation.fitting import PublicEvaluator, explore, report_failures
+from .._privacy.warn import warn
 from .._space.space import Points
 from ..scoring._scorers import PrivateScorer
 from ._base import Task
@@ -194,14 +194,13 @@ class Guidance:
             few = self._public(candidates)
             self._scores_of_few = [each.score for each in few]
             if errors := [each.error for each in few if each.error is not None]:
-                warnings.warn(
+                warn(
                     f"{len(errors)} of {len(few)} candidates that were fitted on a part of the "
                     "training set cannot be fitted or scored there. Validation records that cannot "
                     "be predicted count as wrong, without a message: let the estimator take values "
                     "that it has not seen, as OneHotEncoder(handle_unknown='ignore') does. The "
                     f"first failed with {errors[0]}",
                     FitFailedWarning,
-                    stacklevel=5,
                 )
         scores = np.array(self.public_scores)
         if not np.isnan(scores).all():

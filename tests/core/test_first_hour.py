@@ -5,7 +5,6 @@ import reprlib
 import warnings
 from dataclasses import replace
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,9 +13,7 @@ import scipy.stats
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
-    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,8 +29,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo.exceptions import (
-    BudgetExceededError,
-    CrossValidationBudgetError,
     PrivacyWarning,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
@@ -219,27 +214,6 @@ def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
             charge()
     with pytest.raises(ValueError, match="epsilon is a number from 1e-300 to 1e300; found -1"):
         ledger(1).charge(-1, what="less")
-
-
-@pytest.mark.filterwarnings("ignore:No X_val and no cv")
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("threading", 2)])
-def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jobs):
-    X, y, *_ = two_classes
-    spent = ledger(2)
-    with joblib.parallel_config(backend, n_jobs=n_jobs):
-        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*stay charged"):
-            cross_val_score(search_over(ledger=spent, n_jobs=1), X, y, cv=4)
-        assert spent.spent["epsilon"] == 2000, "two folds were charged, and no more"
-        with pytest.raises(CrossValidationBudgetError):
-            grid = {"refit": [True]}
-            GridSearchCV(search_over(ledger=spent, n_jobs=1), grid, cv=2).fit(X, y)
-        pipeline = make_pipeline(StandardScaler(), search_over(ledger=spent, n_jobs=1))
-        with pytest.raises(CrossValidationBudgetError):
-            cross_val_score(pipeline, X, y, cv=2)
-        # scikit-learn raises what it is given, if it is told to.
-        with pytest.raises(BudgetExceededError, match="Nothing was charged$"):
-            cross_val_score(search_over(ledger=spent), X, y, cv=2, error_score="raise")
-    assert spent.spent["epsilon"] == 2000 and not issubclass(CrossValidationBudgetError, Exception)
 
 
 # ------------------------------------------------------------------ what is printed and shown

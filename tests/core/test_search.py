@@ -575,7 +575,7 @@ def test_fit_without_records_raises_value_error(two_classes, protect):
 
 def test_public_names():
     assert sklearn_dpbo.__all__ == [
-        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateFederatedSearch", "PrivateObjective",
+        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateObjective",
         "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_evaluation",
         "public",
     ]  # fmt: skip

@@ -37,7 +37,7 @@ M = 24
 
 def oracle_of(model, train, val, groups=None, prediction="auto", scoring="accuracy"):
     problem = hold_out(
-        model, *train, {}, cv=None, rng=None, X_val=copy.copy(val[0]), y_val=val[1],
+        model, *train, {}, cv=None, rng=None, X_val=copy.deepcopy(val[0]), y_val=val[1],
         groups_val=groups, split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring).prepare(problem.training.y)

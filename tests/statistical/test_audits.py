@@ -51,7 +51,7 @@ QUICK = ["permute_and_flip", "noisy_counts", "noisy_rows"]
 DEFAULT = ["noisy_counts"]  # the others have exact tests of their distribution
 # Numbers of runs, where 4,000 would take long.
 RUNS = {**dict.fromkeys(QUICK, 1000),
-        "objective": 1500, "federated site": 1600,
+        "objective": 1500,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
 # Here too few runs would find the bugs: `guided` below, test_configuration.py and
@@ -60,10 +60,7 @@ ELSEWHERE = ["configurator", "threshold", "search, public"]
 # Bugs that so few runs find reliably, where others are tested with seeded noise. A sensitivity that
 # is halved is half of the noise, of which the mechanisms' own rows tell.
 DETECTED = {
-    **dict.fromkeys(
-        ("search, no guidance", "federated site"),
-        ("noise halved", "split forgotten"),
-    ),
+    "search, no guidance": ("noise halved", "split forgotten"),
     "objective": ("noise halved",),
     "LipschitzConvex": ("sensitivity halved",),
 }

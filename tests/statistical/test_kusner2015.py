@@ -494,7 +494,7 @@ def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
         error = error.__cause__ or error.__context__
     frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
     names = {frame.f_code.co_name for frame in frames}
-    assert not names & {"_observe_next", "evaluate", "secretly", "_statistics", "predict"}
+    assert not names & {"_observe_next", "evaluate", "evaluate_secretly", "_statistics", "predict"}
     assert "at the second" not in "".join(str(e) for e in errors)
     kept = [value for frame in frames for value in frame.f_locals.values()]
     assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]

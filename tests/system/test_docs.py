@@ -98,8 +98,6 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "audit._neighbours",
         "evaluation._private_evaluation",
         "papers.balcan2018._configurator",
-        "objective._coordinator",
-        "objective._search",
         "papers.kusner2015._branch_and_bound",
         "papers.kusner2015._unit_ball",
         "ledger._ledger",

@@ -741,8 +741,9 @@ def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
 
 def fitted_on(X, y, X_val, y_val, model, grid=None, **params):
     search = PrivateBayesSearchCV(model, grid or {"a": [0.5]}, **params)
+    X_val = copy.deepcopy(X_val)  # X itself would be refused
     with seeded_noise(0):
-        return search.fit(X, y, X_val=copy.copy(X_val), y_val=y_val)  # X itself would be refused
+        return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
 SMALL = np.linspace(0, 1, 12)[:, None]

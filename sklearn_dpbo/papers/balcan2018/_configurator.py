@@ -68,7 +68,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     interval : tuple (low, high) of float, default=None
         Range of the parameter. None means the family's `interval`.
     grid_size : int, default=2**16
-        G, at most 2**24. The grid consists of the centres of G cells of equal width.
+        G, at most 2**20. The grid consists of the centres of G cells of equal width.
     score_share : float, default=0.2
         Share of epsilon for the score, in [0, 1). With 0 no score is released.
     invalid : {"raise", "zero"}, default="raise"
@@ -168,7 +168,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
-        warn_of_weak_guarantee(budget, len(instances), "instance", stacklevel=3)
+        warn_of_weak_guarantee(budget, len(instances), "instance")
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
@@ -179,12 +179,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             )
 
         mechanisms = Mechanisms(budget, noise)
-        index = mechanisms.draw_grid_point(
-            total.then(lambda u: u.runs(grid)),
-            _STEPS,
+        index = mechanisms.draw_exponentially(
+            total.measured(lambda u: u(grid)[:, None], _STEPS),
             budget.epsilon_beside(float(self.score_share)),
-            n_points=len(grid),
-            largest=_STEPS * len(instances),
             purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
@@ -271,7 +268,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         of_bound = "a positive number", lambda v: float(v) > 0
         check_number("utility_bound", self.utility_bound, *of_bound)
         check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
-        of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
+        of_grid = "a whole number, 2 to 2**20", lambda v: 2 <= v <= 2**20, Integral
         check_number("grid_size", self.grid_size, *of_grid)
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")

@@ -128,7 +128,7 @@ class GaussianCurator(Curator):
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
-        warn_of_weak_guarantee(budget, len(X), "row", stacklevel=4)
+        warn_of_weak_guarantee(budget, len(X), "row")
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
         if not near > 0.99 * delta:

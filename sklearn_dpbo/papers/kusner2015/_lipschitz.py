@@ -19,6 +19,7 @@ from ...strategies._likelihood import uninformed
 from ...strategies._surrogate import Surrogate
 from ._in_secret import (
     check_acquisition,
+    evaluate_secretly,
     first_of_path,
     next_candidate,
     require_mean,
@@ -194,8 +195,7 @@ class LipschitzConvex(Strategy):
 
         def evaluate_next(seen: _Seen) -> _Seen:
             index = next_candidate(seen.posterior, acquisition)
-            found = oracle.secretly(candidate_params[index])
-            return seen.add(index, None if found is None else found[0], (a, b))
+            return seen.add(index, evaluate_secretly(candidate_params[index], oracle), (a, b))
 
         seen = first.then(lambda statistic: _Seen(prior).add(0, statistic, (a, b)))
         for _ in range(min(n_iter, len(candidate_params)) - 1):
