@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, plotting and planning: python docs/figures/plotting.py.
+"""Draw the pictures of the README and plotting: python docs/figures/plotting.py.
 
 The data are public, so the noise may be seeded: the pictures come out the same each time.
 """
@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV, plan_search
+from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.plotting import ScoreDisplay, SearchPathDisplay
 from sklearn_dpbo.testing import seeded_noise
 
@@ -69,8 +69,6 @@ save(
     ("C", "gamma"),
     ("C",),
 )
-plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
-save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
 
 scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
 save(

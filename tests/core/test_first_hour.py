@@ -24,7 +24,6 @@ from sklearn_dpbo import (
     PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
-    plan_search,
     private_evaluation,
 )
 from sklearn_dpbo._privacy.accounting import Receipt
@@ -249,21 +248,6 @@ def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     assert len(lines) == 8 and max(map(len, lines)) <= 100
     assert "Assumption     far far" in lines[5] and "if the assumption holds; else none" in lines[1]
     assert "charge 1 of a, f; charge 2" in lines[7] and "Condition" in lines[6]
-
-
-def test_plans_are_cards_in_notebooks(two_classes):
-    X, y, X_val, y_val = two_classes
-    model = LogisticRegression().fit(X, y)
-    pilot = {"scoring": "f1", "estimator": model, "X": X_val, "y": y_val}
-    plans = [
-        plan_search(epsilon=1.0, target_regret=0.05),
-        plan_search(epsilon=10.0, target_interval=0.2, **pilot),
-        plan_search(5000, 4, 1.0, delta=1e-6, protect="all", estimator=PrivateLogisticRegression()),
-    ]
-    for plan in plans:
-        title, page = str(plan).splitlines()[0], plan._repr_html_()
-        assert page.count("sklearn-dpbo") and title in page and "Sampling" in page
-        assert "<details>" in page and "Not covered" in page.split("<details>")[1]
 
 
 def test_number_of_rows_of_a_group_is_shown_by_no_warning(two_classes):
