@@ -395,9 +395,9 @@ MUTANTS = {
         "core/test_private_training.py::test_a_replacement_is_two_steps_of_adding_or_removing",
     ),
     "a second budget for the second part": Mutant(
-        "search/_one_table.py",
-        "budget=Budget(budget.epsilon))",
-        "budget=Budget(2 * budget.epsilon))",
+        "search/_table.py",
+        "budget=Budget(self.epsilon))",
+        "budget=Budget(2 * self.epsilon))",
         "system/test_one_table.py::test_both_parts_spend_the_whole_budget_which_is_charged_once",
     ),
     # ------------------------------------------------------------------ company, state, order

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from types import MethodType
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from sklearn import get_config
@@ -24,12 +26,17 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.split import Problem, hold_out
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.checks import check_named
+from .._privacy.warn import warn
+from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 
-__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
+# What a search held as its validation set, which `score` must not be called on.
+_VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
+
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_validated"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
 
 
@@ -132,8 +139,8 @@ class DelegatesToBest(Delegates):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **others: Any) -> float:
         """Return the score of the best estimator on data that need no protection.
 
-        It is computed exactly, *without privacy*: do not publish the score on the validation set,
-        publish ``best_score_`` instead.
+        It is computed exactly, *without privacy*: do not publish the score on protected records,
+        publish ``best_score_`` instead. Called with the object that `fit` had as X_val, it warns.
 
         Parameters
         ----------
@@ -158,6 +165,13 @@ class DelegatesToBest(Delegates):
             )
         estimator = self._delegate("score")
         check_is_fitted(self)
+        validated = _VALIDATED.get(self)
+        if validated is not None and X is validated():
+            warn(
+                "score() of X_val is exact, and protects none of its records. What may be "
+                "published is best_score_",
+                PrivacyWarning,
+            )
         return selecting_scorer(self)(estimator, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -180,6 +194,13 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
+
+
+def remember_validated(search: Any, X_val: Any) -> None:
+    """Remember which object a search had as its validation set, without keeping it alive."""
+    _VALIDATED.pop(search, None)
+    with suppress(TypeError):  # a list, or None
+        _VALIDATED[search] = ref(X_val)
 
 
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:

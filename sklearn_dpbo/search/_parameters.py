@@ -26,7 +26,7 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 
 __all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
-__all__ += ["prepare_scorer", "setup_of", "space_of"]
+__all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
@@ -43,11 +43,6 @@ RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
     "decision_function": ("decision_function",),
-}
-# What a ledger says of a search, by whose records it protects.
-_CHARGED = {
-    "validation": "choice and score of a candidate",
-    "all": "a fitted model and its score",
 }
 _BOOL = (bool, np.bool_)
 
@@ -73,6 +68,10 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",
     ),
+    "n_fits": (
+        is_number(lambda n: 1 <= n <= 10_000, Integral, optional=True),
+        "None or a whole number from 1 to 10,000",
+    ),
     "n_jobs": (is_number(kind=Integral, optional=True), "None or a whole number"),
     "refit": (
         lambda refit: isinstance(refit, (str, *_BOOL)),
@@ -85,7 +84,6 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "prediction": one_of("auto", "together", "separate"),
     "release": one_of("best", "evaluation", "all"),
-    "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
     "n_calls": (is_number(lambda n: n >= 1, Integral), "a whole number from 1 up"),
     "best_share": (is_number(lambda s: 0.001 <= s <= 0.999), "from 0.001 to 0.999"),
@@ -111,8 +109,9 @@ class Setup(NamedTuple):
 def setup_of(search: Any, groups: Any) -> Setup:
     """Return what the search does, or raise an error for wrong parameters."""
     check_parameters(search)
-    scorers, space = _scorers_of(search), space_of(search)
-    strategy = _resolve_strategy(search.strategy).protecting(search.protect)
+    scorers = scorers_of(search)
+    space = space_of(search.param_grid, search.estimator)
+    strategy = _resolve_strategy(search.strategy)
     strategy.check(Budget(search.epsilon, search.delta))
     _check_strategy(search, strategy, scorers)
     n_iter = n_iter_of(search, space, strategy)
@@ -121,7 +120,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
         search.ledger,
         search.epsilon,
         search.delta,
-        what=_CHARGED[search.protect],
+        what="choice and score of a candidate",
         mechanism=f"{type(search).__name__}, {name}",
         unit=unit_name(groups),
         assumption=strategy.assumption,
@@ -150,7 +149,7 @@ def check_values(params: dict[str, Any]) -> None:
             raise ValueError(f"{name} must be {expected}; found {value!r} ({kind}){hint}")
 
 
-def _scorers_of(search: Any) -> dict[str, PrivateScorer]:
+def scorers_of(search: Any) -> dict[str, PrivateScorer]:
     """Return the scorers by name, the one that selects first."""
     named = search.refit if isinstance(search.refit, str) else None
     scorers = resolve_scorers(search.scoring, search.estimator, named)
@@ -172,23 +171,27 @@ def prepare_scorer(scorer: PrivateScorer, y: Any) -> PrivateScorer:
     return scorer.prepare(y)
 
 
-def space_of(search: Any) -> SearchSpace:
+def space_of(param_grid: Any, estimator: Any) -> SearchSpace:
     """Return the search space, whose parameters the estimator has."""
-    space = SearchSpace(search.param_grid)
+    space = SearchSpace(param_grid)
     for params in space.examples():
         try:
-            set_candidate(clone(search.estimator), params)
+            set_candidate(clone(estimator), params)
         except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
             raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
     return space
 
 
+def n_listed(space: SearchSpace) -> int:
+    """Return how many candidates of a space to consider: all of a grid that is not huge."""
+    return int(space.n_points) if space.n_points <= _LARGEST_GRID else _N_ITER
+
+
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     """Return the most candidates to fit: unless it was given, all of a grid."""
     is_grid = math.isfinite(space.n_points) and strategy.assumption is None
-    listed = is_grid and space.n_points <= _LARGEST_GRID
-    n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
-    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
+    n_iter = int(search.n_iter or (n_listed(space) if is_grid else _N_ITER))
+    if is_grid and n_iter < space.n_points:
         warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
             f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
@@ -217,7 +220,7 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         raise ValueError(f"{name} releases a score and no candidate: pass refit=False")
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
-    if search.release != "best" and (assumes or strategy.protects == "all"):
+    if search.release != "best" and assumes:
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"
         )

@@ -22,6 +22,7 @@ from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateObjective,
+    PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
     private_evaluation,
@@ -279,8 +280,8 @@ def weak_fits(two_classes):
         "search": lambda e, d: PrivateBayesSearchCV(
             model, grid, epsilon=e, delta=d
         ).fit(*data, **val),
-        "table": lambda e, d: PrivateBayesSearchCV(
-            learner, grid, epsilon=e, delta=d or 1e-9, protect="all"
+        "table": lambda e, d: PrivateTableSearchCV(
+            learner, grid, epsilon=e, delta=d or 1e-9
         ).fit(*data),
         "gp": lambda e, d: PrivateBayesSearchCV(
             model, {"C": scipy.stats.loguniform(1e-4, 1e4)}, epsilon=e, delta=d or 1e-9,
