@@ -323,20 +323,20 @@ MUTANTS = {
     ),
     "ledger: more granted than charged": Mutant(
         "ledger/_budget.py",
-        'round_down(parse_decimal("epsilon", epsilon))',
+        'round_down(Fraction(parse_decimal("epsilon", epsilon)))',
         "float(epsilon)",
         LEDGER + "test_a_fit_spends_no_more_than_the_decimal_epsilon",
     ),
-    "ledger: all of delta for charges": Mutant(
+    "ledger: deltas not compared": Mutant(
         "ledger/_composition.py",
-        "if after.delta > opening.delta / 2 or not fits:",
-        "if after.delta > opening.delta or not fits:",
+        "if after.epsilon > opening.epsilon or after.delta > opening.delta:",
+        "if after.epsilon > opening.epsilon:",
         LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "fits = after.epsilon <= opening.epsilon or",
-        "fits = after.epsilon - spent.epsilon <= opening.epsilon or",
+        "if after.epsilon > opening.epsilon or after.delta",
+        "if loss.epsilon > opening.epsilon or after.delta",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
     ),
     "ledger: shares ignored": Mutant(
@@ -415,8 +415,8 @@ MUTANTS = {
     ),
     "one copy of a part for all records": Mutant(
         "_evaluation/separately.py",
-        "getattr(fresh(self._pickled), name)",
-        "getattr(self._like, name)",
+        "copier(self._pickled)",
+        "(lambda: self._like)",
         SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
@@ -451,8 +451,8 @@ MUTANTS = {
     ),
     "the list holds under versions that nobody read": Mutant(
         "_evaluation/listed.py",
-        "if _series(version) in map(_series, line.read):",
-        "if version:",
+        "return _series(version) in map(_series, read)",
+        "return True",
         LISTED + "test_nothing_is_listed_under_a_version_that_was_not_read",
     ),
     "own code is called on all records at once": Mutant(
@@ -492,6 +492,18 @@ MUTANTS = {
         "if memory.raw != before:",
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "draws by `random` for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if not follows or memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "copies of a part share their arrays": Mutant(
+        "_data/pickles.py",
+        'array.copy(order="K")',
+        "array",
+        SEPARATELY + "test_copies_share_nothing_that_can_be_written_into",
     ),
     "tables: a missing cell decides what type a column has": Mutant(
         "_data/tables.py",

@@ -90,16 +90,13 @@ def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
 
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
     """Return both frames with columns of the same types."""
-    names = _same_names(X, X_val, "X")
-    changed: tuple[dict[int, Any], dict[int, Any]] = {}, {}
-    for j, name in enumerate(names):
-        given = X.iloc[:, j], X_val.iloc[:, j]
-        for new, before, column in zip(
-            changed, given, _columns(*given, f"[{name!r}]"), strict=True
-        ):
-            if column is not before:
-                new[j] = column
-    return with_columns(X, changed[0]), with_columns(X_val, changed[1])
+    own, protected = {}, {}
+    for j, name in enumerate(_same_names(X, X_val, "X")):
+        column, column_val = X.iloc[:, j], X_val.iloc[:, j]
+        new, new_val = _columns(column, column_val, f"[{name!r}]")
+        own |= {} if new is column else {j: new}
+        protected |= {} if new_val is column_val else {j: new_val}
+    return with_columns(X, own), with_columns(X_val, protected)
 
 
 def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
@@ -114,7 +111,8 @@ def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
     if all(numbers):
         common = np.result_type(declared, declared_val)
         return X.astype(common), X_val.astype(common)
-    other = " with other categories" if str(declared) == str(declared_val) else ""
+    categories = all(hasattr(dtype, "categories") for dtype in (declared, declared_val))
+    other = " with other categories" if categories else ""
     target = "float" if numbers[0] else f"X{name}.dtype"
     raise ValueError(
         f"X{name} is {declared} and X_val{name} is {declared_val}{other}: give both one type, for "
@@ -139,15 +137,13 @@ def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[
 def single_cells(records: Iterable[Any]) -> list[Any]:
     """Return records, of which those that are a list or array of one cell become that cell."""
 
-    def one(record: Any) -> bool:
+    def single(record: Any) -> bool:
         kind = type(record)
-        return (
-            record.shape == (1,)
-            if kind is np.ndarray
-            else kind in (list, tuple) and len(record) == 1
+        return (kind in (list, tuple) and len(record) == 1) or (
+            kind is np.ndarray and record.shape == (1,)
         )
 
-    return [record[0] if one(record) else record for record in records]
+    return [record[0] if single(record) else record for record in records]
 
 
 def _cells(record: Any, width: int) -> list[Any]:

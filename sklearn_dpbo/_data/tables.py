@@ -23,7 +23,7 @@ from .pickles import fresh, packed
 __all__ = [
     "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
     "is_number", "is_series", "like_column", "n_rows", "objects", "plain_array", "read_like",
-    "row_norms", "stack", "take_rows", "with_columns", "with_own_cells",
+    "stack", "take_rows", "with_columns", "with_own_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -141,15 +141,6 @@ def dense(y: Any) -> Any:
         return None
     y = y.toarray() if issparse(y) else np.asarray(y)
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-
-
-def row_norms(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Euclidean norm of each row; squares neither underflow nor overflow."""
-    largest = np.abs(X).max(axis=1, initial=0.0)
-    largest[largest == 0] = 1.0
-    with np.errstate(over="ignore"):  # a warning would reveal a row whose norm is beyond any float
-        norms: NDArray[np.float64] = largest * np.linalg.norm(X / largest[:, None], axis=1)
-    return norms
 
 
 # ---------------------------------------------------------------------- cells

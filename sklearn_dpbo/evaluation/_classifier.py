@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from .._privacy.checks import check_number
 from ..scoring._make import NAMES, make_private_scorer
-from ..scoring._metrics import CONFUSION, average_precision, roc_auc
-from ..scoring._of_counts import ConfusionScore
+from ..scoring._metrics import CONFUSION
+from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import Estimate, Evaluation
@@ -22,11 +21,7 @@ from ._plots import ClassifierFigures
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
-_OF_TABLE: dict[str, Callable[[Floats, float | None], Floats]] = {
-    "average_precision": average_precision,
-    "prevalence": lambda table, _: table[..., 1, :].sum(axis=-1) / table.sum(axis=(-2, -1)),
-    "roc_auc": roc_auc,
-}
+_OF_CLASS = ("average_precision", "prevalence", "roc_auc")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,14 +145,24 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         if name == "brier_score":
             moments = self._known_moments()
             return self._estimate(
-                lambda n, _: np.sum([*map(curves.brier_score, self._tables(n), moments)], axis=0),
+                lambda n, end: np.sum(
+                    [
+                        curves.brier_score(*of, end)
+                        for of in zip(self._tables(n), moments, strict=True)
+                    ],
+                    axis=0,
+                ),
                 bounds=(0.0, 1.0 if self._binary else 2.0),
             )
-        if name not in _OF_TABLE:
-            names = [*CONFUSION, *self._scorers, *_OF_TABLE, "brier_score"]
+        if name not in _OF_CLASS:
+            names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
-        c, compute = self._score_of(label), _OF_TABLE[name]
-        return self._estimate(lambda n, undefined: compute(self._tables(n)[c], undefined))
+        c, histogram = self._score_of(label), self._parts[-1]
+        if name == "prevalence":
+            return self._estimate(lambda n, _: curves.prevalence(self._tables(n)[c]))
+        position = (histogram.positives[c],)
+        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=position)
+        return self._score(area)
 
     @property
     def _names(self) -> list[str]:

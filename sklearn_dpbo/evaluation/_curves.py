@@ -20,6 +20,7 @@ __all__ = [
     "moments_of",
     "precision_at",
     "precision_recall",
+    "prevalence",
     "roc",
     "tpr_at",
 ]
@@ -51,10 +52,11 @@ def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     return _interpolated(recall, found[:, ::-1], precision[:, ::-1])
 
 
-def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
-    """Return the mean and the mean square of (public) probabilities in each bin, shape (2, n_bins).
+def moments_of(scores: Floats, edges: tuple[float, ...], separate: bool) -> Floats:
+    """Return the mean of (public) probabilities in each bin, their mean square, and both ends.
 
-    Where there are none, those of even spread.
+    Shape (4, n_bins). Where there are none, the moments of even spread. If scores have bins of
+    their own, the mean is both ends.
     """
     ends = np.concatenate([[0.0], np.clip(edges, 0, 1), [1.0]])
     low, high = ends[:-1], ends[1:]
@@ -63,15 +65,28 @@ def moments_of(scores: Floats, edges: tuple[float, ...]) -> Floats:
     n = np.bincount(place, minlength=n_bins)
     sums = np.stack([np.bincount(place, scores**k, n_bins) for k in (1, 2)])
     evenly = np.stack([(low + high) / 2, (low**2 + low * high + high**2) / 3])
-    found: Floats = np.where(n > 0, sums / np.maximum(n, 1), evenly)
+    moments = np.where(n > 0, sums / np.maximum(n, 1), evenly)
+    return np.stack([*moments, *((moments[0],) * 2 if separate else (low, high))])
+
+
+def brier_score(table: Floats, moments: Floats, end: float | None = None) -> Floats:
+    """Return the mean square of probability minus label.
+
+    If `end` is a number, probabilities lie at the end of their bins that makes the score the
+    lowest, for 0, or the highest.
+    """
+    mean, square, low, high = moments
+    losses = np.stack([square, 1 - 2 * mean + square])
+    if end is not None:
+        near, far = (low, high) if end == 0 else (high, low)
+        losses = np.stack([near**2, (1 - far) ** 2])
+    found: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
     return found
 
 
-def brier_score(table: Floats, moments: Floats) -> Floats:
-    """Return the mean square of probability minus label."""
-    mean, square = moments
-    losses = np.stack([square, 1 - 2 * mean + square])
-    found: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
+def prevalence(table: Floats) -> Floats:
+    """Return the share of positive records."""
+    found: Floats = table[..., 1, :].sum(axis=-1) / table.sum(axis=(-2, -1))
     return found
 
 

@@ -68,15 +68,13 @@ def design_of(
     *,
     m: int,
     epsilon: float,
-    spread: bool,
     thresholds: tuple[float, ...] = (),
     pos_label: Any = None,
     largest_error: float | None = None,
 ) -> Evaluation:
     """Return the evaluation to release for a fitted model, given its responses to public records.
 
-    Additional edges lie at `thresholds`. With `spread`, half of the bins are evenly spaced, because
-    the model may have been fitted on the records.
+    Additional edges lie at `thresholds`.
     """
     if responses.classes is None:
         return _of_regressor(responses, largest_error)
@@ -90,14 +88,15 @@ def design_of(
     else:
         positives = (1 if pos_label is None else position_of(pos_label, classes),)
         own, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
-    histogram = ScoreHistogram.at(
-        public, classes, positives, METHODS, n, spread=spread, also=thresholds, **own
-    )
+    histogram = ScoreHistogram.at(public, classes, positives, METHODS, n, also=thresholds, **own)
     parts: tuple[Query, ...] = (histogram,) if K == 2 else (Confusion(classes), histogram)
     moments = None
     if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
         columns = class_scores(public.response, positives).T
-        moments = tuple(map(moments_of, columns, histogram.edges))
+        moments = tuple(
+            moments_of(scores, edges, histogram.separate)
+            for scores, edges in zip(columns, histogram.edges, strict=True)
+        )
     names = ("roc_auc", "average_precision") if K == 2 else ("roc_auc_ovr",) * bool(moments)
     options = {"pos_label": pos_label} if K == 2 else {}
     given = (responses, m, epsilon / len(parts), (histogram,))

@@ -178,7 +178,6 @@ def private_evaluation(
             public,
             m=problem.units.m,
             epsilon=budget.epsilon,
-            spread=True,
             thresholds=tuple(chosen.tolist()),
             pos_label=pos_label,
             largest_error=largest_error,

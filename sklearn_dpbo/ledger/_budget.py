@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -41,8 +42,8 @@ def budget_on(
         time=datetime.now(UTC),
     )  # fmt: skip
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
-    granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
-    granted_delta = round_down(parse_decimal("delta", delta))
+    granted_epsilon = round_down(Fraction(parse_decimal("epsilon", epsilon)))
+    granted_delta = round_down(Fraction(parse_decimal("delta", delta)))
     return Budget(granted_epsilon, granted_delta, before_first=lambda: [charge()])
 
 

@@ -271,7 +271,7 @@ class PrivateObjective:
                     self._best = self._drawn()
             return self._best
 
-    def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
+    def optuna(self, suggest: Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
         The study must maximise, and stops when all calls have been used. With ``n_jobs``, trials
@@ -279,12 +279,10 @@ class PrivateObjective:
 
         Parameters
         ----------
-        space : dict or callable
-            A dict from parameter names to lists (categories), or scipy.stats' `uniform`,
-            `loguniform` and `randint`. Or a define-by-run function: it takes a trial, suggests
-            parameters and returns them as a dict.
+        suggest : callable
+            Takes a trial, suggests parameters, and returns them as a dict.
         """
-        return on_trials(self, space)
+        return on_trials(self, suggest)
 
     @property
     def noise_std_(self) -> float:
@@ -380,7 +378,7 @@ class PrivateObjective:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
                 f'a candidate is a dict of parameters, such as {{"C": 1.0}}; found {params!r}. '
-                "(For an Optuna study: study.optimize(objective.optuna(space)))"
+                "(For an Optuna study: study.optimize(objective.optuna(suggest)))"
             )
         own = {name: clone(plain(value), safe=False) for name, value in params.items()}
         set_candidate(clone(self._evaluator.options.estimator), own)

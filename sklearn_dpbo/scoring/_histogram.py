@@ -51,7 +51,8 @@ class ScoreHistogram(Cells):
     those of the positive one, whose position among the sorted `classes` is in `positives`: one of
     two, or all. Of each score, `edges` ascend; a bin includes its lower edge. `cut` is the number
     of the edge from which on the positive one of two classes counts as predicted; predictions are
-    so if `follows`.
+    so if `follows`. Most public records share their score with others if `repeated`; every score
+    has a bin of its own if `separate`.
     """
 
     edges: tuple[tuple[float, ...], ...]
@@ -60,6 +61,8 @@ class ScoreHistogram(Cells):
     response_method: tuple[str, ...]
     cut: int = 0
     follows: bool = False
+    repeated: bool = False
+    separate: bool = False
     what = "histogram of scores"
 
     @classmethod
@@ -71,26 +74,28 @@ class ScoreHistogram(Cells):
         response_method: tuple[str, ...],
         n: int,
         *,
-        spread: bool = False,
         cut: float | None = None,
         also: tuple[float, ...] = (),
         follows: bool = False,
     ) -> ScoreHistogram:
-        """Place about n bins of each score so that public records of each class fill them evenly.
+        """Place about n bins of each score, by the scores of public records.
 
-        Of two classes, `cut` is an edge; None is `usual_cut`. So are the numbers in `also`. With
-        `spread`, half of the edges are spread evenly: a model scores records that it was fitted on
-        too well.
+        Half of them are such that records of each class fill them evenly. The others are spread
+        evenly, as a model scores records that it was fitted on too well. Of two classes, `cut` is
+        an edge; None is `usual_cut`. So are the numbers in `also`.
         """
         binary = len(positives) == 1
         cut = usual_cut(public.response, positives[0]) if cut is None else cut
         more = (cut, *also) if binary else ()
         columns, code = class_scores(public.response, positives).T, encode(public.y, classes)
         edges = tuple(
-            _edges(s, code == c, n, more, spread) for c, s in zip(positives, columns, strict=True)
+            _edges(s, code == c, n, more) for c, s in zip(positives, columns, strict=True)
         )
         place = edges[0].index(cut) if binary else 0
-        return cls(edges, classes, positives, response_method, place, follows)
+        repeated = all(len(np.unique(s)) <= len(s) / 2 for s in columns)
+        separate = repeated and all(few(s, n) for s in columns)
+        own = (edges, classes, positives, response_method)
+        return cls(*own, place, follows, repeated, separate)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """One bin per score.
@@ -134,12 +139,8 @@ def _edges(
     high: NDArray[np.bool_],
     n: int,
     more: tuple[float, ...],
-    spread: bool,
 ) -> tuple[float, ...]:
-    """Return the quantiles of scores in which both classes weigh the same, with more edges.
-
-    With `spread`, half of them lie evenly between the lowest and the highest score.
-    """
+    """Return quantiles of scores in which both classes weigh the same, even places, and more."""
     finite = np.isfinite(scores)
     scores, high = scores[finite], high[finite]
     if not len(scores):
@@ -148,9 +149,8 @@ def _edges(
     between = (distinct[:-1] + distinct[1:]) / 2
     if few(scores, n):  # as a tree's: each has a bin, and nothing is hidden
         return tuple(np.unique([*between, *more]).tolist())
-    if spread:
-        evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)
-        n, more = n // 2, (*evenly[1:-1].tolist(), *more)
+    evenly = np.linspace(scores.min(), scores.max(), n - n // 2 + 1)
+    n, more = n // 2, (*evenly[1:-1].tolist(), *more)
     share = np.mean([_shares_below(distinct, s) for s in (scores[high], scores[~high])], axis=0)
     quantiles = distinct[np.searchsorted(share, np.arange(1, n) / n * share[-1])]
     return tuple(np.unique([*quantiles, *more]).tolist())
@@ -162,7 +162,7 @@ def _shares_below(
     """Return which share of one class's scores is below each of these, interpolated between them.
 
     If edges were put on the scores of a rare class, each of its records would be the lowest of its
-    bin, and the public ones would not show what bins hide.
+    bin.
     """
     if not len(scores):
         return np.zeros(len(distinct))

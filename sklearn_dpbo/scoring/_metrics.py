@@ -11,6 +11,7 @@ every value is possible: the ratio is `undefined`, the lowest or highest one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "confusion_metric",
     "disagreement",
     "gradient",
+    "hidden_order",
     "monotone",
     "ratio",
     "roc_auc",
@@ -42,6 +44,10 @@ _PRIOR, _STEP = 0.5, 1e-3
 _SLACK = 0.25
 # Parts of a bin in which the precision is taken.
 _PARTS = 4
+# For the order within bins: how often it is drawn, into how many parts of bins in all, and of each
+# bin at least; and the least share of a class. Counts are no whole numbers, so that this part of a
+# record is drawn at once, which makes the deviation smaller by its root.
+_N_ORDERS, _N_PARTS, _FEWEST_PARTS, _LEAST_SHARE, _FINE = 40, 1_000, 8, 1e-6, 64
 
 
 def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
@@ -187,17 +193,52 @@ def roc_auc(table: Floats, undefined: float | None = None) -> Floats:
     return ratio((positive * below).sum(axis=-1), pairs, undefined)
 
 
-def average_precision(table: Floats, undefined: float | None = None, tied: bool = False) -> Floats:
-    """Return the mean precision over positive records; all of a bin have one score if `tied`."""
+def average_precision(
+    table: Floats, undefined: float | None = None, tied: bool = False, record: float = 0.0
+) -> Floats:
+    """Return the mean precision over positive records, each of which weighs `record`.
+
+    All of a bin have one score if `tied`; or else its classes are evenly spread over it.
+    """
     table = table[..., ::-1]  # by descending score
     negative, positive = table[..., 0, :], table[..., 1, :]
     tp, both = (np.cumsum(n, axis=-1) - n for n in (positive, positive + negative))
     precision = np.zeros(positive.shape)
     parts = np.ones(1) if tied else (np.arange(_PARTS) + 0.5) / _PARTS
     for part in parts:
-        found = ratio(tp + part * positive, both + part * (positive + negative), 0.5)
+        itself = (1 - part) * record
+        above, all_above = tp + part * positive, both + part * (positive + negative)
+        found = ratio(above + itself, all_above + itself, 0.5)
         precision += np.clip(found, 0, 1) / len(parts)
     return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1), undefined)
+
+
+def hidden_order(
+    area: Callable[[Floats], Floats], table: Floats, known: float
+) -> tuple[float, float]:
+    """Return how much an area exceeds the one known of bins by the order within, and what it may.
+
+    `table`, of shape (2, n_bins), counts records. The share of positive ones is taken as linear
+    between the middles of neighbouring bins, and records as spread at random over parts of their
+    bin, as this share says. The second number is how far off the first may be: its size, and two
+    standard deviations.
+    """
+    size, n_parts = table.sum(axis=0), max(_FEWEST_PARTS, _N_PARTS // table.shape[-1])
+    if not (table.sum(axis=1) > 0).all():
+        return 0.0, 0.0
+    start, some = np.cumsum(size) - size, size > 0
+    places = start[:, None] + size[:, None] * (np.arange(n_parts) + 0.5) / n_parts
+    middle, share = (start + size / 2)[some], table[1, some] / size[some]
+    positive = np.clip(np.interp(places, middle, share), _LEAST_SHARE, 1 - _LEAST_SHARE)
+    rng, rows = np.random.default_rng(0), (_N_ORDERS, table.shape[-1])
+    cells = [
+        rng.multinomial(np.rint(_FINE * n).astype(int), of / of.sum(axis=1, keepdims=True), rows)
+        for n, of in zip(table, (1 - positive, positive), strict=True)
+    ]
+    parts = np.stack(cells, axis=1).reshape(_N_ORDERS, 2, -1) / _FINE
+    grown = area(parts) - known
+    shift = float(np.mean(grown))
+    return shift, abs(shift) + 2 * math.sqrt(_FINE) * float(np.std(grown))
 
 
 def monotone(table: Floats) -> Floats:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._data.tables import dense
@@ -35,13 +35,14 @@ from ._metrics import (
     average_precision,
     confusion_metric,
     gradient,
+    hidden_order,
     monotone,
     roc_auc,
 )
 from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
 from ._queries import MOST_CLASSES, ClassSizes, Confusion, Query, unit_weight
 from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
-from ._response import Predictions, class_scores, few
+from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 
 __all__ = ["RANKING", "ClassScore", "ConfusionScore", "RankingScore", "first_of"]
@@ -57,8 +58,8 @@ RANKING = ("average_precision", "roc_auc", "roc_auc_ovr")
 # Number of units times epsilon from which on pairs tell the area better than a histogram, and from
 # which on the noise of a histogram is less than what smoothing it changes.
 _ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
-# Samples of public records, of which the difference of score and released value is estimated.
-_N_SAMPLES = 40
+# The first of these if other scores could share the histogram.
+_ENOUGH_BESIDE_OTHERS = 100_000
 
 
 def first_of(given: Given, kind: type[Q]) -> Q | None:
@@ -208,11 +209,7 @@ class RankingScore(ClassScore):
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     release_uses_public: bool = True
-    # By how much the score exceeds that of the counts, how uncertain that is, and whether a bin is
-    # one score, and counts are smoothed.
-    shift: float = 0.0
-    allowance: float = 0.0
-    tied: bool = False
+    # Whether the counts of bins are smoothed.
     smooth: bool = False
 
     def prepare(self, y_train: Any) -> RankingScore:
@@ -255,8 +252,10 @@ class RankingScore(ClassScore):
         histogram = first_of(given, ScoreHistogram)
         if histogram is not None and histogram.positives != self.positions:
             histogram = None
-        alone = given is None and m * epsilon >= _ENOUGH_FOR_PAIRS
-        if self.name == "roc_auc" and (public is None or alone):
+        enough = _ENOUGH_FOR_PAIRS if given is None else _ENOUGH_BESIDE_OTHERS
+        if self.name == "roc_auc" and (
+            public is None or (histogram is None and m * epsilon >= enough)
+        ):
             pairs = PairCounts(self.classes, self.positions, (0.5,), 0.0, self.response_method)
             return replace(self, counts=pairs, release_uses_public=False)
         if public is None:
@@ -264,44 +263,60 @@ class RankingScore(ClassScore):
                 f"scoring={self.name!r} needs predictions of public records, and here all records "
                 "are protected. Use 'roc_auc', 'neg_brier_score' or 'balanced_accuracy', say"
             )
-        methods = self.response_method if histogram is None else histogram.response_method
-        found = public(methods)
         if histogram is None:
+            methods = self.response_method
             histogram = ScoreHistogram.at(
-                found, self.classes, self.positions, methods, n_bins(m, epsilon)
+                public(methods), self.classes, self.positions, methods, n_bins(m, epsilon)
             )
         smooth = m * epsilon < _CLEAR and len(self.positions) == 1
-        columns = class_scores(found.response, self.positions).T
-        tied = all(few(scores, n_bins(m, epsilon)) for scores in columns)
-        placed = replace(self, counts=histogram, tied=tied, smooth=smooth)
-        shift, allowance = placed._public_error(found, m)
-        return replace(placed, shift=shift, allowance=allowance)
+        return replace(self, counts=histogram, smooth=smooth)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
         """Smoothed where there is much noise: a higher score means more positive records."""
-        possible = likely(self.counts, counts, units)
-        area = self.raw(possible, units)[0]
-        if self.smooth:
-            (table,) = self.counts.tables(possible)
-            area = self._area(monotone(table[0]))
-        return float(np.clip(area + self.shift, 0.0, 1.0))
+        if isinstance(self.counts, PairCounts):
+            return super().value(counts, units)
+        tables = self._likely_tables(counts, units)
+        area = float(np.mean([self._area(table) for table in tables]))
+        return min(max(area + self._hidden(tables)[0], 0.0), 1.0)
 
     def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
         low, high = super().interval(noisy, units, confidence)
-        low, high = low + self.shift - self.allowance, high + self.shift + self.allowance
+        if not isinstance(self.counts, PairCounts):
+            shift, off = self._hidden(self._likely_tables(noisy.counts, units))
+            low, high = low + shift - off, high + shift + off
         return max(low, 0.0), min(high, 1.0)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):
             return self.counts.area(counts, units, undefined)
-        areas = [self._area(table, undefined) for table in self.counts.tables(counts)]
+        areas = [self._area(table, undefined) for table in self._tables(counts, units)]
         found: Floats = np.mean(areas, axis=0)
         return found
 
-    def _area(self, table: Floats, undefined: float | None = None) -> Floats:
+    def _tables(self, counts: Floats, units: Units) -> list[Floats]:
+        """Return the counts of the classes that are held against the others, in units."""
+        tables = zip(self.counts.positives, self.counts.tables(counts), strict=True)
+        return [table / unit_weight(units) for i, table in tables if i in self.positions]
+
+    def _likely_tables(self, counts: Sequence[int], units: Units) -> list[Floats]:
+        """Return possible tables near noisy ones."""
+        tables = self._tables(likely(self.counts, counts, units)[0], units)
+        return [monotone(table) for table in tables] if self.smooth else tables
+
+    def _area(self, table: Floats, undefined: float | None = None, tied: bool = True) -> Floats:
         if self.name == "average_precision":
-            return average_precision(table, undefined, self.tied)
+            tied = tied and self.counts.repeated
+            return average_precision(table, undefined, tied, record=1.0)
         return roc_auc(table, undefined)
+
+    def _hidden(self, tables: list[Floats]) -> tuple[float, float]:
+        """Return what the order within bins adds to the mean area, and how far off that may be."""
+        if self.counts.separate:
+            return 0.0, 0.0
+        area = partial(self._area, tied=False)
+        found = [hidden_order(area, table, float(self._area(table))) for table in tables]
+        shift, off = np.mean(found, axis=0).tolist()
+        return shift, off
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if len(self.positions) > 1:
@@ -313,34 +328,3 @@ class RankingScore(ClassScore):
         s = class_scores(public.response, self.positions)[:, 0]
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
         return float(area(own, s, sample_weight=sample_weight))
-
-    def _public_error(self, public: Predictions, m: int) -> tuple[float, float]:
-        """Return (how much the score exceeds that of the counts, how far off that may be).
-
-        Bins hide the order within them. The difference is estimated on public records that the
-        candidate was not fitted on. The second number is the size of the
-        first one, and the standard deviation times the quantile of Student's distribution for as
-        many records as the rarest public class has: about twice. Both samples vary, the m protected
-        records and the n public ones: as one of m n / (m + n) does. Records whose response is no
-        finite number are left out.
-        """
-        public = public.finite()
-        rng, errors, n = np.random.default_rng(0), [], len(public.response)
-        if n == 0:
-            return 0.0, 0.0
-        units = Units.of(max(1, round(m * n / (m + n))))
-        labels = np.zeros(n) if public.classes is None else public.y
-        sizes = np.unique(labels, return_counts=True)[1]
-        for _ in range(_N_SAMPLES):
-            rows = rng.integers(n, size=units.m)
-            y, response = public.y[rows], public.response[rows]
-            if len(np.unique(labels[rows])) < len(sizes):
-                continue  # there are areas and shares that are not defined without a class
-            values = self.counts.record_values(y, response, public.classes)
-            counts = np.array([self.counts.statistics(values, y, units)], dtype=float)
-            exact = self.exact(Predictions(y, response, public.classes))
-            errors.append(exact - float(self.raw(counts, units)[0]))
-        errors = [error for error in errors if np.isfinite(error)] or [0.0]
-        shift = float(np.mean(errors))
-        times = float(stdtrit(max(1, min(sizes) - 1), 0.975))
-        return shift, abs(shift) + times * float(np.std(errors))

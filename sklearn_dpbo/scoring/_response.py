@@ -45,13 +45,6 @@ class Predictions:
     response: NDArray[Any]
     classes: Any
 
-    def finite(self) -> Predictions:
-        """Return those of records whose response is no infinite or missing number."""
-        if self.response.dtype.kind != "f":
-            return self
-        kept = np.isfinite(self.response).reshape(len(self.response), -1).all(axis=1)
-        return self.take(kept)
-
     def take(self, rows: NDArray[Any]) -> Predictions:
         """Return those of these rows."""
         return Predictions(self.y[rows], self.response[rows], self.classes)
@@ -89,13 +82,6 @@ class Responses:
         """Return the first of these methods that there is a response of."""
         return next(name for name in response_method if name in self.by_method)
 
-    def has_few_scores(self, n: int) -> bool:
-        """Whether records have scores, of at most n different values, most of them repeated."""
-        scores = [each for name, each in self.by_method.items() if name != "predict"]
-        return bool(scores) and all(
-            few(column, n) for each in scores for column in each.reshape(len(each), -1).T
-        )
-
     def __call__(self, response_method: tuple[str, ...]) -> Predictions:
         """Return the predictions of the first of these methods."""
         response = self.by_method[self.method(response_method)].copy()
@@ -117,8 +103,12 @@ def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def few(scores: NDArray[Any], n: int) -> bool:
-    """Whether there are at most n different scores, and most of them are repeated."""
-    return len(np.unique(scores)) <= min(n, len(scores) / 2)
+    """Whether there are at most n different scores, and records have hardly any others.
+
+    As many records have scores that these do not, about, as have one of these alone (Good, 1953).
+    """
+    times = np.unique(scores, return_counts=True)[1]
+    return len(times) <= n and int((times == 1).sum()) <= len(scores) / 1000
 
 
 def class_scores(response: NDArray[Any], classes: Sequence[int] = (1,)) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
+from ..strategies._worst_case import WorstCase
 
 __all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
 __all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
@@ -32,13 +32,6 @@ __all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given, and what it may be at most.
 _LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
-# Where each strategy is, which is imported when it is asked for by name.
-_STRATEGIES = {
-    "worst_case": ("strategies", "WorstCase"),
-    "gp_noisy": ("papers.kusner2015", "GPNoisy"),
-    "gp_noise_free": ("papers.kusner2015", "GPNoiseFree"),
-    "lipschitz": ("papers.kusner2015", "LipschitzConvex"),
-}
 RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
@@ -200,16 +193,14 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
 
 
 def _resolve_strategy(strategy: Any) -> Strategy:
-    """Return the strategy of this name, or this one."""
-    if isinstance(strategy, str) and strategy in _STRATEGIES:
-        module, name = _STRATEGIES[strategy]
-        found: Strategy = getattr(import_module(f"sklearn_dpbo.{module}"), name)()
-        return found
+    """Return this strategy; of name "worst_case", the default."""
+    if isinstance(strategy, str) and strategy == "worst_case":
+        return WorstCase()
     if isinstance(strategy, Strategy):
         return strategy
     raise ValueError(
-        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
-        f"found {strategy!r}"
+        "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
+        f"{strategy!r}"
     )
 
 

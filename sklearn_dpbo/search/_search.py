@@ -63,10 +63,8 @@ class PrivateBayesSearchCV(
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
         In [0, 1). The worst-case strategy needs none, and uses it only with ``release="all"``.
-        "gp_noisy" and "gp_noise_free" need it.
-    strategy : str or Strategy, default="worst_case"
-        How to search: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz". Only the guarantee
-        of the first rests on no assumption. An object sets the strategy's parameters, e.g.
+    strategy : "worst_case" or Strategy, default="worst_case"
+        How to search. An object sets the strategy's parameters, e.g.
         ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int or None, default=None
         Maximum number of fits, which is not the number of candidates: a third of the fits explore

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.utils import get_tags
 
 from .._data.divided_table import DividedTable
-from .._data.pickles import packed
 from .._data.units import Units, unit_name
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions, set_candidate
+from .._evaluation.fitting import FitOptions
 from .._evaluation.progress import CallbackSupportMixin, watched
 from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
-from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
 from .._space.space import SearchSpace
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
-from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining
-from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
-from ..report._report import report_of
-from ..scoring._of_counts import ConfusionScore
+from ..report._report import PrivacyReport, report_of
 from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import (
     LABEL_SHARE,
     Plan,
     default_fits,
-    frequent_labels,
     held_out,
     plan_fits,
     search_table,
@@ -55,14 +46,19 @@ from ..strategies._utility import released_hints, warn_of_low_utility
 from ._delegation import DelegatesToBest, public_generator, refuse_steps_before, replace_fitted
 from ._parameters import check_parameters, n_listed, scorers_of, space_of
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
+from ._table_models import (
+    condition_of,
+    depends_on_labels,
+    labels_of,
+    last_step,
+    oracle_of,
+    warn_of_model,
+    with_budget,
+    with_frequent_labels,
+)
 
 __all__ = ["PrivateTableSearchCV"]
 
-# Number of bins of the range of targets, in which frequencies are counted.
-_N_TARGETS = 16
-# Predictions of a regressor within this share of the range of targets count as one value.
-_ALIKE = 1e-3
-_N_MADE_UP = 1000
 _RELEASED = "best_params_, best_index_, best_score_, best_score_interval_"
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
@@ -251,47 +247,32 @@ class PrivateTableSearchCV(
         refuse_steps_before(self, protects_all=True)
         scorers, space, mechanisms = self._setup(groups)
         training, rng = private_training(self.estimator), public_generator(self.random_state)
-        labels = _labels(self.estimator, training, y)
+        labels = labels_of(self.estimator, training, y)
         table = self._cut(X, y, groups, training, labels, rng)
         warn_of_weak_guarantee(mechanisms.budget, table.m, table.units.name)
         plan = self._plan(space, training, table, mechanisms.budget, rng)
         options = FitOptions(
-            _with_budget(self.estimator, plan, training, labels),
+            with_budget(self.estimator, plan, training, labels),
             n_jobs=self.n_jobs,
             prediction=self.prediction,
         )
         report = needs(self.estimator, labels) if self.release == "evaluation" else ()
-        make = partial(_oracle, options, table, scorers, report, rng)
+        make = partial(oracle_of, options, table, scorers, report, rng)
         even = np.full(len(labels), 1 / len(labels))
-        tried = make(even)
-        warned = self._try(plan, tried, table, mechanisms.budget)
+        warned = self._try(plan, tried := make(even), table, mechanisms.budget)
         second = replace(mechanisms, budget=Budget(self.epsilon))
         with watched(self), note_on_error(lambda: spent_before(mechanisms.budget)):
-            self._charge(plan, mechanisms.budget)
-            counted = any(_depends_on_labels(scorer, labels) for scorer in scorers.values())
-            oracle = _with_frequent_labels(make, table, second) if counted else make(even)
+            # Every record pays for what is released of its own part: this one pays for all fits.
+            what = plan.in_words(type(self.estimator).__name__)
+            mechanisms.budget.charge(PrivacyLoss(self.epsilon, self.delta, TRAINING, what))
+            counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
+            oracle = with_frequent_labels(make, table, second) if counted else make(even)
             release, estimator = search_table(plan, table, oracle, second, self.score_share)
-            _warn_of_model(estimator, oracle, labels, rng)
-        privacy = report_of(
-            mechanisms,
-            title="Differentially private hyper-parameter search on one table",
-            unit=table.units.name,
-            m=table.m,
-            data="table",
-            condition=self._condition(training) + tried.condition,
-            protected=oracle.problem.protected,
-            not_protected=_NOT_PROTECTED,
-            released=clipping_in_words(oracle.scorers)
-            + also_released(self, release, list(scorers))
-            + _RELEASED
-            + " and best_estimator_" * bool(self.refit),
-            delta=mechanisms.budget.delta,
-            spends=(*mechanisms.budget.losses, *second.budget.losses),
-            noise=f"{mechanisms.noise.description}; of the models: {training.noise}" + plan.in_bits,
-        )
-        # A model, or the last step of a pipeline, reports all that was fitted: not its own fit.
-        if hasattr(last := _last_step(estimator), "privacy_"):
-            last.privacy_ = privacy
+            warn_of_model(estimator, oracle, labels, rng)
+        parts, also = (mechanisms, second), also_released(self, release, list(scorers))
+        privacy = self._report(parts, training, plan, table, oracle, tried.condition, also)
+        if hasattr(model := last_step(estimator), "privacy_"):
+            model.privacy_ = privacy  # of all that was fitted, not of its own fit
         fitted = results_of(self, release, list(scorers), oracle, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
         compared = released_hints(oracle, release.scores, (), compares=len(plan.params) > 1)
@@ -394,130 +375,32 @@ class PrivateTableSearchCV(
             budget.epsilon,
         )
 
-    def _charge(self, plan: Plan, budget: Budget) -> None:
-        """Charge all of the budget: every record pays for what is released of its own part."""
-        what = plan.in_words(type(self.estimator).__name__)
-        budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, what))
-
-    def _condition(self, training: PrivateTraining) -> str:
-        """Return what the guarantee takes for granted of the estimator."""
-        in_pipeline = isinstance(self.estimator, Pipeline) and self.prediction != "separate"
-        return (
-            f"{type(self.estimator).__name__} trains as privately as it declares "
-            f"({training.composition}, {training.neighbours}); "
-            + f"{training.condition}; " * bool(training.condition)
-            + "what its other steps make of a record depends on that record alone; " * in_pipeline
-        )
-
-
-def _with_frequent_labels(
-    make: Callable[[NDArray[np.float64]], Evaluator], table: DividedTable, mechanisms: Mechanisms
-) -> Evaluator:
-    """Release label frequencies; return what evaluates models by scores that depend on them."""
-    shares = frequent_labels(table, mechanisms)
-    oracle = make(shares)
-    if table.classes:
-        oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
-    return oracle
-
-
-def _oracle(
-    options: FitOptions,
-    table: DividedTable,
-    scorers: dict[str, PrivateScorer],
-    report: tuple[Any, ...],
-    rng: np.random.Generator,
-    frequent: NDArray[np.float64],
-) -> Evaluator:
-    """Return what evaluates models on the second part, with made-up records as the training set."""
-    problem = table.problem(frequent, rng)
-    y = problem.training.y
-    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
-    return Evaluator(options, problem, prepared, report=report)
-
-
-def _warn_of_model(
-    estimator: Any, oracle: Evaluator, labels: NDArray[Any], rng: np.random.Generator
-) -> None:
-    """Warn of columns that noise hides, and of a model of one class where labels are scored."""
-    if isinstance(model := _last_step(estimator), PrivateLearner):
-        model._warn_of_columns()
-        if any("predict" in scorer.response_method for scorer in oracle.scorers):
-            _warn_if_constant(model, labels, rng)
-
-
-def _labels(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
-    """Return the classes; of regression, numbers spread over the bounds of targets."""
-    params = estimator.get_params(deep=True)
-    if is_classifier(estimator):
-        return public_classes(params.get(training.classes), y)
-    bounds = as_floats(params.get(training.target_bounds))
-    if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
-        raise ValueError(
-            f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
-            "target and the highest, chosen without looking at the data, (0, 100) say"
-        )
-    steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
-    return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
-
-
-def _with_budget(
-    estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]
-) -> Any:
-    """Return the estimator with epsilon, delta and classes set, which no candidate may change."""
-    values: dict[str | None, Any] = {
-        training.epsilon: plan.epsilon,
-        training.delta: plan.delta,
-        training.classes: labels,
-    }
-    own = {name: value for name, value in values.items() if name is not None}
-    found = clone(estimator).set_params(**own)
-    private_training(found)  # raises if its guarantee does not go so far
-    for each in plan.fits:
-        candidate = set_candidate(clone(found), each.params)
-        params = candidate.get_params(deep=True)
-        for name, value in params.items():
-            if name.rpartition("__")[2] == "ledger" and value is not None:
-                raise ValueError(
-                    f"give the ledger to the search, for all fits; the estimator has {name}"
-                )
-        changed = [name for name in own if not np.array_equal(params[name], own[name])]
-        if changed or private_training(candidate) != training:
-            raise ValueError(
-                f"{each.params} changes {changed or 'the kind of guarantee'}, which the search "
-                "sets itself so that all fits together keep its epsilon: leave that out, and "
-                "search over single parameters of one kind of estimator"
-            )
-    return found
-
-
-def _depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
-    """Whether a score depends on how frequent the labels are."""
-    if isinstance(scorer, ConfusionScore):
-        return scorer.prepare(labels).first is not None
-    rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
-    return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
-
-
-def _last_step(estimator: Any) -> Any:
-    while isinstance(estimator, Pipeline):
-        estimator = estimator[-1]
-    return estimator
-
-
-def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
-    """Warn if a released learner predicts the same for made-up records all over its range."""
-    model = copy(model)
-    vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
-    low, high = model.center_ - model.scale_, model.center_ + model.scale_
-    made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
-    predicted = np.unique(model.predict(made_up))
-    alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
-    if len(predicted) == 1 or alike:
-        warn(
-            f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
-            "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
-            "'balanced_accuracy' or 'roc_auc'), there are too few records for this epsilon, or "
-            "`bounds`, if you gave any, are in other units or far too wide",
-            LowUtilityWarning,
+    def _report(
+        self,
+        mechanisms: tuple[Mechanisms, Mechanisms],
+        training: PrivateTraining,
+        plan: Plan,
+        table: DividedTable,
+        oracle: Evaluator,
+        condition: str,
+        also: str,
+    ) -> PrivacyReport:
+        """Return the privacy report of both parts."""
+        first, second = mechanisms
+        return report_of(
+            first,
+            title="Differentially private hyper-parameter search on one table",
+            unit=table.units.name,
+            m=table.m,
+            data="table",
+            condition=condition_of(self.estimator, training, self.prediction) + condition,
+            protected=oracle.problem.protected,
+            not_protected=_NOT_PROTECTED,
+            released=clipping_in_words(oracle.scorers)
+            + also
+            + _RELEASED
+            + " and best_estimator_" * bool(self.refit),
+            delta=first.budget.delta,
+            spends=(*first.budget.losses, *second.budget.losses),
+            noise=f"{first.noise.description}; of the models: {training.noise}" + plan.in_bits,
         )

@@ -3,14 +3,11 @@
 A strategy turns (search space, sensitive oracle, budget) into a frozen `Release`.
 """
 
-from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._base import Release, Strategy
 from ._worst_case import WorstCase
 
 __all__ = [
-    "ExpectedImprovement",
     "Release",
     "Strategy",
-    "UpperConfidenceBound",
     "WorstCase",
 ]

@@ -240,7 +240,7 @@ def _scorers_and_design(
     m, design = oracle.problem.units.m, None
     if oracle.report:
         positive = getattr(oracle.scorer, "positive", None)
-        design = design_of(public, m=m, epsilon=epsilon, spread=False, pos_label=positive)
+        design = design_of(public, m=m, epsilon=epsilon, pos_label=positive)
     given = design._parts if design else () if len(scorers) > 1 else None
     return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
 
@@ -274,9 +274,7 @@ def _answers(
         return None
 
     own = answers(lambda: (oracle.fitted(params), training.X, training.y))
-    if own is not None and own.has_few_scores(most_scores):
-        return own
-    return answers(lambda: public_model(params)) or own or first
+    return own or first
 
 
 def _classes(responses: Responses) -> Any:

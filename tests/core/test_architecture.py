@@ -106,6 +106,12 @@ def test_an_upward_import_is_found(planted):
     )
 
 
+def test_neither_the_core_nor_its_tests_name_the_papers():
+    here = [path for path in Path(__file__).parent.glob("*.py") if path != Path(__file__)]
+    core = [path for module, path in modules().items() if part_of(module) != "papers"]
+    assert not [path for path in core + here if re.search(r"\bpapers\.", path.read_text())]
+
+
 def test_no_public_module_imports_a_sensitive_one():
     zones = {module: zone_of(module, path) for module, path in modules().items()}
     assert set(zones.values()) == set(ZONES)

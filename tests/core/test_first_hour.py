@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.stats
 from sklearn.cluster import KMeans
@@ -32,9 +31,6 @@ from sklearn_dpbo.exceptions import (
     PrivacyWarning,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
-from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.testing import seeded_noise
 
 GRID = {"C": [0.1, 1.0]}
@@ -186,17 +182,6 @@ def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
                          "pos_label=...)")  # fmt: skip
 
 
-def test_a_frame_that_needs_a_missing_package_names_it(two_classes, monkeypatch):
-    def to_pandas(self):
-        raise ModuleNotFoundError("No module named 'pyarrow'")
-
-    monkeypatch.setattr(pl.DataFrame, "to_pandas", to_pandas)
-    X, y, X_val, y_val = two_classes
-    frames = pl.DataFrame(X), y, pl.DataFrame(X_val), y_val
-    said = refused(frames, error=ImportError)
-    assert "'pyarrow': install that package, or pass an array or a pandas.DataFrame" in said
-
-
 def test_score_says_what_it_takes(two_classes):
     X, y, *_ = two_classes
     message = r"PrivateBayesSearchCV.score takes X, y and sample_weight.*\['metadata'\]"
@@ -274,8 +259,6 @@ def weak_fits(two_classes):
     data, val = (X, y), {"X_val": X_val, "y_val": y_val}
     model, learner = LogisticRegression(), PrivateLogisticRegression(bounds=(-9, 9), classes=[0, 1])
     grid = {"C": [0.1, 1.0]}
-
-    items = [KnapsackItems(np.ones(3), np.ones(3), capacity=2)] * 150
     return {
         "search": lambda e, d: PrivateBayesSearchCV(
             model, grid, epsilon=e, delta=d
@@ -283,21 +266,12 @@ def weak_fits(two_classes):
         "table": lambda e, d: PrivateTableSearchCV(
             learner, grid, epsilon=e, delta=d or 1e-9
         ).fit(*data),
-        "gp": lambda e, d: PrivateBayesSearchCV(
-            model, {"C": scipy.stats.loguniform(1e-4, 1e4)}, epsilon=e, delta=d or 1e-9,
-            strategy=GPNoisy(length_scale=0.3, k1=0.5, prior_mean=0.5, prior_scale=0.1, noise=0.1),
-            n_iter=3, refit=False,
-        ).fit(*data, **val),
         "threshold": lambda e, d: PrivateThresholdClassifier(model, epsilon=e).fit(*data, **val),
         "evaluation": lambda e, d: private_evaluation(
             model.fit(*data), X_val, y_val, X=X, y=y, epsilon=e
         ),
         "objective": lambda e, d: PrivateObjective(model, *two_classes, epsilon=e, delta=d),
         "learner": lambda e, d: learner.set_params(epsilon=e, delta=d or 1e-9).fit(*data),
-        "curator": lambda e, d: GaussianCurator(epsilon=e, delta=d or 1e-9).fit(X),
-        "configurator": lambda e, d: PrivateConfigurator(
-            Knapsack(), epsilon=e, utility_bound=3.0
-        ).fit(items),
     }  # fmt: skip
 
 
@@ -309,8 +283,7 @@ def warnings_of(fit, epsilon, delta):
 
 
 @pytest.mark.parametrize("name", [
-    "search", "table", "gp", "threshold", "evaluation", "objective", "learner", "curator",
-    "configurator",
+    "search", "table", "threshold", "evaluation", "objective", "learner",
 ])  # fmt: skip
 def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     fit = weak_fits(two_classes)[name]
@@ -318,7 +291,7 @@ def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     (large,) = warnings_of(fit, 10.5, 0.0)
     assert large.category is PrivacyWarning and large.filename == __file__
     assert "as epsilon > 10:" in str(large.message)
-    if name in ("search", "table", "gp", "objective", "learner", "curator"):
+    if name in ("search", "table", "objective", "learner"):
         (delta,) = warnings_of(fit, 1.0, 0.01)
         assert "as delta >= 1/" in str(delta.message)
 

@@ -27,6 +27,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.strategies import Strategy
 from sklearn_dpbo.testing import seeded_noise
 
 EXACT = 1e7  # an epsilon at which there is no noise
@@ -237,7 +238,7 @@ def test_records_of_unknown_classes_count_as_wrong(binary):
 def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, request, rng):
     """Each unit of a small set is replaced by others; some pair comes close to the bound."""
     model, (X, y), (X_val, y_val) = request.getfixturevalue(kind)
-    design = designed(model, X, y, m=6, epsilon=1.0, spread=True)
+    design = designed(model, X, y, m=6, epsilon=1.0)
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5]) if grouped else None
     n = 9 if grouped else 6
     units = Units.of(n, groups)
@@ -442,8 +443,12 @@ class Labels(ClassifierMixin, BaseEstimator):
         raise AssertionError
 
 
+class Assuming(Strategy):
+    assumption = "scores are as drawn"
+
+
 def test_report_is_refused_before_anything_is_fitted(binary):
-    with pytest.raises(ValueError, match="GPNoisy releases one candidate's score"):
-        searched(binary, 1.0, strategy="gp_noisy", delta=0.1)
+    with pytest.raises(ValueError, match="Assuming releases one candidate's score"):
+        searched(binary, 1.0, strategy=Assuming(), delta=0.1)
     with pytest.raises(ValueError, match="Labels has neither"):
         searched((Labels(), *binary[1:]), 1.0, {"C": [1]}, scoring="accuracy")

@@ -76,7 +76,8 @@ def test_public_records_without_a_finite_response_end_no_fit_after_its_charge(na
     for found in (response, np.full(60, np.nan)):
         public = Responses("", y, classes, dict.fromkeys(scorer.response_method, found))
         placed = scorer.release(public, 40, 1.0)
-        assert np.isfinite([placed.shift, placed.allowance]).all()
+        counts = placed.counts.statistics(placed.counts.lowest_values(y, 60), y, Units.of(60))
+        assert np.isfinite(placed.value(counts, Units.of(60)))
 
 
 @pytest.mark.parametrize("name", sorted(set(metrics.get_scorer_names()) & set(NAMES)))

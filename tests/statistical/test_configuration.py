@@ -472,14 +472,18 @@ def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     assert audited().refuted
 
 
+def test_budget_that_promises_little_is_warned_of():
+    with pytest.warns(PrivacyWarning, match="as epsilon > 10:"):
+        configurator(epsilon=10.5).fit([0.5] * 150)
+
+
 def test_best_parameter_does_not_depend_on_n_jobs():
-    sample = list(knapsacks()) * 8
-    found = []
+    sample, best = list(knapsacks()) * 8, []
     for n_jobs in (1, 2):
         with seeded_noise(0):
             tuned = configurator(Knapsack(), n_jobs=n_jobs, interval=(0, 3)).fit(sample)
-        found.append(tuned.best_parameter_)
-    assert found[0] == found[1]
+        best.append(tuned.best_parameter_)
+    assert best[0] == best[1]
 
 
 def test_clone_keeps_parameters_and_pickle_keeps_results():

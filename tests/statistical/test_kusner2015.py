@@ -11,7 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, kstest, loguniform, randint, uniform
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare, kstest, loguniform, norm, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
@@ -29,7 +31,15 @@ from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, Kernel, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015 import (
+    ExpectedImprovement,
+    GPNoiseFree,
+    GPNoisy,
+    Kernel,
+    LipschitzConvex,
+    UnitBall,
+    UpperConfidenceBound,
+)
 from sklearn_dpbo.papers.kusner2015._gp import ASSUMPTION_1
 from sklearn_dpbo.papers.kusner2015._linear import check_converged
 from sklearn_dpbo.papers.kusner2015.bounds import (
@@ -45,7 +55,6 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedLipschitzConvex,
     PublishedNoisyBounds,
 )
-from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -230,7 +239,7 @@ def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
         fitted(GPNoiseFree(**(FREE | missing)))
     with pytest.raises(ValueError, match="needs A and tau"):
-        fitted("gp_noise_free")
+        fitted(GPNoiseFree())
     assert FITTED == []
 
 
@@ -843,3 +852,26 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)
+
+
+# ---------------------------------------------------------------- acquisition
+def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
+    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
+    assert bound.tolist() == [4.0, 2.0]
+
+
+@settings(max_examples=30)
+@given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
+def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
+    z = (mean - best - xi) / std
+    textbook = std * (norm.pdf(z) + z * norm.cdf(z))
+    got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
+    # The sum in the textbook formula cancels where z is far below 0.
+    assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
+
+
+def test_expected_improvement_is_finite_and_increasing_far_below_the_best():
+    means = -np.logspace(-2, 6, 400)
+    values = ExpectedImprovement()(means, np.ones(400), 0.0)
+    assert np.isfinite(values).all() and (np.diff(values) < 0).all()
+    assert np.isfinite(ExpectedImprovement()(np.array([-1.0, 1.0]), np.zeros(2), 0.0)).all()

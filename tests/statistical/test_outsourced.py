@@ -113,6 +113,12 @@ def test_discrete_gaussian_noise_has_its_distribution(source, scale):
     assert chi_square_p(np.bincount(drawn + 30, minlength=61), pmf / pmf.sum()) > 1e-6
 
 
+def test_budget_that_promises_little_is_warned_of(X):
+    for params, why in (((10.5, 1e-9), "epsilon > 10"), ((1.0, 0.1), "delta >= 1/")):
+        with pytest.warns(PrivacyWarning, match=f"as {why}"):
+            GaussianCurator(*params).fit(X)
+
+
 def test_curator_reports_its_cost_noise_and_guarantee(X):
     c = GaussianCurator(0.5, 1e-6).fit(X)
     assert (c.privacy_.epsilon, c.privacy_.delta, c.privacy_.assumption) == (0.5, 1e-6, None)

@@ -68,19 +68,19 @@ GROUPS = np.arange(M) // 2
 RELEASES = {
     "one confusion matrix for three scores": (searched(**SHARED), 8, [2 / SCORE]),
     "groups": (searched("f1_macro", groups=GROUPS), 8, [2 * 1024 / SCORE]),
-    "a histogram": (searched("average_precision", 2), 25, [2 / SCORE]),
+    "a histogram": (searched("average_precision", 2), 10, [2 / SCORE]),
     "a histogram for each class": (searched("roc_auc_ovr"), 4, [2 * K / SCORE]),
     "pairs": (searched("roc_auc", 2, epsilon=50.0), 100, [4 * (M - 1) / 20]),
-    "two releases": (searched(**TWO), 20, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
+    "two releases": (searched(**TWO), 8, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
     "sums": (searched("r2", None), 60, [SUMS / SCORE]),
     "an evaluation of a choice": (
-        searched("accuracy", 2, release="evaluation"), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]
+        searched("accuracy", 2, release="evaluation"), 10, [1 / (SCORE / 2), 2 / (SCORE / 2)]
     ),
     "all candidates": (searched("f1_macro", release="all"), 5, [2 * 2 / SCORE] * 2),
     "all candidates, Gaussian": (
         searched("f1_macro", candidates=8, release="all", delta=DELTA), 2, [GAUSSIAN] * 8,
     ),
-    "an evaluation": (evaluated(LogisticRegression(), 2), 20, [2 / EPSILON]),
+    "an evaluation": (evaluated(LogisticRegression(), 2), 10, [2 / EPSILON]),
     "an evaluation of three classes": (
         evaluated(LogisticRegression(), 3), 8, [2 / (EPSILON / 2), 6 / (EPSILON / 2)],
     ),

@@ -129,8 +129,8 @@ def test_learners_pass_scikit_learn_estimator_checks(learner, expected):
     assert n_checks > 40
 
 
-# A protected table declares what it holds, so arrays of objects and lists are refused; and an error
 # A protected table declares what it holds: arrays of objects and lists are refused. An error would
+# reveal that a target is missing or infinite. GridSearchCV fails "check_supervised_y_2d", too.
 REFUSED = {"check_dtype_object", "check_complex_data", "check_supervised_y_2d"}
 REFUSED |= {"check_fit2d_1sample", "check_supervised_y_no_nan"}
 REFUSED |= {

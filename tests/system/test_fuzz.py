@@ -41,7 +41,6 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.ledger._composition import concentrated
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
 from sklearn_dpbo.scoring._make import selecting_scorer
@@ -285,7 +284,7 @@ odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sam
     [], lambda: 0, [([0], [1])], [([0], [0])], [([], [])], "none", "gp",
 ]))  # fmt: skip
 odd_strategies = odd_fields.map(lambda field: WorstCase(**dict([field]))) | choice(
-    "gp_noisy", "gp_noise_free", "lipschitz", GPNoisy(n_candidates=4), GPNoisy(k1=2),
+    GPNoisy(n_candidates=4), GPNoisy(k1=2),
     GPNoisy(n_candidates=4, score_share=0), GPNoisy(score_share=NAN),
     LipschitzConvex(acquisition=3),
     GPNoiseFree(score_share=0, max_level=2),
@@ -765,24 +764,6 @@ def test_brier_score_of_one_class_depends_on_own_record_only(other):
     before, D = of_one_class(np.ones(10))
     after, _ = of_one_class(np.array([other, *np.ones(9)]))
     assert 0 < before - after <= D
-
-
-def decades(low, high):
-    return st.builds(
-        lambda m, e: Fraction(m) * Fraction(10) ** e, st.integers(1, 9), st.integers(low, high)
-    )
-
-
-@settings(max_examples=300)
-@given(decades(-299, 298), decades(-299, -2), st.lists(decades(-299, 298), min_size=1, max_size=3))
-def test_concentrated_accounting_handles_charges_of_any_size(E, D, epsilons):
-    """Numbers beyond floats were an OverflowError; and what fits by sums fits."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fits = concentrated(E, D, sum(e * e for e in epsilons))
-    assert isinstance(fits, bool)
-    if fits and E > 1:
-        assert sum(e * e for e in epsilons) / 2 <= E
 
 
 def test_curator_clips_row_of_infinite_norm_without_warning():

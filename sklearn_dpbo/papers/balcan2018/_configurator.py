@@ -23,9 +23,7 @@ from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
-from ...report._html import ShowsPrivacy
-from ...report._report import PrivacyReport
-from ...search._delegation import replace_fitted
+from ...report import PrivacyReport
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
@@ -42,7 +40,7 @@ _CONFIDENCE = 0.95
 T = TypeVar("T")
 
 
-class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
+class PrivateConfigurator(BaseEstimator):
     """Tune an algorithm's parameter on sensitive instances, with pure epsilon-DP.
 
     The exponential mechanism selects the parameter from a public grid of G points, ::
@@ -191,7 +189,8 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         if self.score_share > 0:
             fitted |= self._score(total, grid[index], len(instances), mechanisms)
         fitted["privacy_"] = self._privacy_report(fitted, mechanisms)
-        replace_fitted(self, fitted)
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**kept, **fitted}  # at once: an interrupted `fit` mixes nothing
         return self
 
     @ClearFrames()

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from ..._data.tables import row_norms
-from ..._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
+from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
 from ..._privacy.mechanisms import Mechanisms, Price
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
+from ...report import PrivacyLoss
+from .._rows import row_norms
 from ._calibration import gaussian_sigma
 
 __all__ = ["Curator", "GaussianCurator"]

@@ -111,7 +111,10 @@ class CuratorSide:
 
     def _row(self, row: Any) -> int:
         n = len(self._rows)
-        return _number("a row", row, f"numbered from 0 to {n - 1}", int, lambda r: 0 <= r < n)
+        number: int = _number(
+            "a row", row, f"numbered from 0 to {n - 1}", int, lambda r: 0 <= r < n
+        )
+        return number
 
 
 class ModelerSide:

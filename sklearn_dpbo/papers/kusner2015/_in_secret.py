@@ -12,9 +12,9 @@ from ..._evaluation.fitting import fit, report_failures, without_side_effects
 from ..._evaluation.suppress_output import drop_errors, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
-from ...scoring._scorers import PrivateScorer
-from ...strategies._acquisition import ExpectedImprovement, UpperConfidenceBound
+from ...scoring import PrivateScorer
 from ...strategies._surrogate import Surrogate
+from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 
 __all__ = ["check_acquisition", "evaluate_secretly", "first_of_path", "next_candidate"]
 __all__ += ["require_mean"]
