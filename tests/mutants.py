@@ -396,8 +396,8 @@ MUTANTS = {
     ),
     "a second budget for the second part": Mutant(
         "search/_table.py",
-        "budget=Budget(self.epsilon))",
-        "budget=Budget(2 * self.epsilon))",
+        "budget=Budget(budget.epsilon))",
+        "budget=Budget(2 * budget.epsilon))",
         "system/test_one_table.py::test_both_parts_spend_the_whole_budget_which_is_charged_once",
     ),
     # ------------------------------------------------------------------ company, state, order

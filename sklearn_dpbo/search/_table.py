@@ -246,11 +246,12 @@ class PrivateTableSearchCV(
         """
         refuse_steps_before(self, protects_all=True)
         scorers, space, mechanisms = self._setup(groups)
+        budget = mechanisms.budget
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
         table = self._cut(X, y, groups, training, labels, rng)
-        warn_of_weak_guarantee(mechanisms.budget, table.m, table.units.name)
-        plan = self._plan(space, training, table, mechanisms.budget, rng)
+        warn_of_weak_guarantee(budget, table.m, table.units.name)
+        plan = self._plan(space, training, table, budget, rng)
         options = FitOptions(
             with_budget(self.estimator, plan, training, labels),
             n_jobs=self.n_jobs,
@@ -259,12 +260,12 @@ class PrivateTableSearchCV(
         report = needs(self.estimator, labels) if self.release == "evaluation" else ()
         make = partial(oracle_of, options, table, scorers, report, rng)
         even = np.full(len(labels), 1 / len(labels))
-        warned = self._try(plan, tried := make(even), table, mechanisms.budget)
-        second = replace(mechanisms, budget=Budget(self.epsilon))
-        with watched(self), note_on_error(lambda: spent_before(mechanisms.budget)):
+        warned = self._try(plan, tried := make(even), table, budget)
+        second = replace(mechanisms, budget=Budget(budget.epsilon))
+        with watched(self), note_on_error(lambda: spent_before(budget)):
             # Every record pays for what is released of its own part: this one pays for all fits.
             what = plan.in_words(type(self.estimator).__name__)
-            mechanisms.budget.charge(PrivacyLoss(self.epsilon, self.delta, TRAINING, what))
+            budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, what))
             counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
             oracle = with_frequent_labels(make, table, second) if counted else make(even)
             release, estimator = search_table(plan, table, oracle, second, self.score_share)
