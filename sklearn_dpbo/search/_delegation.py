@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
-from types import MethodType
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -21,6 +19,7 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
     process_routing,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
@@ -38,23 +37,6 @@ _VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
 __all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_validated"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
-
-
-class _IfDelegateHas:
-    """A method that is there if the fitted estimator has it.
-
-    As `available_if` of scikit-learn, but the error itself says why there is none, not its cause.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self._method
-        name = self._method.__name__
-        getattr(instance._delegate(name), name)
-        return MethodType(self._method, instance)
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -76,7 +58,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return _IfDelegateHas(method)
+    return available_if(lambda self: hasattr(self._delegate(name), name))(method)
 
 
 def _attribute(name: str, what: str) -> property:
@@ -136,7 +118,7 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **others: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on protected records,
@@ -151,18 +133,11 @@ class DelegatesToBest(Delegates):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records. With metadata routing, other estimators pass them on if the
             search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
-        **others : dict
-            Nothing else is taken: no score here depends on other metadata.
 
         Returns
         -------
         score : float
         """
-        if others:
-            raise TypeError(
-                f"{type(self).__name__}.score takes X, y and sample_weight, as no score depends on "
-                f"anything else; found {sorted(others)}: leave them out"
-            )
         estimator = self._delegate("score")
         check_is_fitted(self)
         validated = _VALIDATED.get(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -25,7 +25,7 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 from ..strategies._worst_case import WorstCase
 
-__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
+__all__ = ["RESPONSE_METHODS", "check_parameters", "check_values", "n_iter_of"]
 __all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
@@ -88,18 +88,9 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-class Setup(NamedTuple):
-    """What a search does, by its parameters, which are checked."""
-
-    scorers: dict[str, PrivateScorer]
-    space: SearchSpace
-    n_iter: int
-    strategy: Any
-    mechanisms: Mechanisms
-    options: FitOptions
-
-
-def setup_of(search: Any, groups: Any) -> Setup:
+def setup_of(
+    search: Any, groups: Any
+) -> tuple[dict[str, PrivateScorer], SearchSpace, int, Strategy, Mechanisms, FitOptions]:
     """Return what the search does, or raise an error for wrong parameters."""
     check_parameters(search)
     scorers = scorers_of(search)
@@ -125,7 +116,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
             GuaranteeAssumptionWarning,
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
-    return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
+    return scorers, space, n_iter, strategy, Mechanisms(budget, noise), options
 
 
 def check_parameters(estimator: Any) -> None:

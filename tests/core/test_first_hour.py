@@ -182,13 +182,6 @@ def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
                          "pos_label=...)")  # fmt: skip
 
 
-def test_score_says_what_it_takes(two_classes):
-    X, y, *_ = two_classes
-    message = r"PrivateBayesSearchCV.score takes X, y and sample_weight.*\['metadata'\]"
-    with pytest.raises(TypeError, match=message):
-        fit(two_classes).score(X, y, metadata=1)
-
-
 # ------------------------------------------------------------------- ledgers that run out
 def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
     for charge in (

@@ -143,8 +143,9 @@ def test_methods_without_refit_raise_attribute_error(two_classes):
     assert search.best_params_ in search.cv_results_["params"]
     for attribute in ("best_estimator_", "predict", "classes_", "n_features_in_"):
         assert not hasattr(search, attribute)
-    with pytest.raises(AttributeError, match="refit=False: predict needs a model"):
+    with pytest.raises(AttributeError) as caught:
         search.predict([[1]])
+    assert "refit=False: predict needs a model" in str(caught.value.__cause__)
     with pytest.raises(AttributeError, match="refit=False: score needs a model"):
         search.score([[1]], [1])
 
