@@ -25,14 +25,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils._param_validation import MissingValues, Options
 
-from sklearn_dpbo._data.canonical import in_one_form, training_table
+from sklearn_dpbo._data.canonical import in_one_form
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._evaluation.listed import is_estimator, why_unlisted
 
 # Models of each choice of options: of one that a method of the class reads, and of others.
-N_READ, N_UNREAD = 5, 2
+N_READ, N_UNREAD = 6, 2
 # Tables beside which an odd record is alone of its kind.
-TELLING = "one missing", "zeros", "sparse", "positive", "one kind of objects"
+TELLING = "one missing", "zeros", "sparse", "positive", "numbers", "one kind of objects"
 METHODS = "predict", "predict_proba", "decision_function", "transform"
 N, M, D = 90, 30, 8  # of 8 columns, one row is multiplied otherwise than two
 
@@ -159,7 +159,7 @@ def read(code, kind, rows=()):
         return None
     if kind not in (*DECLARED, "integers of pyarrow"):
         return X, batch
-    return in_one_form(training_table(X), as_table(batch))
+    return in_one_form(as_table(X), as_table(batch))
 
 
 @cache
