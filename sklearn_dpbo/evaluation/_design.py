@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -132,7 +131,7 @@ def _cut_of(
 ) -> dict[str, Any]:
     """Return from which score on a classifier predicts the positive one of two classes.
 
-    With a warning, if public predictions follow no known threshold.
+    And whether all public predictions follow it, or no known threshold.
     """
     scores = class_scores(public.response, positives)[:, 0]
     predicted = encode(responses(("predict",)).response, classes) == positives[0]
@@ -142,12 +141,4 @@ def _cut_of(
     for cut in (usual, *responses.cuts, *others):
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
-    differing = float(np.mean((scores >= usual) != predicted))
-    warnings.warn(
-        f"{responses.name}.predict does not follow the scores of "
-        f"{responses.method(METHODS)} for {differing:.1%} of the public records. Numbers without a "
-        f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
-        UserWarning,
-        stacklevel=4,
-    )
     return {"cut": usual}

@@ -21,7 +21,6 @@ from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 from ..search._results import clipping_in_words
-from ..strategies._release import public_model
 
 __all__ = ["Holder"]
 
@@ -76,11 +75,11 @@ class Holder:
 
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
-        try:
-            model = public_model({}, self._public, self._evaluator)
-        except Exception:  # other candidates may be fitted without an error
+        options = replace(self._evaluator.options, error_score=np.nan)
+        (own,) = replace(self._public, options=options)(({},))
+        if own.answers is None:  # other candidates may be fitted without an error
             return None
-        found = self._evaluator.scorer.predictions(*model)
+        found = own.answers(self._evaluator.scorer.response_method)
         if self._evaluator.scorer.choice_uses_public:
             self._evaluator.select_by(self._evaluator.scorer.choice(found))
         return found

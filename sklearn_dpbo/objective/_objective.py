@@ -32,7 +32,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
 from ..strategies._choice import PreparedChoice, prepare_choice
-from ..strategies._release import count_scores, public_model
+from ..strategies._release import Designer, count_scores
 from ._holder import Holder
 from ._messages import plain
 from ._optuna import on_trials
@@ -232,6 +232,7 @@ class PrivateObjective(Holder):
         self._chosen: int | None = None
         self._best: Best | None = None
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
+        self._evaluator.design = Designer.of(self._evaluator, self._score_share * epsilon)
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
@@ -414,13 +415,7 @@ class PrivateObjective(Holder):
             )
             self._chosen = mechanisms.select(table, self._ranked.epsilon, purpose=CHOICE)
         params, statistics = self._scored[self._chosen]
-        counted = count_scores(
-            params,
-            statistics,
-            oracle,
-            mechanisms.budget.epsilon_left,
-            lambda params: public_model(params, self._public, oracle),
-        )
+        counted = count_scores(params, statistics, oracle)
         ((score, interval),), _ = counted.release(self._units, mechanisms)
         return Best(dict(params), score, interval)
 

@@ -34,7 +34,7 @@ from ..scoring._of_counts import ConfusionScore
 from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
-from ..strategies._release import expected_widths, rehearse
+from ..strategies._release import expected_widths
 from ..strategies._utility import released_hints
 from ._delegation import public_generator, refuse_steps_before
 from ._parameters import setup_of
@@ -104,7 +104,6 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
         warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
         try_out(plan.fits, table.training, uncharged)
-    rehearse({}, uncharged, budget.epsilon)
     warned = _warn_of_wide_intervals(uncharged, strategy, plan, table, budget)
     options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.

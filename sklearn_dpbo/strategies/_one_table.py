@@ -262,13 +262,8 @@ class OneTable(Strategy):
         model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
-        made_up = oracle.problem.training
         oracle.add(params, oracle.make_model(check=False)(estimator))
-        left = mechanisms.budget.epsilon_left
-        counted = count_scores(
-            params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
-        )
-        scores, _ = counted.release(units, mechanisms)
+        scores, _ = count_scores(params, statistic, oracle).release(units, mechanisms)
         hints: tuple[str, ...] = ()
         if len(plan.params) > 1:
             hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon)

@@ -153,19 +153,19 @@ class WorstCase(Strategy):
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None
+        hints: tuple[str, ...] = ()
         scorers: tuple[PrivateScorer, ...] = ()
         if oracle.releases_all:
-            all_scores = release_all_scores(validated, oracle, mechanisms, guidance.public_model)
+            all_scores = release_all_scores(validated, oracle, mechanisms)
             scores = all_scores[best]
         else:
-            statistic, left = statistics.take(chosen), mechanisms.budget.epsilon_left
-            params, model = candidates[best].params, guidance.public_model
-            counted = count_scores(params, statistic, oracle, left, model)
+            counted = count_scores(candidates[best].params, statistics.take(chosen), oracle)
             scores, report = counted.release(units, mechanisms)
+            if counted.design and (hint := counted.design._labels_hint()):
+                hints += (hint,)
             scorers = tuple(counted.scorers)
-        hints: tuple[str, ...] = ()
         if not guidance.warned:
-            hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
+            hints += released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
