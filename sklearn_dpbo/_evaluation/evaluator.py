@@ -114,11 +114,15 @@ class Evaluator:
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
         """Return the model for this query; a user's gain is not computed again."""
         model = self.model(params)
-        return model if query is self.scorer.query else model.asked(query)
+        known = [k for k, own in enumerate(self._queries) if own is query]
+        if not known:
+            return model.asked(query)
+        k = known[0]
+        return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
-        return counted(self.table, self.model(params).asked(query), query)
+        return counted(self.table, self._asked(params, query), query)
 
     def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
