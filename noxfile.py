@@ -2,9 +2,12 @@
 
 Each session installs what it needs into an environment of its own, which later runs use again;
 ``nox -R -s fast`` does not install anew. Arguments after ``--`` go to pytest, or to the benchmark.
+`.ci/run` runs these sessions: what "oldest" and "slow" mean stands here alone.
 """
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import nox
@@ -14,6 +17,45 @@ nox.options.reuse_venv = "yes"
 
 BENCHMARKS = Path("benchmarks")
 PYTEST = ("python", "-m", "pytest", "-n", "2")
+OF_THE_SITE = ("tests/system/test_site.py", "tests/system/test_example_notebooks.py")
+# What meets scikit-learn and other libraries; the newest versions see the rest.
+OLDEST = (
+    "tests/core", "tests/system/test_estimator_checks.py", "tests/system/test_other_libraries.py",
+    "tests/system/test_one_table.py", "tests/system/test_threshold.py",
+)  # fmt: skip
+# What differs between versions of Python.
+PYTHON = (
+    "tests/core/test_search.py", "tests/core/test_evaluation.py", "tests/core/test_row_by_row.py",
+    "tests/core/test_mechanisms.py", "tests/system/test_site.py",
+)  # fmt: skip
+
+
+def listed_versions() -> list[str]:
+    """Return the versions of scikit-learn whose source was read for the list of estimators."""
+    module = ast.parse(Path("sklearn_dpbo/_evaluation/listed.py").read_text())
+    read = next(
+        node.value
+        for node in module.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "READ"
+    )
+    return list(ast.literal_eval(read)["scikit-learn"])
+
+
+def newest_python() -> str:
+    """Return the newest Python of this machine beside the one that runs nox, or its version."""
+    own = "{}.{}".format(*sys.version_info)
+    pyenv = Path.home() / ".pyenv" / "versions"
+    versions = [version for version in ("3.14", "3.13", "3.12", "3.11") if version != own]
+    for version in versions:
+        for python in (f"python{version}", *map(str, pyenv.glob(f"{version}.*/bin/python"))):
+            # A shim of pyenv is there for versions that are not chosen, too, and does not run.
+            check = [python, "-c", "import ensurepip, sqlite3, ssl"]
+            try:
+                subprocess.run(check, check=True, capture_output=True)
+            except (OSError, subprocess.CalledProcessError):
+                continue
+            return python
+    return versions[0]
 
 
 @nox.session
@@ -42,9 +84,19 @@ def full(session: nox.Session) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Run the slow tests, which build the distributions and the site."""
+    """Run the slow tests, but for those of the site."""
+    session.install("-e", ".[test]")
+    # Some take a minute, and most a second: a worker that is done takes from the other.
+    ignored = (f"--ignore={path}" for path in OF_THE_SITE)
+    session.run(*PYTEST, "--dist", "worksteal", "-m", "slow", *ignored, *session.posargs)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build the site once, and run all of its tests."""
     session.install("-e", ".[test,docs]")
-    session.run(*PYTEST, "-m", "slow", *session.posargs)
+    all_of_them = ("-m", "slow or not slow", "-rs")
+    session.run("python", "-m", "pytest", *all_of_them, *OF_THE_SITE, *session.posargs)
 
 
 @nox.session
@@ -56,9 +108,32 @@ def soak(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def oldest(session: nox.Session) -> None:
-    """Run all default tests with the oldest supported versions."""
+    """Run tests with the oldest supported versions."""
     session.install("-e", ".[test]", "-c", ".ci/oldest.txt")
-    session.run(*PYTEST, *session.posargs)
+    session.run("python", "-m", "pip", "freeze", "--exclude-editable")
+    session.run(*PYTEST, *(session.posargs or OLDEST))
+
+
+@nox.session
+@nox.parametrize("version", listed_versions())
+def listed(session: nox.Session, version: str) -> None:
+    """Replace records before every listed estimator, with one version of scikit-learn."""
+    session.install("-e", ".", "pandas", "pytest")
+    # In a folder: all else is the same for each version, and takes longer to install.
+    folder = session.create_tmp()
+    only = ("--quiet", "--upgrade", "--no-deps", "--target", folder)
+    session.run("python", "-m", "pip", "install", *only, f"scikit-learn=={version}")
+    script = ("python", "-m", "pytest", "--noconftest", "-s", "-q", "-m", "slow or not slow")
+    env = {"PYTHONPATH": folder, "OMP_NUM_THREADS": "1"}
+    session.run(*script, "tests/core/test_listed.py", *session.posargs, env=env)
+
+
+@nox.session(name="newest-python", python=newest_python())
+def newest(session: nox.Session) -> None:
+    """Run tests with another Python: the newest of this machine."""
+    session.install("-e", ".[test]")
+    session.run("python", "--version")
+    session.run(*PYTEST, *(session.posargs or PYTHON))
 
 
 @nox.session

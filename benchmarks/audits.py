@@ -38,14 +38,12 @@ from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateFederatedSearch,
     PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
 )
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import (
@@ -54,7 +52,6 @@ from sklearn_dpbo.audit import (
     audit_search,
     opposed_models,
 )
-from sklearn_dpbo.objective import FederatedCoordinator, FederatedSite
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
@@ -107,7 +104,7 @@ class Half(Fraction):
 
 def sensitivity_halved(stack):
     """Whatever is protected says that it moves by half of what it does."""
-    begin, draw, sigma = Sensitive.__init__, Mechanisms.draw_grid_point, curators.gaussian_sigma
+    begin, sigma = Sensitive.__init__, curators.gaussian_sigma
 
     def init(self, value, sensitivity):
         # What is made of something halved (a row, a column) is halved already.
@@ -115,11 +112,7 @@ def sensitivity_halved(stack):
         begin(self, value, 1)
         self.sensitivity = Half(sensitivity, 2) if whole else Half(sensitivity)
 
-    def grid_point(self, runs, sensitivity, *args, **kwargs):
-        return draw(self, runs, Half(sensitivity, 2), *args, **kwargs)
-
     patch(stack, Sensitive, "__init__", init)
-    patch(stack, Mechanisms, "draw_grid_point", grid_point)
     for module in (worst_cases, curators):
         patch(stack, module, "gaussian_sigma", lambda e, d, s: sigma(e, d, s / 2))
 
@@ -239,17 +232,6 @@ GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
 TRAIN, *PAIR = opposed_models(9)
 
 
-def answers_of_site(held_out):
-    """One site's vote, and its counts of both candidates."""
-    search = PrivateFederatedSearch(ConstantClassifier(), {"label": [0, 1]}, epsilon=2.0)
-    X_val, y_val = held_out
-    here = FederatedSite(search, *TRAIN, X_val=X_val, y_val=y_val)
-    ask = FederatedCoordinator(search, *TRAIN, sites=["here"]).ask("here")
-    vote = here.answer(ask)["candidate"]
-    counts = here.answer({**ask, "what": "counts", "candidates": [0, 1]})["counts"]
-    return vote, *(row[0] for row in counts)
-
-
 def scores_of_settings(held_out):
     """The scores of two settings, and which of them is the best."""
     objective = PrivateObjective(
@@ -277,7 +259,6 @@ ROWS = {
         of(worst_cases.noisy_counts),
         both_and(split_forgotten=counts_not_shared),
     ),
-    "grid_point": Row(of(worst_cases.grid_point), both_and()),
     "noisy_rows": Row(of(worst_cases.noisy_rows), both_and()),
     "curator": Row(of(worst_cases.curator), both_and()),
     # Rows that are a hundred times longer than the curator allows.
@@ -294,7 +275,6 @@ ROWS = {
     "search, public": Row(guided(21), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
     "objective": Row(released_by(scores_of_settings), both_and()),
-    "federated site": Row(released_by(answers_of_site), both_and(split_forgotten=split_forgotten)),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),
         {"noise halved": noise_by_eight}, note="on an assumption; noise / 8",

@@ -68,6 +68,7 @@ from sklearn_dpbo.papers.balcan2018.published import (
     published_excess_utility_bound,
     published_rotation_rate,
 )
+from sklearn_dpbo.testing import seeded_noise
 
 EPSILONS = [0.1, 1, 10]
 
@@ -162,9 +163,10 @@ def private_choice(us, case, epsilon, seed):
     warnings.simplefilter("ignore")
     configurator = PrivateConfigurator(
         Known(), epsilon=epsilon, utility_bound=1.0, interval=case.family.interval,
-        grid_size=case.grid_size, noise_random_state=seed,
+        grid_size=case.grid_size,
     )  # fmt: skip
-    return configurator.fit(us).best_parameter_
+    with seeded_noise(seed):
+        return configurator.fit(us).best_parameter_
 
 
 def least_bound(us, case, epsilon):
@@ -402,10 +404,10 @@ def one_repetition(said, m, scoring, seed, with_peer):
     p_val, y_val = p_pool[rows], y_pool[rows]
     estimator = Said().fit(p_train[:, None], y_train)
     thresholds = [
-        PrivateThresholdClassifier(
+        seeded_noise(1000 * (i + 1) + seed)(PrivateThresholdClassifier(
             FrozenEstimator(estimator), epsilon=epsilon, scoring=SCORINGS[scoring][0],
-            noise_random_state=1000 * (i + 1) + seed, prediction="together",
-        ).fit(p_train[:, None], y_train, X_val=p_val[:, None], y_val=y_val).best_threshold_
+            prediction="together",
+        ).fit)(p_train[:, None], y_train, X_val=p_val[:, None], y_val=y_val).best_threshold_
         for i, epsilon in enumerate(EPSILONS)
     ]  # fmt: skip
     chosen = np.nan

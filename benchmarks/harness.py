@@ -53,10 +53,10 @@ def seconds(run):
     return time.perf_counter() - start, time.process_time() - cpu
 
 
-def in_turn(runs, repeats):
+def in_turn(runs, repeats, warm=True):
     """Return (wall, processor) seconds of each of the runs, by name; none is always the first."""
     found = {name: [] for name in runs}
-    for run in runs.values():
+    for run in runs.values() if warm else ():
         run()  # which warms the workers
     for i in range(repeats):
         for name in list(runs)[:: 1 if i % 2 else -1]:

@@ -73,7 +73,7 @@ def cpu_ms(place, n):
     """Processor time of each of n charges."""
     start = time.process_time()
     for _ in range(n):
-        place.charge("0.1", what=TEXT)
+        place.charge(0.1, what=TEXT)
     return 1000 * (time.process_time() - start) / n
 
 
@@ -83,7 +83,7 @@ def cost_of_charges(places, histories):
     for history in histories:
         for name, place in places.items():
             for _ in range(history - charged[name]):
-                place.charge("0.1", what=TEXT)
+                place.charge(0.1, what=TEXT)
         seen = {name: [] for name in places}
         for i in range(N_ROUNDS):
             for name, place in list(places.items())[:: 1 if i % 2 else -1]:
@@ -136,7 +136,7 @@ def charge(ledger, n):
     together.wait()
     start = time.monotonic()
     for _ in range(n):
-        ledger.charge("0.1", what=TEXT)
+        ledger.charge(0.1, what=TEXT)
     return start, time.monotonic()
 
 

@@ -48,6 +48,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, optimize
 from sklearn_dpbo.papers.kharkovskii2020.bounds import projection_threshold
 from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
+from sklearn_dpbo.testing import seeded_noise
 
 NORM = 25.0
 # Random rows that each run begins with; they count.
@@ -175,7 +176,8 @@ def release(problem, method, log_epsilon, r, seed):
     epsilon = float(np.exp(log_epsilon))
     if method == "published":
         return ProjectionCurator(epsilon, problem.delta, r, random_state=seed).fit(problem.X)
-    return GaussianCurator(epsilon, problem.delta, noise_random_state=seed).fit(problem.X)
+    with seeded_noise(seed):
+        return GaussianCurator(epsilon, problem.delta).fit(problem.X)
 
 
 def regret(problem, method, log_epsilon, r, seed):

@@ -17,19 +17,26 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 
 from harness import in_turn, median_and_range, parser_of, print_head, print_row, save, seconds
 
 # isort: split
 import joblib
 import numpy as np
-from scipy.stats import loguniform, randint
-from sklearn.base import clone
+from scipy.stats import loguniform, uniform
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import ParameterSampler, RandomizedSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -44,22 +51,64 @@ def logs(X):
     return np.sign(X) * np.log1p(np.abs(X))
 
 
-class OwnClassifier(LogisticRegression):
-    """A class of one's own."""
+class OwnClassifier(ClassifierMixin, BaseEstimator):
+    """A class of one's own: the nearest mean, each pulled towards that of all."""
+
+    def __init__(self, pull=0.0):
+        self.pull = pull
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        means = np.array([X[y == label].mean(axis=0) for label in self.classes_])
+        self.means_ = (1 - self.pull) * means + self.pull * X.mean(axis=0)
+        return self
+
+    def predict(self, X):
+        squares = ((X[:, None] - self.means_) ** 2).sum(axis=-1)
+        return self.classes_[squares.argmin(axis=1)]
 
 
+def stack():
+    parts = [("tree", DecisionTreeClassifier(max_depth=4)), ("bayes", GaussianNB())]
+    return StackingClassifier(parts, LogisticRegression(), cv=3)
+
+
+C = {"C": loguniform(1e-3, 1e3)}
 # name: (estimator, distributions, training records, validation records, candidates, repeats)
 CASES = {
-    "LogisticRegression, m = 1,000": (
-        LogisticRegression(), {"C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 64, 40,
+    "LogisticRegression, m = 1,000": (LogisticRegression(), C, 1_000, 1_000, 64, 8),
+    "SVC in a pipeline, m = 2,000": (
+        make_pipeline(StandardScaler(), SVC()),
+        {"svc__C": loguniform(0.1, 100), "svc__gamma": loguniform(1e-3, 1e-1)},
+        1_000, 2_000, 8, 2,
+    ),
+    "AdaBoost, m = 1,000": (
+        AdaBoostClassifier(n_estimators=20, random_state=0),
+        {"learning_rate": loguniform(0.02, 2)}, 1_000, 1_000, 8, 2,
+    ),
+    "RandomForest, m = 1,000": (
+        RandomForestClassifier(n_estimators=25, random_state=0),
+        {"max_features": loguniform(0.05, 1)}, 1_000, 1_000, 8, 2,
+    ),
+    "stacking, m = 1,000": (
+        stack(), {"final_estimator__C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 8, 2,
+    ),
+    "HistGradientBoosting, m = 2,000": (
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        {"learning_rate": loguniform(0.02, 0.5)}, 2_000, 2_000, 8, 2,
     ),
     "own function before neighbours, m = 1,000": (
         make_pipeline(FunctionTransformer(logs), StandardScaler(), KNeighborsClassifier()),
-        {"kneighborsclassifier__n_neighbors": randint(1, 33)}, 1_000, 1_000, 32, 3,
+        {"kneighborsclassifier__n_neighbors": list(range(1, 33))}, 1_000, 1_000, 32, 2,
+    ),
+    "own function before LogisticRegression, m = 100,000": (
+        make_pipeline(FunctionTransformer(logs), StandardScaler(), LogisticRegression()),
+        {f"logisticregression__{name}": values for name, values in C.items()},
+        2_000, 100_000, 32, 1,
     ),
     "own classifier, m = 1,000": (
         make_pipeline(StandardScaler(), OwnClassifier()),
-        {"ownclassifier__C": loguniform(1e-3, 1e3)}, 1_000, 1_000, 32, 3,
+        {"ownclassifier__pull": uniform()}, 1_000, 1_000, 32, 2,
     ),
     "HistGradientBoosting, m = 20,000": (
         HistGradientBoostingClassifier(random_state=0),
@@ -70,10 +119,13 @@ CASES = {
         SVC(), {"C": loguniform(0.1, 100), "gamma": loguniform(1e-3, 1e-1)}, 2_000, 100_000, 4, 6,
     ),
     "DecisionTree, m = 200,000": (
-        DecisionTreeClassifier(random_state=0), {"max_depth": randint(2, 18)}, 5_000, 200_000, 16,
-        9,
+        DecisionTreeClassifier(random_state=0), {"max_depth": list(range(2, 18))},
+        5_000, 200_000, 16, 9,
     ),
+    "LogisticRegression, m = 1,000,000": (LogisticRegression(), C, 1_000, 1_000_000, 4, 3),
 }  # fmt: skip
+# What is run unless cases are named.
+QUICK = list(CASES)[:9]
 GUIDED_FITS = 64
 
 
@@ -85,6 +137,8 @@ def runs_of(name, n_jobs, guided):
     shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False)
     if guided:
         shared |= dict(n_iter=GUIDED_FITS, random_state=0)
+    elif len(space) == 1:
+        space = {name: [setting[name] for setting in settings] for name in space}
     else:
         space = [{k: [v] for k, v in setting.items()} for setting in settings]
     rows = np.arange(n + m)
@@ -138,7 +192,7 @@ def started(backend, workers):
 def measure(name, backend, workers, options):
     with started(backend, workers):
         repeats = options.repeats or CASES[name][-1]
-        times = in_turn(runs_of(name, workers, options.guided), repeats)
+        times = in_turn(runs_of(name, workers, options.guided), repeats, warm=workers > 1)
     ratios = times["private"] / times["randomized"]
     median = {side: statistics.median(each[:, 0]) for side, each in times.items()}
     n = GUIDED_FITS if options.guided else CASES[name][4]
@@ -179,14 +233,15 @@ def show(r):
 
 def main():
     parser = parser_of(__doc__)
-    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES)[:3])
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=QUICK)
     parser.add_argument("--backends", nargs="+", default=["loky"])
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--workers", nargs="+", type=int)
     parser.add_argument("--guided", action="store_true")
     parser.add_argument("--memory", action="store_true", help="also the peak of fresh processes")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--once", nargs=3, help="SIDE CASE WORKERS: run one search, and no more")
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", "Not known to treat each record independently")
     if options.once:
         side, name, workers = options.once
         runs_of(name, int(workers), options.guided)[side]()
@@ -198,7 +253,7 @@ def main():
     rows = []
     for name in options.cases:
         for backend in options.backends:
-            for workers in options.workers:
+            for workers in options.workers or ([1, 2] if name == QUICK[0] else [1]):
                 rows.append(measure(name, backend, workers, options))
                 show(rows[-1])
     save({"noise_library_s": load, "rows": rows}, options.json)

@@ -31,8 +31,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo.papers.kusner2015 import Kernel
-from sklearn_dpbo.strategies import UpperConfidenceBound, WorstCase
+from sklearn_dpbo.papers.kusner2015 import Kernel, UpperConfidenceBound
+from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._surrogate import Surrogate
 
 LENGTH_SCALE, NOISE = 0.3, 1e-4

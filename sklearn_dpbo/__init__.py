@@ -7,7 +7,6 @@ from ._data.fit_parameters import public
 from .evaluation._private_evaluation import private_evaluation
 from .ledger._ledger import PrivacyLedger
 from .objective._objective import PrivateObjective
-from .objective._search import PrivateFederatedSearch
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
 from .search._search import PrivateBayesSearchCV
@@ -16,7 +15,6 @@ from .search._threshold import PrivateThresholdClassifier
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
-    "PrivateFederatedSearch",
     "PrivateObjective",
     "PrivateThresholdClassifier",
     "make_private_scorer",

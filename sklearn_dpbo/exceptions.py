@@ -3,9 +3,7 @@
 __all__ = [
     "BatchDependentError",
     "BudgetExceededError",
-    "CrossValidationBudgetError",
     "GuaranteeAssumptionWarning",
-    "InsecureNoiseWarning",
     "LedgerError",
     "LowUtilityWarning",
     "PrivacyWarning",
@@ -18,10 +16,6 @@ class LowUtilityWarning(UserWarning):
 
 class PrivacyWarning(UserWarning):
     """Something is less protected than users might expect."""
-
-
-class InsecureNoiseWarning(PrivacyWarning):
-    """The noise can be predicted, so the released results are not private."""
 
 
 class GuaranteeAssumptionWarning(PrivacyWarning):
@@ -38,12 +32,3 @@ class LedgerError(RuntimeError):
 
 class BudgetExceededError(ValueError):
     """A charge would exceed the privacy budget; nothing was released for it."""
-
-
-class CrossValidationBudgetError(BaseException):
-    """A `BudgetExceededError` inside scikit-learn's cross-validation, which it ends.
-
-    `cross_val_score`, `GridSearchCV` and their like put nan in place of a fold's score for any
-    `Exception`, so this is none: catch it by its name. A worker of `multiprocessing.Pool` dies of
-    it, and the pool waits forever; joblib's and `concurrent.futures`' pass it on.
-    """

@@ -19,7 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from sklearn_dpbo._data.tables import n_rows
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo._privacy import accounting
+from sklearn_dpbo.testing import seeded_noise
 
 # The matrices here are small: with two threads, libraries of linear algebra spend five times the
 # CPU time, waiting. Set the variable to test with more. Processes that tests start read it, too.
@@ -52,6 +53,8 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
     # Where noise would only disturb, tests take an epsilon or a delta that nobody should.
     config.addinivalue_line("filterwarnings", "ignore:epsilon=.* promise little")
+    # Of threads, which `_fits_are_not_counted` does not reach.
+    config.addinivalue_line("filterwarnings", "ignore:fit number")
 
 
 class PoolBackend(LokyBackend):
@@ -97,12 +100,36 @@ def _same_draws_in_every_run():
 
 
 @pytest.fixture(autouse=True)
+def _fits_are_not_counted():
+    """Tests fit again and again; those of the count ask for `counted`."""
+    with accounting.uncounted():
+        yield
+
+
+@pytest.fixture
+def counted(_fits_are_not_counted):
+    """Count fits from 1, as a new process does; return what is counted."""
+    accounting._fits.clear()
+    token = accounting._counting.set(True)
+    yield accounting._fits
+    accounting._counting.reset(token)
+    accounting._fits.clear()
+
+
+@pytest.fixture(autouse=True)
 def _seeded_noise_is_expected():
     """Tests seed the noise all the time; the tests of the warning itself record it."""
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureNoiseWarning)
+        warnings.filterwarnings("ignore", "seeded_noise")
+        yield
+
+
+@pytest.fixture
+def seeded(_seeded_noise_is_expected):
+    """Seed the noise of the whole test."""
+    with seeded_noise(0):
         yield
 
 

@@ -658,12 +658,12 @@ def scorers_of(task, rng):
 
 COLOURS = ["red", "blue"]
 TABLES = [
-    "array", "array", "array", "single", "integers", "objects", "objects", "flat", "lists", "lists",
-    "lists", "numbers", "tuples", "dicts", "dicts", "texts", "sparse", "frame", "nullable",
-    "polars",
+    "array", "array", "array", "single", "integers", "objects", "objects", "flat", "objects",
+    "objects", "numbers", "numbers", "tuples", "dicts", "dicts", "texts", "sparse", "frame",
+    "nullable", "polars",
 ]  # fmt: skip
 DECLARED = {"array", "single", "integers", "sparse", "nullable", "polars"}
-NUMBERS_ONLY = {"array", "single", "integers", "numbers", "sparse"}
+NUMBERS_ONLY = {"array", "single", "integers", "numbers", "tuples", "sparse"}
 
 
 def record_of(rng):
@@ -715,10 +715,8 @@ def listed(kind, record):
     """Return a record as an element of a list; a record that is none as it is."""
     if not isinstance(record, list) or len(record) != 4:
         return record
-    if kind == "numbers":
-        return record[:2]
-    if kind == "tuples":
-        return tuple(record)
+    if kind in ("numbers", "tuples"):
+        return record[:2] if kind == "numbers" else tuple(record[:2])
     if kind == "dicts":
         return dict(zip(["a", "b", "day", "colour"], record, strict=True))
     if kind in ("texts", "flat"):

@@ -21,6 +21,7 @@ MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
 RANKING = "core/test_ranking.py::"
 LEARNERS = "core/test_learners.py::"
+REPEATED = "core/test_repeated_fits.py::"
 LEDGER = "system/test_ledger.py::"
 PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
@@ -118,12 +119,12 @@ MUTANTS = {
         "statistical/test_release_noise.py::"
         "test_noise_of_a_release_has_its_distribution[all candidates, Gaussian]",
     ),
-    "grid point: noise halved": Mutant(
-        "_privacy/mechanisms.py",
-        "self.noise.exponential_mechanism(b)",
-        "self.noise.exponential_mechanism(b / 2)",
+    "configurator: half of the sensitivity": Mutant(
+        "papers/balcan2018/_configurator.py",
+        "u(grid)[:, None], _STEPS)",
+        "u(grid)[:, None], _STEPS // 2)",
         "statistical/test_configuration.py::"
-        "test_grid_points_are_drawn_by_the_exponential_mechanism",
+        "test_integers_and_scale_of_the_draw_are_those_of_the_theorem",
     ),
     "tables: noise halved": Mutant(
         "_privacy/mechanisms.py",
@@ -285,6 +286,30 @@ MUTANTS = {
         "if False:",
         "core/test_objective.py::test_a_forked_process_has_no_budget",
     ),
+    "fits that nothing counts": Mutant(
+        "_privacy/accounting.py",
+        "    _fits.append((epsilon, delta))\n",
+        "    _fits.append((0.0, delta))\n",
+        REPEATED + "test_each_further_fit_says_what_all_cost_together",
+    ),
+    "private candidates counted beside the search": Mutant(
+        "_privacy/accounting.py",
+        "token = _counting.set(False)",
+        "token = _counting.set(True)",
+        REPEATED + "test_candidates_that_train_privately_are_not_counted",
+    ),
+    "protected records marked as public": Mutant(
+        "_data/fit_parameters.py",
+        "        for part in _parts(value.value) if",
+        "        for part in (value.value,) if",
+        REPEATED + "test_protected_records_are_not_public[listed]",
+    ),
+    "a view of the protected records as public ones": Mutant(
+        "_data/fit_parameters.py",
+        "return len(arrays) == 2 and np.shares_memory(*arrays)",
+        "return False",
+        REPEATED + "test_a_view_of_the_protected_records_is_refused[1]",
+    ),
     "ledger: not charged": Mutant(
         "_privacy/accounting.py",
         "if not self.reserved and self._before_first is not None:",
@@ -299,20 +324,20 @@ MUTANTS = {
     ),
     "ledger: more granted than charged": Mutant(
         "ledger/_budget.py",
-        'round_down(parse_decimal("epsilon", epsilon))',
+        'round_down(Fraction(parse_decimal("epsilon", epsilon)))',
         "float(epsilon)",
         LEDGER + "test_a_fit_spends_no_more_than_the_decimal_epsilon",
     ),
-    "ledger: all of delta for charges": Mutant(
+    "ledger: deltas not compared": Mutant(
         "ledger/_composition.py",
-        "if after.delta > opening.delta / 2 or not fits:",
-        "if after.delta > opening.delta or not fits:",
+        "if after.epsilon > opening.epsilon or after.delta > opening.delta:",
+        "if after.epsilon > opening.epsilon:",
         LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "fits = after.epsilon <= opening.epsilon or",
-        "fits = after.epsilon - spent.epsilon <= opening.epsilon or",
+        "if after.epsilon > opening.epsilon or after.delta",
+        "if loss.epsilon > opening.epsilon or after.delta",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
     ),
     "ledger: shares ignored": Mutant(
@@ -391,8 +416,8 @@ MUTANTS = {
     ),
     "one copy of a part for all records": Mutant(
         "_evaluation/separately.py",
-        "getattr(fresh(self._pickled), name)",
-        "getattr(self._like, name)",
+        "copier(self._pickled)",
+        "(lambda: self._like)",
         SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
@@ -427,8 +452,8 @@ MUTANTS = {
     ),
     "the list holds under versions that nobody read": Mutant(
         "_evaluation/listed.py",
-        "if _series(version) in map(_series, line.read):",
-        "if version:",
+        "return _series(version) in map(_series, read)",
+        "return True",
         LISTED + "test_nothing_is_listed_under_a_version_that_was_not_read",
     ),
     "own code is called on all records at once": Mutant(
@@ -469,6 +494,30 @@ MUTANTS = {
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
+    "draws by `random` for one record change those for the next": Mutant(
+        "_evaluation/suppress_output.py",
+        "if not follows or memory.raw != before:",
+        "if False:",
+        SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
+    ),
+    "copies of a part share their arrays": Mutant(
+        "_data/pickles.py",
+        'array.copy(order="K")',
+        "array",
+        SEPARATELY + "test_copies_share_nothing_that_can_be_written_into",
+    ),
+    "tables: a missing cell decides what type a column has": Mutant(
+        "_data/tables.py",
+        "return column.cat.rename_categories(categories.astype(float if exact else object))",
+        "return column",
+        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+    ),
+    "tables: models are fitted on other types than they meet": Mutant(
+        "_data/canonical.py",
+        "return X.astype(common), X_val.astype(common)",
+        "return X, X_val.astype(common)",
+        "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
+    ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",
         "if not (marked or per_row(value, n)):",
@@ -499,7 +548,7 @@ MUTANTS = {
     "a warning with raw counts": Mutant(
         "_evaluation/evaluator.py",
         "            return reduce(Sensitive.followed_by, rows)",
-        "            warnings.warn(str([row._open() for row in rows]))\n"
+        "            warn(str([row._open() for row in rows]))\n"
         "            return reduce(Sensitive.followed_by, rows)",
         LEAKS,
     ),
@@ -520,8 +569,7 @@ MUTANTS = {
         "scoring/_metrics.py",
         "return shift, abs(shift) + 3",
         "return shift, 0 * abs(shift) + 0",
-        AREAS
-        + "test_areas_of_bins_by_rows_that_a_model_was_fitted_on[1.0-forest-average_precision]",
+        AREAS + "[1.0-forest-average_precision]",
     ),
     "areas: a forest's scores have bins of their own": Mutant(
         "scoring/_response.py",

@@ -60,7 +60,7 @@ def replace_lines(url, lines):
     table = "sklearn_dpbo_ledger.entries"
     sql = [f"SET session_replication_role = replica; DELETE FROM {table}"]  # no foreign keys
     for number, line in enumerate(lines):
-        values = f"'patients', {number}, $line${line}$line$, {min(number, 1)}, 0, 0, 0, 0"
+        values = f"'patients', {number}, $line${line}$line$, {min(number, 1)}, 0, 0, 0"
         sql.append(f"INSERT INTO {table} VALUES ({values})")
     run_sql(url, ";".join(sql))
 

@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateThresholdClassifier
+from sklearn_dpbo.testing import seeded_noise
 
 GRID = [-1.0, 0.2, 0.3, 0.4, 0.6, 2.0]
 
@@ -28,14 +29,15 @@ class FirstColumn(ClassifierMixin, BaseEstimator):
 
 def tuner(estimator=None, **params):
     # At this epsilon the noise is below one record: the result is the non-private one.
-    params = {"epsilon": 1e4, "noise_random_state": 0, "random_state": 0} | params
+    params = {"epsilon": 1e4, "random_state": 0} | params
     estimator = LogisticRegression() if estimator is None else estimator
     return PrivateThresholdClassifier(estimator, **params)
 
 
-def fitted(data, *args, groups_val=None, **params):
+def fitted(data, *args, groups_val=None, seed=0, **params):
     X, y, X_val, y_val = data
-    return tuner(*args, **params).fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups_val)
+    with seeded_noise(seed):
+        return tuner(*args, **params).fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups_val)
 
 
 def data_of(labels, x=None):

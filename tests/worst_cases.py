@@ -7,6 +7,7 @@ the same direction.
 Mechanisms are partial functions of modules, so that other processes can run them.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.audit import AuditReport, audit_mechanism
 from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, gaussian_sigma
+from sklearn_dpbo.testing import seeded_noise
 
 EPSILON, D = 2.0, 3
 # What the exponential mechanism chooses between: the better one is chosen in 7 of 8 runs, because
@@ -66,14 +68,6 @@ def released_counts(counts):
     return list(mechanisms().release_counts(table, EPSILON, purpose="an audit").counts)
 
 
-def is_in_upper_half(scores):
-    runs = Secret((np.array([0, 8]), np.array(scores)))
-    index = mechanisms().draw_grid_point(
-        runs, D, EPSILON, n_points=16, largest=40 * D, purpose="an audit"
-    )
-    return index >= 8
-
-
 def released_number(sigma, number):
     price = Price(1, 1.0, 0.05, spread=sigma)
     release = mechanisms(None, 1.0, 0.05).tables(price, [1.0], purpose="an audit")
@@ -99,8 +93,9 @@ class Opposed:
 def configured(seeds, instances):
     tuned = PrivateConfigurator(
         Opposed(), epsilon=EPSILON, utility_bound=1.0, grid_size=2,
-        noise_random_state=next(seeds) if seeds else None,
-    ).fit(instances)  # fmt: skip
+    )  # fmt: skip
+    with seeded_noise(next(seeds)) if seeds else contextlib.nullcontext():
+        tuned.fit(instances)
     return {"best parameter": tuned.best_parameter_, "best score": tuned.best_score_}
 
 
@@ -115,10 +110,6 @@ def exponential_choice():
 
 def noisy_counts():
     return Case(released_counts, ([9 * D] * 2, [10 * D] * 2))
-
-
-def grid_point():
-    return Case(is_in_upper_half, CATCHING_UP)
 
 
 def noisy_rows(sensitivity=10**6):

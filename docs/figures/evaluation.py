@@ -15,14 +15,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 
 from sklearn_dpbo import private_evaluation
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo.testing import seeded_noise
 
-warnings.simplefilter("ignore", InsecureNoiseWarning)
+warnings.filterwarnings("ignore", "seeded_noise")
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X)
 model = LogisticRegression().fit(X[:250], y[:250])
-evaluation = private_evaluation(
-    model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0, noise_random_state=0
+evaluation = seeded_noise(0)(private_evaluation)(
+    model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0
 )
 print(evaluation.score("roc_auc"), evaluation.score("f1"))
 

@@ -1,7 +1,7 @@
 """Draw who sees what: python docs/figures/parties.py.
 
-Makes objective.png, federated.png and outsourced_parties.png, each a diagram of the parties and of
-the messages between them. Red boxes hold protected records, green ones only released values.
+Makes objective.png and outsourced_parties.png, each a diagram of the parties and of the messages
+between them. Red boxes hold protected records, green ones only released values.
 """
 
 from pathlib import Path
@@ -57,23 +57,6 @@ def objective():
     save(figure, "objective")
 
 
-def federated():
-    """Sites and a coordinator, in two rounds."""
-    figure, axes = canvas(7, 3.3)
-    text = "adds up votes and counts,\nreturns the best candidate and its score"
-    box(axes, 2.0, 2.35, 3.0, 0.85, "coordinator", text, RELEASED)
-    for x, name in ((0.1, "site 1"), (2.5, "site 2"), (4.9, "site 3")):
-        text = "its own records\nand its own ledger"
-        box(axes, x, 0.1, 2.0, 0.85, name, text, PROTECTED)
-    for x, top in ((0.8, 2.3), (3.2, 3.2), (5.6, 4.1)):
-        message(axes, (x, 0.95), (top, 2.35), "")
-    for x, top in ((1.4, 2.9), (3.8, 3.8), (6.2, 4.7)):
-        message(axes, (top, 2.35), (x, 0.95), "")
-    axes.text(1.15, 1.95, "1. a private vote\n3. noisy counts", ha="right", va="center", fontsize=9)
-    axes.text(5.85, 1.95, "2. the finalists", ha="left", va="center", fontsize=9)
-    save(figure, "federated")
-
-
 def outsourced():
     """A curator and a modeler."""
     figure, axes = canvas(7, 2.3)
@@ -89,5 +72,4 @@ def outsourced():
 
 if __name__ == "__main__":
     objective()
-    federated()
     outsourced()

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, plotting and planning: python docs/figures/plotting.py.
+"""Draw the pictures of the README and plotting: python docs/figures/plotting.py.
 
 The data are public, so the noise may be seeded: the pictures come out the same each time.
 """
@@ -17,12 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV, plan_search
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
+from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.plotting import ScoreDisplay, SearchPathDisplay
+from sklearn_dpbo.testing import seeded_noise
 
 HERE = Path(__file__).parent
-warnings.simplefilter("ignore", InsecureNoiseWarning)
+warnings.filterwarnings("ignore", "seeded_noise")
 plt.rcParams.update({"font.size": 9})
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -33,10 +33,9 @@ linear = {"kernel": ["linear"], "C": loguniform(1e-2, 1e4)}
 
 
 def fitted(param_grid, epsilon, seed):
-    search = PrivateBayesSearchCV(
-        SVC(), param_grid, epsilon=epsilon, n_iter=48, random_state=seed, noise_random_state=seed
-    )
-    return search.fit(X[:250], y[:250], **protected)
+    search = PrivateBayesSearchCV(SVC(), param_grid, epsilon=epsilon, n_iter=48, random_state=seed)
+    with seeded_noise(seed):
+        return search.fit(X[:250], y[:250], **protected)
 
 
 def save(name, draw, *pictures, size=(9, 3.6)):
@@ -53,8 +52,9 @@ first = PrivateBayesSearchCV(
     {"svc__C": loguniform(1e-2, 1e4), "svc__gamma": loguniform(1e-5, 1)},
     epsilon=3.0,
     random_state=0,
-    noise_random_state=0,
-).fit(train, y_train, X_val=val, y_val=y_val)
+)
+with seeded_noise(0):
+    first.fit(train, y_train, X_val=val, y_val=y_val)
 save(
     "first_search",
     lambda names, ax: SearchPathDisplay.from_search(first, *names, ax=ax),
@@ -69,8 +69,6 @@ save(
     ("C", "gamma"),
     ("C",),
 )
-plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
-save("privacy_utility", lambda plan, ax: plan.plot(ax), plan, size=(6, 4))
 
 scores = {"rbf": search, "rbf and linear": mixed, "rbf, epsilon = 0.3": fitted(rbf, 0.3, 2)}
 save(

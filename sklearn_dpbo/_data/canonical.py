@@ -1,9 +1,10 @@
 """Protected tables and labels in the form of training data, read one by one (zone: public).
 
-What a type declares (a dtype, say) is part of the schema, which is public: columns of two types
-are cast to one. Where nothing is declared, in lists and object columns, the training records say
-what to expect, and a protected cell that does not fit is missing: so no record changes how another
-is read. Nothing here is computed from several records, and nothing raises because of one.
+What a type declares (a dtype, say) is part of the schema, which is public. Numbers of two types are
+cast to one, and models are fitted on the result; any other difference is an error. Where nothing is
+declared, in lists and object columns, the training records say what to expect, and a protected cell
+that does not fit is missing: so no record changes how another is read. Nothing here is computed
+from several records, and nothing raises because of one.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from .tables import (
     is_frame,
     is_number,
     is_series,
+    like_column,
     n_rows,
     plain_array,
     read_like,
+    with_columns,
 )  # fmt: skip
 
 __all__ = [
     "as_array", "as_labels", "check_label_columns", "check_labels", "in_one_form", "kind_of",
-    "refuse_complex", "single_cells", "training_table",
+    "refuse_complex", "single_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -44,44 +47,77 @@ _KINDS = {
 }
 
 
-def training_table(X: Any) -> Any:
-    """Return a training table; records of one length, of which it is a list, as a matrix."""
-    X = as_table(X)
-    if isinstance(X, np.ndarray) and X.dtype == _OBJECT and X.ndim == 1:
-        with suppress(ValueError):  # of arrays of different shapes
-            table = np.array(X.tolist(), dtype=object)
-            X = table if table.ndim == 2 else X
-        return X.astype(float) if all(map(is_number, X.flat)) else X
-    return X
-
-
 @np.errstate(all="ignore")  # of casts, which would tell of a cell
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
-    """Return a training table (of `training_table`) and a protected one with the same types.
+    """Return a training table and a protected one (of `as_table`) as tables of the same types.
 
-    If they are `pairwise`, the columns of X_val are for the rows of X, as in a kernel matrix.
-    Raises ValueError if what they declare differs in more than the precision of numbers.
+    Numbers are cast to one type. If they are `pairwise`, the columns of X_val are for the rows of
+    X, as in a kernel matrix. Raises ValueError if what both declare differs in more than numbers.
     """
     if is_frame(X) != is_frame(X_val) or is_series(X) != is_series(X_val):
         raise ValueError(
             f"X is a {type(X).__name__} and X_val a {type(X_val).__name__}: pass both as the same "
             "kind of table"
         )
-    if is_series(X):
-        return _columns(X, X_val)
     if is_frame(X):
         return _frames(X, X_val)
-    if issparse(X_val) and not issparse(X):
-        X_val = X_val.toarray()
-    if getattr(X_val, "dtype", _OBJECT) == _OBJECT:
-        X_val = as_array(X_val, X, np.nan)
-    if issparse(X):
-        X_val = type(X)(X_val)
+    if is_series(X):
+        return _columns(X, X_val)
+    if X.ndim == 1 and isinstance(next(iter(X), None), list | tuple | np.ndarray):
+        X = _rows_of_numbers(X)
+    if X.ndim == 2 and X_val.ndim == 1:
+        X_val = as_array(X_val, X)  # a list, too
     width, width_val = (n_rows(X),) if pairwise else X.shape[1:], X_val.shape[1:]
     if width != width_val:
         raise ValueError(f"rows of X have the shape {width}, and those of X_val {width_val}")
-    common = _common_dtype(X, X_val.dtype)
-    return X.astype(common, copy=False), X_val.astype(common, copy=False)
+    X, X_val = _columns(X, X_val)
+    if issparse(X):
+        return X, type(X)(X_val)
+    return X, X_val.toarray() if issparse(X_val) else X_val
+
+
+def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
+    """Return records of one length, given as a list, as a matrix."""
+    with suppress(ValueError):  # of arrays of different shapes
+        X = np.array(records.tolist(), dtype=object)
+        if X.ndim == 2 and all(map(is_number, X.flat)):
+            return X.astype(float)
+    raise ValueError(
+        "X is a list of records that are not all rows of numbers, of one length. Pass an array or "
+        "a pandas.DataFrame, which declare their types (or a pandas.Series of lists of tokens)"
+    )
+
+
+def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
+    """Return both frames with columns of the same types."""
+    own, protected = {}, {}
+    for j, name in enumerate(_same_names(X, X_val, "X")):
+        column, column_val = X.iloc[:, j], X_val.iloc[:, j]
+        new, new_val = _columns(column, column_val, f"[{name!r}]")
+        own |= {} if new is column else {j: new}
+        protected |= {} if new_val is column_val else {j: new_val}
+    return with_columns(X, own), with_columns(X_val, protected)
+
+
+def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
+    """Return columns, or arrays, of one type; cells of objects are read one by one."""
+    declared, declared_val = X.dtype, X_val.dtype
+    if declared == declared_val:
+        objects = declared == _OBJECT
+        return X, like_column(X_val, as_array(X_val, X, np.nan)) if objects else X_val
+    numbers = [
+        isinstance(dtype, np.dtype) and _is_number(dtype) for dtype in (declared, declared_val)
+    ]
+    if all(numbers):
+        common = np.result_type(declared, declared_val)
+        return X.astype(common), X_val.astype(common)
+    categories = all(hasattr(dtype, "categories") for dtype in (declared, declared_val))
+    other = " with other categories" if categories else ""
+    target = "float" if numbers[0] else f"X{name}.dtype"
+    raise ValueError(
+        f"X{name} is {declared} and X_val{name} is {declared_val}{other}: give both one type, for "
+        f"example by X_val{name} = X_val{name}.astype({target})"
+    )
 
 
 def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[Any]:
@@ -100,12 +136,14 @@ def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[
 
 def single_cells(records: Iterable[Any]) -> list[Any]:
     """Return records, of which those that are a list or array of one cell become that cell."""
-    return [r[0] if type(r) in (list, tuple) and len(r) == 1 else _item(r) for r in records]
 
+    def single(record: Any) -> bool:
+        kind = type(record)
+        return (kind in (list, tuple) and len(record) == 1) or (
+            kind is np.ndarray and record.shape == (1,)
+        )
 
-def _item(record: Any) -> Any:
-    one = type(record) is np.ndarray and record.shape == (1,)
-    return record[0] if one else record
+    return [record[0] if single(record) else record for record in records]
 
 
 def _cells(record: Any, width: int) -> list[Any]:
@@ -117,19 +155,7 @@ def _cells(record: Any, width: int) -> list[Any]:
     return [None] * width
 
 
-def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
-    names = _same_names(X, X_val, "X")
-    X, X_val = X.copy(deep=False), X_val.copy(deep=False)
-    for j, name in enumerate(names):
-        given = X.iloc[:, j], X_val.iloc[:, j]
-        columns = _columns(*given, f"in column {name!r} ")
-        for table, before, column in zip((X, X_val), given, columns, strict=True):
-            if column is not before:
-                table.isetitem(j, column)
-    return X, X_val
-
-
-def _same_names(public: Any, protected: Any, name: str) -> list[str]:
+def _same_names(public: Any, protected: Any, name: str) -> list[Any]:
     """Return the names of a frame's columns; ValueError unless the protected frame has the same."""
     names, names_val = (list(map(str, table.columns)) for table in (public, protected))
     if names != names_val:
@@ -137,41 +163,10 @@ def _same_names(public: Any, protected: Any, name: str) -> list[str]:
         only = f"; in one of them only are {other}" if other else ""
         hint = only or f". Pass {name}_val[{name}.columns]"
         raise ValueError(f"{name}_val needs the columns of {name}, in the same order{hint}")
-    return names
-
-
-def _columns(column: Any, column_val: Any, where: str = "") -> tuple[Any, Any]:
-    """Return a column of both frames, with one dtype."""
-    if column_val.dtype == _OBJECT:
-        read = as_array(column_val, column, np.nan)
-        column_val = type(column_val)(
-            read, index=column_val.index, name=column_val.name, dtype=read.dtype
-        )
-    common = _common_dtype(column, column_val.dtype, where)
-    own, val = (
-        each if each.dtype == common else each.astype(common) for each in (column, column_val)
-    )
-    return own, val
+    return list(public.columns)
 
 
 # ---------------------------------------------------------------------- what types declare
-def _common_dtype(public: Any, b: Any, where: str = "") -> Any:
-    """Return a dtype that both columns can be turned into, whatever those of dtype b hold."""
-    a, kind, kind_val = public.dtype, _kind_of(public), kind_of(b)
-    if None not in (kind, kind_val) and kind != kind_val:
-        raise ValueError(f"{where}X holds {kind} and X_val {kind_val}: they must agree")
-    own, other = (getattr(dtype, "categories", None) for dtype in (a, b))
-    if own is not None and other is not None and not own.equals(other):
-        raise ValueError(
-            f"{where}X and X_val declare different categories: give both the same "
-            "pandas.CategoricalDtype"
-        )
-    if a != b and _is_number(a) and _is_number(b):
-        return np.result_type(*(each if isinstance(each, np.dtype) else float for each in (a, b)))
-    same_family = str(a).partition("[")[0] == str(b).partition("[")[0]
-    return b if same_family else _OBJECT
-
-
 def _kind_of(public: Any) -> str | None:
     """Return what training records declare, or that each of them is text."""
     if public.dtype != _OBJECT:

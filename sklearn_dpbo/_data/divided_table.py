@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from .canonical import check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import dense, is_frame, n_rows, plain_array, take_rows
+from .tables import as_table, dense, is_frame, n_rows, plain_array, take_rows
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
@@ -102,9 +102,12 @@ class DividedTable:
 
 
 def plain_table(X: Any) -> Any:
-    """Return a table of which all is protected: an array of numbers, or a frame with no index."""
+    """Return a table of which all is protected: an array of numbers, or a frame with no index.
+
+    Numbers of nullable types are floats there: no cell decides, by being missing, what others are.
+    """
     if is_frame(X):
-        return X.reset_index(drop=True)
+        return as_table(X).reset_index(drop=True)
     X = plain_array(X)
     plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
     if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":

@@ -1,21 +1,24 @@
 """Other arguments of an estimator's `fit`, which may hold no protected records (zone: public).
 
 Contents are never looked at: that an argument equals a protected record would reveal the record.
-So an argument that may hold records is taken only if the caller says that they are public.
+So an argument that may hold records is taken only if the caller says that they are public. Where
+records lie in memory is no content: a protected table itself, or a view of it, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .tables import n_rows
 
-__all__ = ["Public", "check_fit_params", "per_row", "public", "unmarked"]
+__all__ = ["Public", "check_fit_params", "per_row", "public", "refuse_protected"]
+__all__ += ["share_memory", "unmarked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ def public(value: Any) -> Public:
     -------
     marked : object
         To be passed to `fit` of `PrivateBayesSearchCV`, `PrivateThresholdClassifier`,
-        `PrivateFederatedSearch`, or in `fit_params` of `PrivateObjective`; or to a `CuratorSide`.
+        or in `fit_params` of `PrivateObjective`; or to a `CuratorSide`.
 
     See Also
     --------
@@ -88,6 +91,26 @@ def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
             )
 
 
+def refuse_protected(fit_params: Mapping[str, Any], *protected: Any) -> None:
+    """Raise ValueError for a parameter marked as public that holds a protected table, or a view."""
+    for name, value in fit_params.items():
+        for part in _parts(value.value) if isinstance(value, Public) else ():
+            if any(share_memory(part, table) for table in protected):
+                raise ValueError(
+                    f"the fit parameter {name!r} is marked as public, but holds protected records "
+                    f"(found the same {type(part).__name__} or a view of it): to train on them, or "
+                    "to stop early by them, is not private. Pass other records"
+                )
+
+
+def share_memory(a: Any, b: Any) -> bool:
+    """Whether two tables are the same object, or arrays or frames that overlap in memory."""
+    if a is b:
+        return a is not None
+    arrays = [array for array in (_memory(a), _memory(b)) if array is not None]
+    return len(arrays) == 2 and np.shares_memory(*arrays)
+
+
 def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
     """Return fit parameters as the estimator gets them."""
     return {k: v.value if isinstance(v, Public) else v for k, v in fit_params.items()}
@@ -100,3 +123,23 @@ def per_row(value: Any, n: int) -> bool:
 
 def _is_listed(value: Any) -> bool:
     return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) > 0
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value and what lists, tuples and dicts in it hold, at any depth."""
+    yield value
+    if isinstance(value, list | tuple | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _parts(part)
+
+
+def _memory(table: Any) -> Any:
+    """Return an array that holds a table's values, of a frame those of one column; or None."""
+    if issparse(table):
+        table = getattr(table, "data", None)
+    elif hasattr(table, "iloc"):
+        columns = [table] if table.ndim == 1 else (table.iloc[:, j] for j in range(table.shape[1]))
+        # `to_numpy` copies what has no dtype of numpy's.
+        arrays = (c.to_numpy() for c in columns if isinstance(c.dtype, np.dtype))
+        table = next(arrays, None)
+    return table if isinstance(table, np.ndarray) else None

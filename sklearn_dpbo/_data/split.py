@@ -7,8 +7,6 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-import traceback
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,23 +20,21 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, train_test_split
 from sklearn.utils import get_tags, indexable
 
+from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from .canonical import (
     check_label_columns,
     check_labels,
     in_one_form,
     refuse_complex,
-    training_table,
 )
-from .fit_parameters import check_fit_params, per_row
+from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .tables import as_table, dense, n_rows, plain_array, take_rows
 from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
-# Modules that take from each argument of `fit` as long as X the rows of a fold.
-_CUTTING = ("sklearn.model_selection.", "sklearn.calibration")
 _PUBLIC_TEST_SIZE = 0.2
 
 Rows = NDArray[np.intp]
@@ -55,11 +51,9 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A public training set, and a protected validation set in canonical form.
+    """A public training set, and a protected validation set with columns of the same types.
 
-    `protected` says where the latter comes from. `X_public` is the training table with the types of
-    X_val, to stand beside it (None: X has them). Models are fitted on X: nothing about the
-    validation set has a part in them.
+    `protected` says where the latter comes from.
     """
 
     training: Training
@@ -67,11 +61,6 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
-    X_public: Any = None
-
-    def public_rows(self, rows: Rows) -> Any:
-        """Return training records with the types of X_val."""
-        return take_rows(self.training.X if self.X_public is None else self.X_public, rows)
 
 
 def hold_out(
@@ -96,11 +85,12 @@ def hold_out(
     given = X_val is not None
     if y_val is not None and not given:
         raise ValueError("y_val was given without X_val: give both, or neither")
-    if given and X_val is X:
+    if given and share_memory(X, X_val):
         raise ValueError(
-            "X and X_val are the same table: models would be trained on protected records. Pass "
-            "other records as X, or X and cv= without X_val"
+            "X and X_val are the same table, or views of it that overlap: models would be trained "
+            "on protected records. Pass other records as X, or X and cv= without X_val"
         )
+    refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
     if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
         raise ValueError(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
@@ -121,35 +111,21 @@ def hold_out(
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
         units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
         pairwise = get_tags(estimator).input_tags.pairwise
-        _warn_if_cut(n_rows(X), n_rows(X_val))
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
     # The training part alone says how records are read.
-    training = replace(training, X=training_table(training.X))
-    X_public, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    X, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    training = replace(training, X=X)
     if (training.y is None) != (y_val is None):
         missing = "y" if training.y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, X_val, y_val, units, origin, X_public)
-
-
-def _warn_if_cut(n: int, n_val: int) -> None:
-    """Warn where scikit-learn may have cut X_val into folds, as it does if it is as long as X."""
-    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
-    if n == n_val and any(name.startswith(_CUTTING) for name in callers):
-        warnings.warn(
-            f"X_val has as many rows ({n_val}) as X within a cross-validation: if it is as long as "
-            "the whole table, scikit-learn cuts it into folds, too. Pass another length, such as "
-            "params={'X_val': X_val[:-1], 'y_val': y_val[:-1]}",
-            UserWarning,
-            stacklevel=4,
-        )
+    return Problem(training, X_val, y_val, units, origin)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:
@@ -194,20 +170,23 @@ def _chosen_rows(
         )
     if by_default:
         what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
-        _warn(
+        warn(
             f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
             f"validation set. Only those {what} are protected. Pass the sensitive records as X_val "
-            'and y_val; if all are, use protect="all" with an estimator that trains privately.'
+            'and y_val; if all are, use protect="all" with an estimator that trains privately.',
+            PrivacyWarning,
         )
     if "Stratified" in name:
-        _warn(
+        warn(
             f"{name} chooses the validation records by their labels, which are protected: the "
-            "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels."
+            "guarantee does not cover the split. ShuffleSplit(n_splits=1) does not use labels.",
+            PrivacyWarning,
         )
     if split_params.get("groups") is not None and groups is None:
-        _warn(
+        warn(
             f"groups= tells {name} how to split; what is protected is each *record* by itself. To "
-            "protect all records of a group together, pass groups_val= in place of groups=."
+            "protect all records of a group together, pass groups_val= in place of groups=.",
+            PrivacyWarning,
         )
     return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
 
@@ -263,8 +242,3 @@ def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[T
     if get_tags(estimator).input_tags.pairwise:  # a kernel matrix: columns are rows, too
         X = (X if issparse(X) else np.asarray(X))[:, train]
     return Training(take_rows(X, train), y, fit_params), Training(take_rows(X, test), y_test)
-
-
-def _warn(text: str) -> None:
-    """Warn, at the line of the user's code that called `fit`."""
-    warnings.warn(text, PrivacyWarning, stacklevel=6)

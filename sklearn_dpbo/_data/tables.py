@@ -8,7 +8,7 @@ which kinds of cells there are, and each protected cell is read by itself.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from numbers import Real
 from typing import Any
@@ -22,8 +22,8 @@ from .pickles import fresh, packed
 
 __all__ = [
     "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
-    "is_number", "is_series", "n_rows", "objects", "plain_array", "read_like", "row_norms", "stack",
-    "take_rows", "with_own_cells",
+    "is_number", "is_series", "like_column", "n_rows", "objects", "plain_array", "read_like",
+    "stack", "take_rows", "with_columns", "with_own_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -34,55 +34,48 @@ _PLAIN = {str, bool, int, float, bytes, type(None)}
 
 
 def as_table(X: Any) -> Any:
-    """Return an array, a sparse matrix, or a frame or series of pandas, of any table."""
+    """Return an array, a sparse matrix, or a frame or series of pandas, of any table.
+
+    No cell decides there, by being missing, what type others have in an array. Numbers and truth
+    values of nullable types become floats, and so do categories; texts become objects.
+    """
     if hasattr(X, "to_pandas"):
-        try:
-            X = X.to_pandas()
-        except ImportError as error:
-            raise ImportError(
-                f"{type(X).__name__} is read by its method to_pandas, and {error}: install that "
-                "package, or pass an array or a pandas.DataFrame"
-            ) from error
+        X = X.to_pandas()
         if is_series(X):
             return X.astype(object)
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
     X = plain_array(X)
-    if is_frame(X) or is_series(X):
-        return _of_declared_cells(X)
-    if issparse(X) or isinstance(X, np.ndarray):
-        return X
-    return np.asarray(X) if hasattr(X, "__array__") else objects(X)
-
-
-def _of_declared_cells(X: Any) -> Any:
-    """Return a table of pandas in which no cell decides what the others are in an array.
-
-    In one of nullable integers, or of categories that are integers, a missing cell would.
-    """
+    if is_frame(X):
+        declared = [j for j, dtype in enumerate(X.dtypes) if not isinstance(dtype, np.dtype)]
+        return with_columns(X, {j: _of_one_type(X.iloc[:, j]) for j in declared})
     if is_series(X):
         return _of_one_type(X)
+    if issparse(X):
+        return X
+    X = np.asanyarray(X) if hasattr(X, "__array__") else objects(X)
+    return X.astype(object) if X.dtype.kind in "UT" else X
+
+
+def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
+    """Return a frame with these columns in place of those with these numbers."""
     table = X.copy(deep=False)
-    for j in range(table.shape[1]):
-        column = X.iloc[:, j]
-        if (own := _of_one_type(column)) is not column:
-            table.isetitem(j, own)
+    for j, column in columns.items():
+        table.isetitem(j, column)
     return table
 
 
 def _of_one_type(column: Any) -> Any:
-    """Return a column as floats, or as objects, if its array could have one type or another."""
+    """Return a column whose array has one type, whatever is missing."""
     dtype = column.dtype
     categories = getattr(dtype, "categories", None)
     kind = getattr(dtype if categories is None else categories.dtype, "kind", "O")
     if isinstance(dtype, np.dtype) or kind not in "iufb" or hasattr(dtype, "fill_value"):
-        return column
+        return column  # that is numpy's, or sparse
     if categories is not None:
-        exact = kind != "b" and bool((np.abs(categories.astype(float)) < EXACT).all())
+        exact = (np.abs(categories.astype(float)) < EXACT).all()
         return column.cat.rename_categories(categories.astype(float if exact else object))
-    if kind == "b":
-        return column.astype(object)
     values = column.to_numpy(dtype=float, na_value=np.nan)
     return type(column)(values, index=column.index, name=column.name)
 
@@ -150,15 +143,6 @@ def dense(y: Any) -> Any:
     return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
 
 
-def row_norms(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the Euclidean norm of each row; squares neither underflow nor overflow."""
-    largest = np.abs(X).max(axis=1, initial=0.0)
-    largest[largest == 0] = 1.0
-    with np.errstate(over="ignore"):  # a warning would reveal a row whose norm is beyond any float
-        norms: NDArray[np.float64] = largest * np.linalg.norm(X / largest[:, None], axis=1)
-    return norms
-
-
 # ---------------------------------------------------------------------- cells
 def read_like(own: Iterable[Any], cells: Iterable[Any], missing: Any = None) -> NDArray[Any]:
     """Return cells as objects, each read by itself; one of a kind not among `own` is missing.
@@ -209,19 +193,19 @@ def copied(X: Any) -> Any:
 def with_own_cells(X: Any) -> Any:
     """Return a table in which each cell that may be written into is a copy, of no other cell."""
     if is_frame(X):
-        X = X.copy(deep=False)
-        for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes]):
-            X.isetitem(j, with_own_cells(X.iloc[:, j]))
-        return X
+        own = [j for j, dtype in enumerate(X.dtypes) if dtype == _OBJECT]
+        return with_columns(X, {j: with_own_cells(X.iloc[:, j]) for j in own})
     if isinstance(X, list):
         return list(map(_copy, X))
     if X.dtype != _OBJECT:
         return X
-    array = np.asarray(X)
-    cells = objects(map(_copy, array.flat)).reshape(array.shape)
-    if isinstance(X, np.ndarray):
-        return cells
-    return type(X)(cells, index=X.index, name=X.name, dtype=X.dtype)
+    return like_column(X, objects(map(_copy, np.asarray(X).flat)).reshape(X.shape))
+
+
+def like_column(X: Any, cells: NDArray[Any]) -> Any:
+    """Return cells as an array or, with the labels of its rows, a series, as X is."""
+    named = is_series(X)
+    return type(X)(cells, index=X.index, name=X.name, dtype=cells.dtype) if named else cells
 
 
 def _copy(cell: Any) -> Any:

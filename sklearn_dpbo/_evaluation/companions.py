@@ -39,7 +39,7 @@ class Companions:
         training = problem.training
         rows = spread_rows(training.X, training.y, _N)
         rows = np.concatenate([rows[::2], rows[1::2][::-1]])  # all labels above, and below
-        X = with_own_labels(problem.public_rows(rows), problem.X_val)
+        X = with_own_labels(take_rows(training.X, rows), problem.X_val)
         y = None if training.y is None else dense(take_rows(training.y, rows))
         return cls(X, y, len(rows) - len(rows) // 2)
 

@@ -9,7 +9,6 @@ measure.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -25,17 +24,11 @@ from .._data.pickles import fresh
 from .._data.split import Problem, Training, split_training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
+from .._privacy.warn import warn
 from ..scoring._queries import Query
 from ..scoring._scorers import PrivateScorer
 from .companions import Companions
-from .fitting import (
-    FitOptions,
-    PublicEvaluator,
-    fit,
-    fit_all,
-    without_callbacks,
-    without_side_effects,
-)
+from .fitting import FitOptions, PublicEvaluator, fit, fit_all, without_callbacks
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
@@ -97,20 +90,6 @@ class Evaluator:
             rows: list[Sensitive] = [each.content for each in sealed]
             return reduce(Sensitive.followed_by, rows)
 
-    def secretly(self, params: dict[str, Any]) -> tuple[int, ...] | None:
-        """Return the raw statistic of a candidate that itself depends on protected records.
-
-        To be called from within a `Secret`. It runs in this process, without output, and keeps no
-        state; a failure is not reported, but gives None: all of that could tell the candidate.
-        """
-        make = self.make_model()
-        with suppress_output(), drop_errors():
-            estimator = without_side_effects(self.options.candidate(params))
-            model = make(fit(estimator, self.problem.training))
-            # Nor is what others left looked at: to find something takes less time.
-            return replace(self.table, name="").statistics(model, self.scorer.query)
-        return None
-
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
         """Return the model for this query; a user's gain is not computed again."""
         model = self.model(params)
@@ -127,23 +106,6 @@ class Evaluator:
     def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
         self._models.add(params, model)
-
-    def share_fits(
-        self, candidate_params: tuple[dict[str, Any], ...], others: Sequence[Evaluator]
-    ) -> None:
-        """Fit candidates, for this validation set and for others beside the same training set.
-
-        To be called before any of them is predicted: then no fit comes after protected predictions.
-        """
-        self._fit(candidate_params)
-        for params in candidate_params:
-            error = self._models.error(params)
-            for other in others:
-                if error is None:
-                    fitted = fresh(self.model(params).pickled)
-                    other.add(params, other.make_model(check=False)(fitted))
-                else:
-                    other._models.add(params, error)
 
     def select_by(self, scorer: PrivateScorer) -> None:
         """Replace the score that selects by the same one, prepared further."""
@@ -229,22 +191,18 @@ class Evaluator:
         for k, scorer in enumerate(self.scorers):
             clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:
-                warnings.warn(
+                warn(
                     f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
                     "records looked at: the score hardly tells candidates apart. Choose wider "
                     "bounds, by what is known without the validation data",
-                    UserWarning,
-                    stacklevel=6,
                 )
         unlisted = self._models.parts.unlisted
         if unlisted and self.options.prediction == "auto":
-            warnings.warn(
+            warn(
                 "Not known to treat each record independently of the others: "
                 f"{', '.join(unlisted)}. So each of the {self.problem.units.m} validation "
                 f"{self.problem.units.name}s takes a call of its own, which may take long. If you "
                 'know that it does, prediction="together" predicts all at once',
-                UserWarning,
-                stacklevel=6,
             )
 
 

@@ -6,12 +6,12 @@ The validation set is not within reach of this module.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,6 +22,8 @@ from .._data.fit_parameters import unmarked
 from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copied, copy_rows
+from .._privacy.accounting import uncounted
+from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from ..scoring._response import Responses
 from .progress import Progress, in_parallel
@@ -107,7 +109,8 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
 def fit(estimator: Any, training: Training) -> Any:
     """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
     X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
-    fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
+    with uncounted():
+        fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
     return estimator if fitted is None else fitted
 
 
@@ -129,7 +132,7 @@ def without_side_effects(estimator: Any) -> Any:
     estimator.set_params(**{name: silent[leaf] for name, leaf in leaves.items() if leaf in silent})
     for part in _parts(estimator):
         vars(part).pop("_skl_callbacks", None)
-        if type(part).__module__.startswith("catboost"):  # which writes how each fit went
+        if "allow_writing_files" in signature(type(part)).parameters:  # CatBoost's checkpoints
             part.set_params(allow_writing_files=False)
     return estimator
 
@@ -163,11 +166,10 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
             f"All {len(errors)} candidates failed on the training set; nothing was released and "
             f"no privacy was spent. {first}"
         )
-    warnings.warn(
+    warn(
         f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
         f"chosen; cv_results_['fit_error'] says why. {first}",
         FitFailedWarning,
-        stacklevel=4,
     )
 
 

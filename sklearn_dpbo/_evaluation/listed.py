@@ -25,6 +25,7 @@ import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,7 @@ def why_unlisted(estimator: Any) -> str | None:
     others = {
         k: vars(v) if k in _BINARIZERS and type(v) is LabelBinarizer else v
         for k, v in parts.items()
-        if k not in (*_NOT_CALLED, *_FUNCTIONS)
+        if k not in _NOT_CALLED and k not in _FUNCTIONS
     }
     if reason := of_rows or _unknown_part(others):
         return reason
@@ -255,10 +256,10 @@ def is_estimator(value: Any) -> bool:
     with it; its own `transform` looks at all labels.
     """
     cls = type(value)
-    if cls.__module__.partition(".")[0] == "pandas" or cls is LabelBinarizer:
+    if cls in _WITHOUT_METHODS or isinstance(value, type):
         return False
-    has_methods = cls is FrozenEstimator or any(hasattr(cls, name) for name in _METHODS)
-    return has_methods and not isinstance(value, type)
+    has_methods = cls is FrozenEstimator or any(map(hasattr, repeat(cls), _METHODS))
+    return has_methods and not _is_of(cls, "pandas")
 
 
 def _untested(line: Listed) -> str | None:
@@ -266,9 +267,12 @@ def _untested(line: Listed) -> str | None:
     if not line.read:
         return None
     version = sys.modules[line.module.partition(".")[0]].__version__
-    if _series(version) in map(_series, line.read):
-        return None
-    return f"{line.package} {version} was not tested"
+    return None if _is_read(version, line.read) else f"{line.package} {version} was not tested"
+
+
+@functools.cache
+def _is_read(version: str, read: tuple[str, ...]) -> bool:
+    return _series(version) in map(_series, read)
 
 
 def _series(version: str) -> list[str]:
@@ -288,11 +292,12 @@ _FUNCTIONS = ("func", "inverse_func")
 _NOT_CALLED = {
     "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
     "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
-    "f_", "ledger", "privacy_", "noise_random_state", "eval_metric", "callbacks",
+    "f_", "ledger", "privacy_", "eval_metric", "callbacks",
 }  # fmt: skip
 _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range, ctypes.c_void_p}
 _CONTAINERS = {list, tuple, set, frozenset}
 _MAPPINGS = {dict, OrderedDict, defaultdict}
+_WITHOUT_METHODS = _PLAIN | _CONTAINERS | _MAPPINGS | {np.ndarray, LabelBinarizer}
 # Modules of which all classes are known: data and compiled code, and what consists of known parts.
 _DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate._bsplines", "scipy.sparse")
 _KNOWN = (

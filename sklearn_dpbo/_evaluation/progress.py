@@ -12,6 +12,8 @@ from typing import Any
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
+from .._privacy.noise import seed_noise, seeds_here
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
@@ -34,7 +36,13 @@ def in_parallel(
     stepwise = getattr(get_active_backend()[0], "supports_return_generator", False)
     # joblib would print times.
     run = Parallel(n_jobs=n_jobs, verbose=0, return_as="generator" if stepwise else "list")
-    yield from run(delayed(function)(*task) for task in tasks)
+    seeds = seeds_here()  # joblib may draw tasks in other threads
+    yield from run(delayed(_run)(next(seeds), function, task) for task in tasks)
+
+
+def _run(seed: tuple[int, ...] | None, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    with seed_noise(seed):
+        return function(*task)
 
 
 class Progress:

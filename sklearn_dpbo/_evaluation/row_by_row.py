@@ -35,7 +35,7 @@ class RowByRowCheck:
     @classmethod
     def on(cls, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
-        return cls(problem.public_rows(spread_rows(problem.training.X, None, _SAMPLE)))
+        return cls(take_rows(problem.training.X, spread_rows(problem.training.X, None, _SAMPLE)))
 
     def check(self, pickled: bytes, method: str) -> None:
         """Raise BatchDependentError if responses change with the rows beside, or cannot be had.

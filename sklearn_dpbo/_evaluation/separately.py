@@ -9,6 +9,7 @@ one unit at a time, between the public companions, and undoes what a call leaves
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from threading import RLock
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.pickles import Unpickler, fresh
+from .._data.pickles import Unpickler, copier, fresh
 from .._data.tables import is_frame, is_series, n_rows, stack, take_rows, with_own_cells
 from .parts import CutOut, Step
 from .suppress_output import drop_errors
@@ -55,8 +56,7 @@ class Batch:
 
     def around(self, own: NDArray[np.intp], n: int) -> NDArray[np.intp]:
         """Return the positions of companions above, of these n rows at most, companions below."""
-        a, b = self.n_above, self.n_below
-        return np.concatenate([np.arange(a), own, np.arange(n - b, n)])
+        return np.concatenate([np.arange(self.n_above), own, np.arange(n - self.n_below, n)])
 
     def positions(self) -> list[NDArray[np.intp]]:
         """Return the positions of the rows of each unit."""
@@ -138,10 +138,12 @@ class Separately:
         return found.set_axis(X.index, axis=0) if both else found
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
-        batch, n, places = self._batch, n_rows(X), self._batch.positions()
+        batch, places = self._batch, self._batch.positions()
         a, k = batch.n_above, batch.n_above + batch.n_below
+        ask = partial(_ask, copier(self._pickled), name, _rows_of(X))
+        above, below = np.split(batch.around(places[0][:0], n_rows(X)), [a])
         # Copies, as it may return the same array each time.
-        public = with_own_cells(self._ask(name, X, batch.around(places[0][:0], n)).copy())
+        public = with_own_cells(ask(np.concatenate([above, below])).copy())
         kind = _Kind.of(public)
         if n_rows(public) != k:
             raise ValueError("another number of rows")
@@ -149,7 +151,7 @@ class Separately:
         for place in places:
             row = None
             with calls:
-                found = self._ask(name, X, batch.around(place, n))
+                found = ask(np.concatenate([above, place, below]))
                 if n_rows(found) == k + len(place):
                     row = kind.rows(found, a, len(place))
             if row is None:
@@ -162,9 +164,20 @@ class Separately:
         all_rows = kind.joined(done + rows)
         return _Outputs(take_rows(all_rows, np.concatenate([np.arange(k), order])), odd)
 
-    def _ask(self, name: str, X: Any, rows: NDArray[np.intp]) -> Any:
-        found = getattr(fresh(self._pickled), name)(with_own_cells(take_rows(X, rows)))
-        return found.tocsr() if issparse(found) else found
+
+def _ask(
+    copy: Callable[[], Any], name: str, rows_of: Callable[..., Any], rows: NDArray[np.intp]
+) -> Any:
+    """Return what a new copy of a part returns for copies of these rows."""
+    output = getattr(copy(), name)(rows_of(rows))
+    return output.tocsr() if issparse(output) else output
+
+
+def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
+    """Return what makes copies of rows of a table."""
+    if isinstance(X, np.ndarray) and not X.dtype.hasobject:
+        return partial(np.ndarray.take, X, axis=0)
+    return lambda rows: with_own_cells(take_rows(X, rows))
 
 
 def _is_data(value: Any) -> bool:

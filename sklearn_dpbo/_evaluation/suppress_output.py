@@ -84,10 +84,7 @@ class drop_errors:  # noqa: N801, as it is used like a function
 def _generators() -> Callable[[], None]:
     """Return what restores the state that the global random generators have now."""
     torch: Any = sys.modules.get("torch")
-    undo: list[Callable[[], None]] = [
-        _numpy_generator(),
-        partial(random.setstate, random.getstate()),
-    ]
+    undo = [_numpy_generator(), _python_generator()]
     if hasattr(torch, "get_rng_state"):
         undo.append(partial(torch.set_rng_state, torch.get_rng_state()))
 
@@ -119,6 +116,27 @@ def _numpy_generator() -> Callable[[], None]:
             numpy.set_bit_generator(bits)
         if memory.raw != before:
             numpy.set_state(state)
+
+    return restore
+
+
+def _python_generator() -> Callable[[], None]:
+    """Return what restores the generator of module `random`, in the same way.
+
+    Its memory follows the head of the object. If it does not, a draw leaves no trace there.
+    """
+    state = (*random.getstate()[:2], None)
+    random.setstate(state)
+    place = id(getattr(random.getstate, "__self__")) + object.__basicsize__  # noqa: B009
+    memory = (ctypes.c_char * _MT19937_BYTES).from_address(place)
+    before = memory.raw
+    random.random()
+    follows = memory.raw != before
+    random.setstate(state)
+
+    def restore() -> None:
+        if not follows or memory.raw != before:
+            random.setstate(state)
 
     return restore
 
@@ -167,8 +185,9 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
         _replace_stream(name, stack)
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
-    # Whole: a normal number that numpy keeps, too.
+    # Whole: a normal number that they keep, too.
     stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(random.setstate, random.getstate())
     stack.callback(_generators())
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError, PrivacyWarning
 from .rounding import round_down
+from .warn import warn
 
 __all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
-__all__ += ["warn_of_weak_guarantee", "weak_because"]
+__all__ += ["budget_without_ledger", "uncounted", "warn_of_weak_guarantee", "weak_because"]
 
 # Purposes that identify parts of a budget, as privacy reports name them.
 TRAINING = "training of models"
@@ -22,6 +25,9 @@ CHOICE = "choice of the candidate"
 SCORE = "score of the chosen candidate"
 # A larger epsilon is hardly any privacy.
 _LARGEST = 10
+# Epsilon and delta of each fit of this process that spent its budget without a ledger.
+_fits: list[tuple[float, float]] = []
+_counting: ContextVar[bool] = ContextVar("counting", default=True)
 
 
 class Receipt(NamedTuple):
@@ -152,6 +158,40 @@ class Budget:
         self._losses.append(loss)
 
 
+def budget_without_ledger(epsilon: float, delta: float = 0.0) -> Budget:
+    """Return the budget of a fit that no ledger adds up; warn unless it is the process's first.
+
+    It counts once it is charged. The warning comes before that, as predictions, whose duration
+    depends on protected records, come in between.
+    """
+    if not _counting.get():
+        return Budget(epsilon, delta)
+    if earlier := tuple(_fits):
+        sums = (f"{math.fsum(loss):g}" for loss in zip(*earlier, (epsilon, delta), strict=True))
+        together = "epsilon = {}, delta = {}".format(*sums).removesuffix(", delta = 0")
+        warn(
+            f"fit number {len(earlier) + 1} on protected records in this process: without a "
+            f"ledger nothing adds them up; together they have {together} for a record that is in "
+            "all of them. Pass a PrivacyLedger as ledger=",
+            PrivacyWarning,
+        )
+    return Budget(epsilon, delta, partial(_count, epsilon, delta))
+
+
+def _count(epsilon: float, delta: float) -> None:
+    _fits.append((epsilon, delta))
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Do not count fits in this thread meanwhile: the budget of what makes them covers them."""
+    token = _counting.set(False)
+    try:
+        yield
+    finally:
+        _counting.reset(token)
+
+
 def weak_because(epsilon: float, delta: float, m: int) -> str:
     """Return why a guarantee for each of m units promises little, in words; "" if it does not."""
     reasons = [f"epsilon > {_LARGEST}"] * (epsilon > _LARGEST)
@@ -159,13 +199,12 @@ def weak_because(epsilon: float, delta: float, m: int) -> str:
     return " and ".join(reasons)
 
 
-def warn_of_weak_guarantee(budget: Budget, m: int, unit: str, *, stacklevel: int) -> None:
+def warn_of_weak_guarantee(budget: Budget, m: int, unit: str) -> None:
     """Warn of a budget that promises little to each of m units, before it is spent."""
     if reasons := weak_because(budget.epsilon, budget.delta, m):
-        warnings.warn(
+        warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "
             f"{m:,} {unit}s, as {reasons}: the result may depend on one {unit} almost without "
             f"limit. Use an epsilon of about 1, and a delta of 0 or far below 1/{m:,}",
             PrivacyWarning,
-            stacklevel=stacklevel,
         )

@@ -38,8 +38,6 @@ Sampler: TypeAlias = Callable[[float], NoisyMax]
 COUNTS, GAUSSIAN_ONLY = math.sqrt(2), math.inf
 # Standard deviation of what makes continuous noise discrete.
 _DISCRETE = 2.0
-# A run of several points is scored in steps so fine that rounding costs a millionth of epsilon.
-_FINE = 2**20
 
 
 @dataclass(frozen=True)
@@ -179,47 +177,6 @@ class Mechanisms:
         """Return the model of a list that is known to have one, whose fit has been charged."""
         self.budget.require_own_process()
         return _draw(itemgetter(0), models)
-
-    def draw_grid_point(
-        self,
-        runs: Secret,
-        sensitivity: int,
-        epsilon: float,
-        *,
-        n_points: int,
-        largest: int,
-        purpose: str,
-    ) -> int:
-        """Choose one of G public points by the exponential mechanism, at a cost of epsilon.
-
-        `runs` are two arrays of integers, starts and scores: points ``starts[k], ...,
-        starts[k + 1] - 1`` have the score ``scores[k]``, at most `largest` in absolute value, of
-        sensitivity D. ``P(i)`` is proportional to ``exp((F N_i + e_i) / b)`` with
-        ``b = 2 (F D + 2 r) / epsilon`` and |e_i| <= r, which is what rounding did: a run of c
-        points is one candidate of score ``F N + round(b ln c)``, and then a point of it is drawn.
-        """
-        D, G = sensitivity, n_points
-        F = max(1, _FINE // D)
-        # b is at most 4 F D / epsilon; b ln c is off by a few units in the last place, and rounded.
-        bonus = 4 * F * D / epsilon * math.log(G + 1)
-        r = math.ceil(1 + 8 * math.ulp(bonus))
-        if not (F * largest + bonus < 2**62 and 2 * r <= F * D):
-            raise ValueError(
-                f"scores up to {largest:,} and epsilon={epsilon!r} are too much for 64 bits: take "
-                "a larger epsilon, or fewer instances"
-            )
-        price = Price(1, epsilon)
-        b = price.scale(2 * (F * D + 2 * r))
-
-        def draw(_: Secret, opened: tuple[NDArray[np.int64], NDArray[np.int64]]) -> int:
-            starts, N = opened
-            c = np.diff(np.append(starts, G))
-            bonus = np.rint(b * np.log(c)).astype(np.int64)
-            k = self.noise.exponential_mechanism(b)((F * N + bonus).tolist())
-            return int(starts[k]) + self.noise.uniform(int(c[k]))
-
-        how = f"the exponential mechanism over {G:,} points of a public grid"
-        return self._series(price, how, draw, purpose=purpose)(runs)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics at a cost of epsilon in all.

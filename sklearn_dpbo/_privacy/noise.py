@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import math
 import secrets
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
-from numbers import Integral
+from itertools import chain, count, repeat
+from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..exceptions import InsecureNoiseWarning
-from .checks import check_number
-
-__all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source"]
+__all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source", "seed_noise", "seeds_here"]
 
 # Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
 NoisyMax: TypeAlias = Callable[[list[int]], int]
 AddNoise: TypeAlias = Callable[[list[int]], list[int]]
+Seed: TypeAlias = tuple[int, ...]
 
 
 class Noise:
@@ -99,7 +99,7 @@ class SeededNoise(Noise):
     description = "a seeded generator: NOT PRIVATE, for tests only"
     secure = False
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | Seed) -> None:
         self._rng = np.random.default_rng(seed)
 
     def permute_and_flip(self, scale: float) -> NoisyMax:
@@ -148,16 +148,34 @@ class SeededNoise(Noise):
         return sample
 
 
-def noise_source(noise_random_state: Any, *, stacklevel: int) -> Noise:
-    """Return the source of noise: the operating system, or (with a warning) a seed of tests."""
-    seed = noise_random_state
+# The thread that `seed_noise` is for, and the seeds of its sources, one after another.
+_seeds: ContextVar[tuple[int, Iterator[Seed]] | None] = ContextVar("seeds", default=None)
+
+
+def noise_source() -> Noise:
+    """Return the source of noise: the operating system, or a seed inside `seed_noise`."""
+    return SeededNoise(seed) if (seed := next(seeds_here())) else Noise()
+
+
+def seeds_here() -> Iterator[Seed | None]:
+    """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
+    thread, seeds = _seeds.get() or (0, repeat(None))
+    # A thread may inherit the context of the one that started it: it draws no seeded noise.
+    return seeds if thread == get_ident() else repeat(None)
+
+
+@contextmanager
+def seed_noise(seed: Seed | None) -> Iterator[None]:
+    """Seed each source that this thread makes within: first by the seed, then by (*seed, k).
+
+    None changes nothing.
+    """
     if seed is None:
-        return Noise()
-    check_number("noise_random_state", seed, "a whole number from 0 up", lambda n: n >= 0, Integral)
-    warnings.warn(
-        f"noise_random_state={seed!r} makes the noise predictable: what is released is NOT "
-        "private. Use it in tests only.",
-        InsecureNoiseWarning,
-        stacklevel=stacklevel,
-    )
-    return SeededNoise(int(seed))
+        yield
+        return
+    own = chain([seed], ((*seed, k) for k in count(1)))
+    token = _seeds.set((get_ident(), own))
+    try:
+        yield
+    finally:
+        _seeds.reset(token)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from .rounding import largest
 
-__all__ = ["delta_of_zcdp", "epsilon_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
+__all__ = ["epsilon_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
 
 # So that rounding in floats cannot make what is returned too large.
 _DOWN = 1 - 1e-9
@@ -25,11 +25,6 @@ def zcdp_within(epsilon: float, delta: float) -> float:
     # (epsilon, 0)-DP has rho at most epsilon^2 / 2; delta allows more.
     most = math.log(delta) - _ROUNDING
     return largest(lambda rho: _log_delta(rho, epsilon) <= most, epsilon) * _DOWN
-
-
-def delta_of_zcdp(rho: float, epsilon: float) -> float:
-    """Return a delta for which rho-zCDP implies (epsilon, delta)-DP: the least over all orders."""
-    return math.exp(min(_log_delta(rho, epsilon) + _ROUNDING, 0.0))
 
 
 @cache

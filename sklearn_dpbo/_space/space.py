@@ -78,8 +78,6 @@ class SearchSpace:
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
             for grid in grids
         ]
-        for first, second in itertools.combinations(self.subspaces, 2):
-            _refuse_overlap(first, second)
         self.names = sorted({name for axes in self.subspaces for name in axes})
         self._column = {name: i for i, name in enumerate(self.names)}
         self._levels = {name: _levels([s.get(name) for s in self.subspaces]) for name in self.names}
@@ -238,30 +236,6 @@ class SearchSpace:
                 "",
                 np.where(points.subspace[:, None] == np.arange(len(self.subspaces)), height, 0),
             )
-
-
-def _refuse_overlap(first: Mapping[str, Axis], second: Mapping[str, Axis]) -> None:
-    """Raise ValueError if lists of two dicts have a candidate in common: it would be tried twice.
-
-    (Of a distribution and a list, or of two distributions, candidates may coincide.)
-    """
-    if first.keys() != second.keys():
-        return
-    common = {name: _common(axis, second[name]) for name, axis in first.items()}
-    if all(common.values()):
-        example = {name: values[0] for name, values in common.items()}
-        raise ValueError(
-            f"two dicts of param_grid have the candidate {example} in common, which would be tried "
-            "twice: leave it out of one of them"
-        )
-
-
-def _common(first: Axis, second: Axis) -> list[Any]:
-    """Return the values that are in both lists; none if one is a distribution."""
-    if not (isinstance(first, Categories) and isinstance(second, Categories)):
-        return []
-    keys = set(map(key_of, second.values))
-    return [value for value in first.values if key_of(value) in keys]
 
 
 def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:

@@ -15,6 +15,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 
 from .._data.tables import as_table, n_rows, take_rows
+from .._privacy.accounting import uncounted
+from .._privacy.noise import seed_noise
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
 from ._mechanism import check, report_on, rough_bound, runs_on
@@ -94,7 +96,7 @@ def audit_search(
         (tuple(train), dict(zip(names, data, strict=False)))
         for data in (held_out, held_out_neighbour)
     ]
-    fit = _Fit(prepared, ["noise_random_state"], output)
+    fit = _Fit(prepared, [], output)
     seeds = _seeds(random_state)
     claim = fit.fitted(pair[0], *next(seeds)).privacy_
     outputs = runs_on(pair, fit, [next(seeds) for _ in range(n)], n_jobs)
@@ -178,12 +180,12 @@ def audit_estimator(
     prepared = _prepared(estimator)
     if getattr(estimator, "protect", None) == "all":
         training = PrivateTraining("approximate", groups="groups")
-        seeded = ["noise_random_state"]
+        seeded = []
     else:
         training = private_training(estimator)
         # Estimators of other libraries seed their noise by `random_state`.
-        kinds = ("noise_random_state", "random_state")
-        seeded = [name for name in prepared.get_params() if name.rpartition("__")[2] in kinds]
+        names = prepared.get_params()
+        seeded = [name for name in names if name.rpartition("__")[2] == "random_state"]
     if training.groups is None and (
         groups is not None or any(len(p[0]) > 2 for p in pairs.values())
     ):
@@ -220,7 +222,7 @@ def audit_estimator(
 class _Fit:
     """Fits a clone of an estimator with fresh noise, and returns what is compared.
 
-    `seeded`: parameters that take the seed of the noise; `probes`: records that are predicted.
+    `seeded`: parameters that take the seed, too; `probes`: records that are predicted.
     """
 
     estimator: Any
@@ -239,7 +241,8 @@ class _Fit:
 
     def fitted(self, given: Given, seed: int | None) -> Any:
         estimator = clone(self.estimator).set_params(**dict.fromkeys(self.seeded, seed))
-        with warnings.catch_warnings():
+        seeded = seed_noise(None if seed is None else (seed,))
+        with uncounted(), warnings.catch_warnings(), seeded:
             warnings.simplefilter("ignore")
             return estimator.fit(*given[0], **given[1])
 

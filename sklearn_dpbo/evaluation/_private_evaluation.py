@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -24,6 +23,7 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.rounding import round_down
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
@@ -58,7 +58,6 @@ def private_evaluation(
     thresholds: Any = (),
     largest_error: float | None = None,
     prediction: str = "auto",
-    noise_random_state: int | None = None,
 ) -> Any:
     """Evaluate a fitted model on protected records: numbers and figures, all from one release.
 
@@ -116,9 +115,6 @@ def private_evaluation(
         and overfits, as ``score("share_clipped")`` then shows.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
-    noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
 
     Returns
     -------
@@ -157,7 +153,7 @@ def private_evaluation(
     check_task(estimator, y)
     if is_regressor(estimator) and (pos_label is not None or len(chosen)):
         raise ValueError("pos_label and thresholds are for classifiers of two classes")
-    noise = noise_source(noise_random_state, stacklevel=3)
+    noise = noise_source()
     mechanism = f"private_evaluation, {type(estimator).__name__}"
     budget = budget_on(
         ledger,
@@ -172,7 +168,7 @@ def private_evaluation(
     split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
     protected = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
     problem = hold_out(estimator, X, y, {}, **split, **protected)
-    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=3)
+    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
     with without_autologging():
         model, X, y = without_callbacks(estimator), problem.training.X, problem.training.y
         rows = spread_rows(X, y, _MOST_RECORDS)
@@ -188,7 +184,7 @@ def private_evaluation(
         )
         _warn_if_clipped(design, public)
         if hint := design._labels_hint():
-            warnings.warn(hint, UserWarning, stacklevel=2)
+            warn(hint)
         warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
@@ -214,7 +210,7 @@ def private_evaluation(
     hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
     if hint := evaluation._clipped_hint() or hint:
         try:
-            warnings.warn(hint, LowUtilityWarning, stacklevel=2)
+            warn(hint, LowUtilityWarning)
         except LowUtilityWarning as error:
             error.add_note(f"This had been released and paid for:\n{evaluation!r}")
             raise
@@ -230,7 +226,7 @@ def _warn_of_wide_intervals(
         expected = design._expected(public, units, epsilon)
         return [partial(expected._width, name) for name in design._names]
 
-    return warn_of_expected_width(expect, units, epsilon, stacklevel=3)
+    return warn_of_expected_width(expect, units, epsilon)
 
 
 def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
@@ -239,9 +235,7 @@ def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
         of = public(part.response_method)
         clipped = part.share_clipped(of.y, of.response, of.classes)
         if clipped > _OFTEN:
-            warnings.warn(
+            warn(
                 f"{clipped:.1%} of the errors on X exceed {part.c_e:.4g}, and count as that: "
                 "released errors will be smaller than real ones. Choose a larger largest_error",
-                UserWarning,
-                stacklevel=3,
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from .._privacy.gdp import gdp_within
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
 from .._privacy.sensitive import Secret
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
@@ -65,14 +65,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         delta: Any,
         bounds: Any,
         max_norm: Any,
-        noise_random_state: Any,
         ledger: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.max_norm = max_norm
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def private_training(self) -> PrivateTraining:
@@ -129,12 +127,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         """
         d, counted = X.shape[1], self.bounds is None or self.max_norm is None
         what = f"ranges of columns, and {what}" if counted else what
-        noise = noise_source(self.noise_random_state, stacklevel=4)
+        noise = noise_source()
         mechanism = type(self).__name__
         budget = budget_on(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
-        warn_of_weak_guarantee(budget, units.m, units.name, stacklevel=4)
+        warn_of_weak_guarantee(budget, units.m, units.name)
         mu = gdp_within(budget.epsilon, budget.delta)
         counts, pairs = tables(units.m, d, mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
@@ -188,16 +186,15 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             max_norm = norm_of_counts(counts, stds[3], units.m, d, shortened)
         return Scaling(places.center + middle, scaling.scale, max_norm)
 
-    def _warn_of_columns(self, stacklevel: int) -> None:
+    def _warn_of_columns(self) -> None:
         """Warn if released counts leave open where the values of columns lie."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         if len(self.unresolved_):
-            warnings.warn(
+            warn(
                 f"The noisy counts leave open where the values of the columns "
                 f"{names[self.unresolved_].tolist()} lie, so that they may be of little use: give "
                 "bounds, the lowest and the highest value of each column, or more epsilon",
                 LowUtilityWarning,
-                stacklevel=stacklevel + 1,
             )
 
     def _features(self, rows: Floats) -> Floats:

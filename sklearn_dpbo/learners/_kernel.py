@@ -43,7 +43,7 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
         Draws the waves. It is no secret, and has no effect on the noise.
     epsilon, delta, clip, max_iter, learning_rate, momentum : float or int
         As in `PrivateLogisticRegression`, with the same defaults.
-    bounds, max_norm, classes, noise_random_state, ledger : object
+    bounds, max_norm, classes, ledger : object
         As in `PrivateLogisticRegression`.
 
     Attributes
@@ -90,7 +90,6 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
         super().__init__(
@@ -104,7 +103,6 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
             bounds=bounds,
             max_norm=max_norm,
             classes=classes,
-            noise_random_state=noise_random_state,
             ledger=ledger,
         )
         self.gamma = gamma

@@ -67,8 +67,6 @@ class PrivateLogisticRegression(PrivateClassifier):
         the whole budget.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -107,10 +105,9 @@ class PrivateLogisticRegression(PrivateClassifier):
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, max_norm, noise_random_state, ledger)
+        super().__init__(epsilon, delta, bounds, max_norm, ledger)
         self.C = C
         self.clip = clip
         self.max_iter = max_iter
@@ -170,7 +167,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         self._set_linear(averaged[:, :-1], averaged[:, -1])
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
-        self._warn_of_columns(stacklevel=2)
+        self._warn_of_columns()
         return self
 
     def _intercepts(self, gradient: Floats, noise: float) -> Floats:

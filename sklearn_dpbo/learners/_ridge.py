@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.units import Units
 from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ._base import PrivateClassifier, PrivateLearner
 from ._labels import targets_of
@@ -178,8 +178,6 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Required: None is refused.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`: largest norm of a scaled row.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -227,10 +225,9 @@ class PrivateRidge(RegressorMixin, _FromGram):
         bounds: Any = None,
         y_bounds: Any = None,
         max_norm: float | None = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        shared = epsilon, delta, bounds, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.y_bounds = y_bounds
 
@@ -256,19 +253,18 @@ class PrivateRidge(RegressorMixin, _FromGram):
         self._release(X, target[:, None], groups)
         self.refitted()
         self._warn_of_bounds()
-        self._warn_of_columns(stacklevel=2)
+        self._warn_of_columns()
         return self
 
     def _warn_of_bounds(self) -> None:
         """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""
         m, total = self.gram_[-1, -2:]
         if abs(total) > _AT_ONE_END * m and 4 * self.noise_ < (1 - _AT_ONE_END) * m:
-            warnings.warn(
+            warn(
                 f"Nearly all targets are near one end of y_bounds={self.y_bounds!r}, or beyond it, "
                 "where they are clipped: coefficients say little then. Are the bounds in the units "
                 "of the targets, and no wider than these need?",
                 LowUtilityWarning,
-                stacklevel=3,
             )
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
@@ -327,7 +323,7 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         As in `PrivateRidge`.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
-    noise_random_state, ledger : int and PrivacyLedger, default=None
+    ledger : PrivacyLedger or None, default=None
         As in `PrivateRidge`.
 
     Attributes
@@ -362,10 +358,9 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
-        noise_random_state: int | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, noise_random_state, ledger
+        shared = epsilon, delta, bounds, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.classes = classes
 
@@ -387,7 +382,7 @@ class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
             targets = targets[:, 1:] - targets[:, :1]
         self._release(X, targets, groups)
         self.refitted()
-        self._warn_of_columns(stacklevel=2)
+        self._warn_of_columns()
         return self
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from .._privacy.accounting import Budget
+from .._privacy.accounting import Budget, budget_without_ledger
 from .._privacy.rounding import round_down
 from ._decimal import parse_decimal
 from ._ledger import PrivacyLedger
@@ -27,7 +28,7 @@ def budget_on(
 ) -> Budget:
     """Return the budget of one fit, which is charged to the ledger before the first draw."""
     if ledger is None:
-        return Budget(epsilon, delta)
+        return budget_without_ledger(epsilon, delta)
     if not isinstance(ledger, PrivacyLedger):
         raise ValueError(
             f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
@@ -41,8 +42,8 @@ def budget_on(
         time=datetime.now(UTC),
     )  # fmt: skip
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
-    granted_epsilon = round_down(parse_decimal("epsilon", epsilon))
-    granted_delta = round_down(parse_decimal("delta", delta))
+    granted_epsilon = round_down(Fraction(parse_decimal("epsilon", epsilon)))
+    granted_delta = round_down(Fraction(parse_decimal("delta", delta)))
     return Budget(granted_epsilon, granted_delta, before_first=lambda: [charge()])
 
 

@@ -5,24 +5,13 @@ The theorem and its proof: the page "How a ledger keeps its promise" of the docu
 
 from __future__ import annotations
 
-import sys
-from fractions import Fraction
-from types import FrameType
+from decimal import Decimal
 
-from .._privacy.rounding import round_down, round_up
-from .._privacy.zcdp import delta_of_zcdp
-from ..exceptions import BudgetExceededError, CrossValidationBudgetError
+from ..exceptions import BudgetExceededError
+from ._decimal import EXACT
 from ._entries import Loss, Opening, Totals
 
-__all__ = ["concentrated", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
-
-_CROSS_VALIDATION = (
-    "The folds before this one stay charged, and their results are lost: k folds need k * epsilon. "
-    "Cross-validate a search on public X and y only, with the protected records as "
-    "params={'X_val': X_val, 'y_val': y_val}: the scores of the folds are exact, and no search "
-    "protects the X and y of a fold. (This is no Exception, since scikit-learn would make nan of "
-    "one; with error_score='raise' it is a BudgetExceededError.)"
-)
+__all__ = ["format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
 
 
 def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:
@@ -44,25 +33,16 @@ def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> Non
             f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} of a "
             f"share of epsilon={float(opening.share[who]):g} in {ledger}"
         )
-    fits = after.epsilon <= opening.epsilon or concentrated(
-        opening.epsilon, opening.delta, after.squares
-    )
-    if after.delta > opening.delta / 2 or not fits:
-        left = (opening.epsilon - spent.epsilon, opening.delta / 2 - spent.delta)
+    if after.epsilon > opening.epsilon or after.delta > opening.delta:
+        left = (
+            EXACT.subtract(opening.epsilon, spent.epsilon),
+            EXACT.subtract(opening.delta, spent.delta),
+        )
         budget = format_budget(opening.epsilon, opening.delta, opening.worst_case_only)
         raise _refusal(
             f"{what} asks for {asked}; {ledger} has spent {format_loss(*spent[:2])} of {budget}, "
-            f"and has left {format_loss(*(max(float(x), 0.0) for x in left))}"
+            f"and has left {format_loss(*left)}"
         )
-
-
-def concentrated(E: Fraction, D: Fraction, squares: Fraction) -> bool:
-    """Whether charges fit (E, D / 2) by zCDP; False in doubt of a rounding error."""
-    rho = squares / 2
-    if D == 0 or rho > 2**1000:  # more than any budget allows, and close to the largest float
-        return False
-    delta = delta_of_zcdp(round_up(rho) * (1 + 1e-12), round_down(E))
-    return delta * (1 + 1e-9) <= round_down(D / 2)
 
 
 def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
@@ -73,46 +53,25 @@ def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     counted = opening.unit
     if unit in (None, "group", counted) or (unit == "record" and counted.startswith("row within ")):
         return
+    advice = f"Begin a ledger with unit={unit!r} for such releases"
     if unit == "record":
         advice = (
             "Pass the groups that the records belong to (if every record is a different "
             f"{counted}, number them)"
         )
-    else:
-        advice = f"Begin a ledger with unit={unit!r} for such releases"
     raise _refusal(
         f"{what} has a loss per {unit}; the ledger of {opening.dataset!r} adds up losses per "
         f"{counted}. {advice}"
     )
 
 
-def _refusal(reason: str) -> BaseException:
-    """Return the error to raise: no Exception where scikit-learn would put a nan in its place.
-
-    `cross_val_score`, `GridSearchCV` and their like would compare candidates on the folds that
-    could be paid.
-    """
-    error = BudgetExceededError(f"{reason}. Nothing was charged")
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if (
-            frame.f_code.co_name == "_fit_and_score"
-            and frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
-            and frame.f_locals.get("error_score") != "raise"
-        ):
-            return CrossValidationBudgetError(f"{error}. {_CROSS_VALIDATION}")
-        frame = frame.f_back
-    return error
+def _refusal(reason: str) -> BudgetExceededError:
+    return BudgetExceededError(f"{reason}. Nothing was charged")
 
 
-def format_loss(epsilon: Fraction | float, delta: Fraction | float) -> str:
+def format_loss(epsilon: Decimal | float, delta: Decimal | float) -> str:
     return f"epsilon={float(epsilon):g}, delta={float(delta):g}"
 
 
-def format_budget(epsilon: Fraction | float, delta: Fraction | float, worst_case_only: bool) -> str:
-    halves = (
-        " (one half for charges, one for composition: a ledger takes twice the sum of the deltas)"
-    )
-    return (
-        format_loss(epsilon, delta) + halves * (delta > 0) + ", worst case only" * worst_case_only
-    )
+def format_budget(epsilon: Decimal | float, delta: Decimal | float, worst_case_only: bool) -> str:
+    return format_loss(epsilon, delta) + ", worst case only" * worst_case_only

@@ -7,14 +7,14 @@ that a text cannot change what a terminal shows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any
 
 from ._composition import format_budget, format_loss
-from ._decimal import round_down_decimal
+from ._decimal import EXACT, round_down_decimal
 from ._entries import Entry, Opening
 
-__all__ = ["as_table", "as_text", "overview"]
+__all__ = ["as_text", "overview"]
 
 # Longest text in a table, and the number of charges that `print` shows.
 _MAX_WIDTH = 60
@@ -23,9 +23,7 @@ _N_PRINTED = 20
 
 def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
     """Return all but the history, from the first and the last line."""
-    spent = last.totals._asdict()
-    del spent["squares"]
-    shares = spent.pop("shares")
+    spent = last.totals
     return {
         "dataset": opening.dataset,
         "ledger": opening.ledger,
@@ -35,38 +33,38 @@ def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
             "delta": float(opening.delta),
             "worst_case_only": opening.worst_case_only,
         },
-        "spent": {name: float(x) for name, x in spent.items()},
+        "spent": {"epsilon": float(spent.epsilon), "delta": float(spent.delta)},
         "left": {
-            "epsilon": _left(opening.epsilon, spent["epsilon"]),
-            "delta": _left(opening.delta / 2, spent["delta"]),
+            "epsilon": _left(opening.epsilon, spent.epsilon),
+            "delta": _left(opening.delta, spent.delta),
         },
         "shares": {
-            who: {"epsilon": float(share), "left": _left(share, shares[who])}
+            who: {"epsilon": float(share), "left": _left(share, spent.shares[who])}
             for who, share in opening.share.items()
         },
         "charges": last.number,
     }
 
 
-def _left(budget: Fraction, spent: Fraction) -> float:
-    return round_down_decimal(max(Fraction(0), budget - spent))
+def _left(budget: Decimal, spent: Decimal) -> float:
+    return round_down_decimal(max(Decimal(0), EXACT.subtract(budget, spent)))
 
 
-def as_text(content: dict[str, Any]) -> str:
-    """Return an overview as lines, and the last charges of its "history" as a table."""
-    lines = [_title(content), *(f"  {label:9}{text}" for label, text in _facts(content))]
-    history = content.get("history", [])
-    if (n_earlier := len(history) - _N_PRINTED) > 0:
+def as_text(content: dict[str, Any], n_last: int | None = _N_PRINTED) -> str:
+    """Return an overview as lines, and the last charges of its "history" (None: all) as a table."""
+    title = f"Privacy ledger of {content['dataset']!r}"
+    lines = [title, *(f"  {label:9}{text}" for label, text in _facts(content))]
+    history = content["history"]
+    last = history if n_last is None else history[-n_last:]
+    if n_earlier := len(history) - len(last):
         lines.append(f"... and {n_earlier} earlier")
-    if history:
-        lines.append(as_table(history[-_N_PRINTED:]))
+    if last:
+        lines.append(_table(last))
     return "\n".join(lines)
 
 
-def as_table(history: Sequence[dict[str, Any]]) -> str:
+def _table(history: Sequence[dict[str, Any]]) -> str:
     """Return charges as a table, with the columns in which there is something."""
-    if not history:
-        return "no charges"
     rows = [{name: _cell(name, value) for name, value in row.items()} for row in history]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     rows.insert(0, {name: "time (UTC)" if name == "time" else name for name in names})
@@ -76,27 +74,17 @@ def as_table(history: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _title(content: dict[str, Any]) -> str:
-    return f"Privacy ledger of {content['dataset']!r}"
-
-
 def _facts(content: dict[str, Any]) -> list[tuple[str, str]]:
-    spent, budget, left = content["spent"], content["budget"], content["left"]
-    spent_text = format_loss(spent["epsilon"], spent["delta"])
-    if spent["epsilon_on_assumptions"]:
-        assumed = format_loss(spent["epsilon_on_assumptions"], spent["delta_on_assumptions"])
-        spent_text += f"; of this on assumptions: {assumed}"
-    # With delta, zero-concentrated differential privacy may admit more than the sums leave.
-    at_least = "at least " * (budget["delta"] > 0)
+    left = content["left"]
     shares = [
         f"{_printable(who)} {_exact(share['left'])} of {share['epsilon']:g}"
         for who, share in content["shares"].items()
     ]
     return [
         ("unit", _printable(content["unit"])),
-        ("budget", format_budget(**budget)),
-        ("spent", spent_text),
-        ("left", at_least + ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
+        ("budget", format_budget(**content["budget"])),
+        ("spent", format_loss(**content["spent"])),
+        ("left", ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
         *[("shares", "epsilon left: " + ", ".join(shares))] * bool(shares),
         ("charges", str(content["charges"])),
     ]

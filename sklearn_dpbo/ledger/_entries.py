@@ -11,11 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
-from functools import lru_cache
+from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from ._decimal import decimal_text
+from ._decimal import EXACT
 
 __all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "verified_entries"]
 
@@ -23,13 +22,9 @@ FORMAT = "sklearn_dpbo ledger 3"
 _DAMAGED = "it has been damaged or tampered with"
 # Longer texts are cut off: a line should fit on a page of a disk.
 _MAX_TEXT = 500
-# Totals are exact up to this many decimals, and rounded up beyond, so that lines stay short.
-_MAX_DENOMINATOR = 10**700
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
 # What `Opening` and `Entry` raise if a line lacks fields, has others, or numbers that are none.
-_WRONG_FIELDS = (TypeError, ValueError, KeyError, AttributeError, ZeroDivisionError)
-# Cached because parsing takes microseconds and a long history has few different numbers.
-_fraction = lru_cache(4096)(Fraction)
+_WRONG_FIELDS = (TypeError, ValueError, KeyError, AttributeError, InvalidOperation)
 
 
 class DamagedError(OSError):
@@ -39,37 +34,25 @@ class DamagedError(OSError):
 class Loss(NamedTuple):
     """A privacy loss per unit, the assumption that it depends on, if any, and who charged it."""
 
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Decimal
+    delta: Decimal
     assumption: str | None = None
     who: str = ""
 
 
 class Totals(NamedTuple):
-    """Sums over all charges, over those on assumptions, and over those of analysts with a share.
+    """Sums over all charges, and the epsilons of analysts with a share."""
 
-    `squares`: of epsilon; `shares`: of epsilon. Sums are rounded up beyond 700 decimals.
-    """
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    squares: Fraction = Fraction(0)
-    epsilon_on_assumptions: Fraction = Fraction(0)
-    delta_on_assumptions: Fraction = Fraction(0)
-    shares: Mapping[str, Fraction] = {}
+    epsilon: Decimal = Decimal(0)
+    delta: Decimal = Decimal(0)
+    shares: Mapping[str, Decimal] = {}
 
     def plus(self, loss: Loss) -> Totals:
-        epsilon, delta, assumption, who = loss
-        assumed = assumption is not None
-        shares = {name: _rounded_up(x + epsilon * (name == who)) for name, x in self.shares.items()}
-        return Totals(
-            _rounded_up(self.epsilon + epsilon),
-            _rounded_up(self.delta + delta),
-            _rounded_up(self.squares + epsilon * epsilon),
-            _rounded_up(self.epsilon_on_assumptions + epsilon * assumed),
-            _rounded_up(self.delta_on_assumptions + delta * assumed),
-            shares,
-        )
+        shares = dict(self.shares)
+        if loss.who in shares:
+            shares[loss.who] = EXACT.add(shares[loss.who], loss.epsilon)
+        epsilon, delta = EXACT.add(self.epsilon, loss.epsilon), EXACT.add(self.delta, loss.delta)
+        return Totals(epsilon, delta, shares)
 
 
 class Opening(NamedTuple):
@@ -83,15 +66,15 @@ class Opening(NamedTuple):
     ledger: str
     dataset: str
     unit: str
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Decimal
+    delta: Decimal
     worst_case_only: bool
-    share: Mapping[str, Fraction]
+    share: Mapping[str, Decimal]
     time: str
     hash: str = ""
 
     @property
-    def budget(self) -> tuple[Fraction, Fraction, bool, Mapping[str, Fraction]]:
+    def budget(self) -> tuple[Decimal, Decimal, bool, Mapping[str, Decimal]]:
         return self.epsilon, self.delta, self.worst_case_only, self.share
 
     @property
@@ -100,7 +83,7 @@ class Opening(NamedTuple):
 
     @property
     def totals(self) -> Totals:
-        return Totals(shares=dict.fromkeys(self.share, Fraction(0)))
+        return Totals(shares=dict.fromkeys(self.share, Decimal(0)))
 
     def line(self) -> str:
         """Return the line that stores it."""
@@ -115,8 +98,8 @@ class Opening(NamedTuple):
         if (found := fields.pop("format")) != FORMAT:
             raise DamagedError(f"this version reads {FORMAT!r}; found {found!r}")
         try:
-            fields |= {name: Fraction(fields[name]) for name in ("epsilon", "delta")}
-            fields["share"] = {name: Fraction(x) for name, x in fields["share"].items()}
+            fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
+            fields["share"] = {name: Decimal(x) for name, x in fields["share"].items()}
             return cls(**fields)
         except _WRONG_FIELDS:
             raise DamagedError(_DAMAGED) from None
@@ -131,8 +114,8 @@ class Entry(NamedTuple):
 
     number: int
     time: str
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Decimal
+    delta: Decimal
     who: str
     estimator: str
     purpose: str
@@ -162,17 +145,13 @@ class Entry(NamedTuple):
         """Return what a line stores; raise DamagedError if it is no intact charge."""
         fields = _unsealed(line)
         try:
-            fields |= {name: _fraction(fields[name]) for name in ("epsilon", "delta")}
-            totals: list[Any] = [
-                x if isinstance(x, dict) else _fraction(x) for x in fields["totals"]
-            ]
-            totals[-1] = {who: _fraction(x) for who, x in totals[-1].items()}
-            entry = cls(**fields | {"totals": Totals(*totals)})
+            fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
+            epsilon, delta, shares = fields["totals"]
+            shares = {who: Decimal(x) for who, x in shares.items()}
+            totals = Totals(Decimal(epsilon), Decimal(delta), shares)
+            entry = cls(**fields | {"totals": totals})
             # Anybody can compute a valid hash; a loss below 0 would give back what was spent.
-            if (
-                entry.epsilon > 0
-                and min(entry.delta, *entry.totals[:-1], *totals[-1].values()) >= 0
-            ):
+            if entry.epsilon > 0 and min(entry.delta, *totals[:2], *shares.values()) >= 0:
                 return entry
         except _WRONG_FIELDS:
             pass
@@ -202,7 +181,7 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
 
 def _sealed(fields: dict[str, Any]) -> str:
     """Return fields as a line, with their hash as the last one."""
-    content = json.dumps(fields | {"hash": ""}, default=decimal_text).removesuffix(', "hash": ""}')
+    content = json.dumps(fields | {"hash": ""}, default=str).removesuffix(', "hash": ""}')
     return f'{content}, "hash": "{hashlib.sha256(content.encode()).hexdigest()}"}}'
 
 
@@ -222,10 +201,3 @@ def _cut(text: object) -> str:
     """Return a text of bounded length without surrogates and NUL, which no file should contain."""
     clean = str(text).encode("utf-8", "replace").decode().replace("\0", "")
     return clean if len(clean) <= _MAX_TEXT else clean[: _MAX_TEXT - 1] + "…"
-
-
-def _rounded_up(x: Fraction) -> Fraction:
-    """Return x if it has at most so many decimals, or is such a ratio; else a little more."""
-    if x.denominator <= _MAX_DENOMINATOR:
-        return x
-    return Fraction(-(-x.numerator * _MAX_DENOMINATOR // x.denominator), _MAX_DENOMINATOR)

@@ -33,9 +33,9 @@ _LOCK_TIMEOUT = 60.0
 _RETRY_INTERVAL = 0.002
 # What is appended to a piece of a line, so that the next line can follow it.
 _TORN = b" <torn>"
-# Bytes to read first in search of a line, and at most in search of the end of the first one.
+# Bytes to read first in search of the last line, and at most of the first one.
 _BLOCK = 4096
-_MAX_LINE = 2**20
+_MAX_LINE = 2**19
 
 # Files that this process has open. A forked child has copies of their descriptors, which would
 # keep the locks after the parent's death.
@@ -135,18 +135,13 @@ class FileBook(io.FileIO):
         return self._first()
 
     def _first(self) -> str:
-        size = _BLOCK
-        while True:
-            content = os.pread(self.descriptor, size, 0)
-            line, ended, _ = content.partition(b"\n")
-            if ended:
-                return _text(line, 0)
-            if len(content) < size or size >= _MAX_LINE:
-                raise OSError(
-                    "the file is empty or cut off; restore it from a backup (a new ledger is not "
-                    "created in its place)"
-                )
-            size *= 4
+        line, ended, _ = os.pread(self.descriptor, _MAX_LINE, 0).partition(b"\n")
+        if not ended:
+            raise OSError(
+                "the file is empty or cut off; restore it from a backup (a new ledger is not "
+                "created in its place)"
+            )
+        return _text(line, 0)
 
     def last(self) -> str:
         """Return the last whole line; a reader then releases the lock.

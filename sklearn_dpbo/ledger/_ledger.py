@@ -1,21 +1,20 @@
 """The privacy budget of a data set, stored with all charges (zone: boundary).
 
 A charge checks the budget and adds one line, in one transaction. Sums are exact: epsilon and delta
-are decimal numbers, stored as fractions.
+are decimal numbers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import getpass
-import html
 import os
 import secrets
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any
 
 from .._privacy.accounting import Receipt
@@ -24,11 +23,10 @@ from . import _display as display
 from . import _file as file
 from . import _server as server
 from ._composition import format_budget, refuse_excess, refuse_other_unit
-from ._decimal import DecimalLike, parse_decimal
+from ._decimal import parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
-from ._lineage import refuse_missing
 
-__all__ = ["PrivacyLedger", "checked_place", "datasets_at"]
+__all__ = ["PrivacyLedger", "dataset_of"]
 
 # The lines of one ledger during a transaction.
 Book = file.FileBook | server.ServerBook
@@ -44,10 +42,8 @@ class PrivacyLedger:
     as spent. Processes may share a ledger. Copies and clones of a `PrivacyLedger` are the same
     ledger.
 
-    A charge fits the budget if the epsilons of all charges add up to at most epsilon; or, with a
-    positive delta, if all charges are within (epsilon, delta / 2) by zero-concentrated differential
-    privacy, where each counts as ``epsilon_i^2 / 2``-zCDP. In either case the deltas of the charges
-    may add up to delta / 2. The documentation, "How a ledger keeps its promise", has the proof.
+    A charge fits the budget if the epsilons of all charges add up to at most epsilon, and their
+    deltas to at most delta. The documentation, "How a ledger keeps its promise", has the proof.
     Sums of decimal numbers are exact: ten charges of 0.1 fit a budget of 1.0, an eleventh does not.
 
     Parameters
@@ -60,14 +56,14 @@ class PrivacyLedger:
         sets.
     dataset : str
         Name of the data set, of at most 200 characters.
-    epsilon : float, str or Fraction, default=None
+    epsilon : float, default=None
         Epsilon of the budget, above 0, per unit. None opens an existing ledger. A budget cannot
         be changed later.
-    delta : float, str or Fraction, default=0.0
+    delta : float, default=0.0
         Delta of the budget, in [0, 1), per unit.
     worst_case_only : bool, default=False
         Whether to refuse charges whose loss depends on an assumption.
-    share : dict of str to (float, str or Fraction), default=None
+    share : dict of str to float, default=None
         How much of epsilon each analyst may spend, by the name in ``who``: for example
         ``{"ana": 1.5, "ben": 0.5}``. Others may spend nothing then. None lets any analyst spend the
         whole budget. Shares are part of the budget: of a new ledger, and the same in each process.
@@ -108,11 +104,11 @@ class PrivacyLedger:
         self,
         path: str | os.PathLike[str],
         dataset: str,
-        epsilon: DecimalLike | None = None,
-        delta: DecimalLike = 0.0,
+        epsilon: float | None = None,
+        delta: float = 0.0,
         *,
         worst_case_only: bool = False,
-        share: Mapping[str, DecimalLike] | None = None,
+        share: Mapping[str, float] | None = None,
         unit: str | None = None,
         purpose: str | None = None,
         who: str | None = None,
@@ -146,8 +142,8 @@ class PrivacyLedger:
 
     def charge(
         self,
-        epsilon: DecimalLike,
-        delta: DecimalLike = 0.0,
+        epsilon: float,
+        delta: float = 0.0,
         *,
         what: str,
         mechanism: str = "",
@@ -163,9 +159,9 @@ class PrivacyLedger:
 
         Parameters
         ----------
-        epsilon : float, str or Fraction
+        epsilon : float
             Epsilon of the release, above 0, per unit.
-        delta : float, str or Fraction, default=0.0
+        delta : float, default=0.0
             Delta of the release, in [0, 1), per unit.
         what : str
             What is released.
@@ -217,8 +213,8 @@ class PrivacyLedger:
 
     def check(
         self,
-        epsilon: DecimalLike,
-        delta: DecimalLike = 0.0,
+        epsilon: float,
+        delta: float = 0.0,
         *,
         what: str,
         assumption: str | None = None,
@@ -245,9 +241,8 @@ class PrivacyLedger:
 
         Parameters
         ----------
-        reports : iterable of PrivacyReport, dict or Receipt, default=()
-            What was published: ``search.privacy_``, its `to_dict`, or what `charge` returned. If a
-            report has charges from several ledgers, only those of this ledger are checked.
+        reports : iterable of PrivacyReport or Receipt, default=()
+            What was published: ``search.privacy_``, or what `charge` returned.
 
         Returns
         -------
@@ -255,7 +250,10 @@ class PrivacyLedger:
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
             the opening, if there is none).
         """
-        return self._verify({f"reports[{i}]": report for i, report in enumerate(reports)})
+        return self._verify({
+            f"reports[{i}]": [report] if isinstance(report, Receipt) else report.receipts
+            for i, report in enumerate(reports)
+        })  # fmt: skip
 
     @property
     def unit(self) -> str:
@@ -273,16 +271,15 @@ class PrivacyLedger:
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of epsilon and delta, of all charges and of those that depend on assumptions."""
+        """Sums of epsilon and delta over all charges."""
         spent: dict[str, float] = self._overview()["spent"]
         return spent
 
     @property
     def left(self) -> dict[str, float]:
-        """Epsilon, and half of delta, minus the sums of all charges, rounded down.
+        """Epsilon and delta minus the sums over all charges, rounded down.
 
-        With a positive delta, larger charges may fit by zCDP: use `check`. If the ledger has
-        shares, ``to_dict()["shares"]`` says what is left of each.
+        If the ledger has shares, ``to_dict()["shares"]`` says what is left of each.
         """
         left: dict[str, float] = self._overview()["left"]
         return left
@@ -306,45 +303,43 @@ class PrivacyLedger:
         """Return the budget, what is spent and left, and the last charges."""
         return display.as_text(self.to_dict())
 
-    def _repr_html_(self) -> str:
-        try:
-            return f"<pre>{html.escape(str(self))}</pre>"
-        except (LedgerError, ImportError):
-            shown = html.escape(repr(self))
-            return f"<pre>{shown} cannot be read; print the ledger to see the error</pre>"
-
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
         return self
 
     def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
-        if wanted is not None and wanted.budget != opening.budget:
-            budgets = [
-                f"{format_budget(*of.budget[:3])}, share={_shown(of.share)}"
-                for of in (opening, wanted)
-            ]
+        other_budget = wanted is not None and wanted.budget != opening.budget
+        if other_budget or unit not in (None, opening.unit):
+            shares = {who: float(epsilon) for who, epsilon in opening.share.items()} or None
             raise LedgerError(
-                f"the ledger of {self.dataset!r} was opened with {budgets[0]}; found {budgets[1]}. "
-                "A budget cannot be changed; omit epsilon= and create= to open the ledger as it is"
-            )
-        if unit not in (None, opening.unit):
-            raise LedgerError(
-                f"the ledger of {self.dataset!r} adds up losses per {opening.unit}; found "
-                f"unit={unit!r}. A unit cannot be changed; omit unit= to open the ledger as it is"
+                f"the ledger of {self.dataset!r} was opened with "
+                f"{format_budget(*opening.budget[:3])}, share={shares}, unit={opening.unit!r}; "
+                f"found another {'budget' if other_budget else 'unit'}. It cannot be changed; omit "
+                "epsilon=, unit= and create= to open the ledger as it is"
             )
 
-    def _loss(self, epsilon: DecimalLike, delta: DecimalLike, assumption: object) -> Loss:
+    def _loss(self, epsilon: float, delta: float, assumption: object) -> Loss:
         assumption = None if assumption is None else str(assumption)
         return _checked_loss(epsilon, delta)._replace(
             assumption=assumption, who=self.who or _account()
         )
 
-    def _verify(self, reports: dict[str, Any]) -> Receipt:
+    def _verify(self, reports: Mapping[str, Sequence[Receipt]]) -> Receipt:
+        """Return a receipt of the last charge; LedgerError if one of these reports is missing."""
         opening, entries = self._verified()
-        heads = [opening.hash, *(entry.hash for entry in entries)]
-        refuse_missing(opening.ledger, heads, reports)
-        return Receipt(opening.ledger, len(entries), heads[-1])
+        lines: list[Opening | Entry] = [opening, *entries]
+        for name, receipts in reports.items():
+            if not receipts:
+                raise ValueError(f"{name} reports a release that no ledger was charged for")
+            for receipt in receipts:
+                if problem := _why_missing(receipt, opening.ledger, lines):
+                    raise LedgerError(
+                        f"the ledger is not the one that these releases were charged to. {name}: "
+                        f"{problem}. At least what was published has been spent: restore the "
+                        "ledger, or do not continue"
+                    )
+        return Receipt(opening.ledger, len(entries), lines[-1].hash)
 
     def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
         """Return what decides on a charge: the opening and the last line, which may be the same."""
@@ -391,13 +386,30 @@ def checked_place(path: object) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-def datasets_at(place: str) -> list[str]:
-    """Return the names of the data sets whose ledgers are at a checked path or URL."""
-    with _ledger_errors(place):
-        if server.is_url(place):
-            return server.datasets(place)
-        with file.FileBook(place, write=False) as book:
-            return [Opening.parse(book.first()).dataset]
+def dataset_of(path: str) -> str:
+    """Return the name of the data set whose ledger is in a file."""
+    place = checked_place(path)
+    if server.is_url(place):
+        raise LedgerError("a database may have several ledgers: name the data set, --dataset NAME")
+    with _ledger_errors(place), file.FileBook(place, write=False) as book:
+        return Opening.parse(book.first()).dataset
+
+
+def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]) -> str:
+    """Return why a ledger with these lines lacks a charge, in words; "" if it has it."""
+    if receipt.ledger != ledger:
+        return (
+            f"charged to the ledger {receipt.ledger}; found {ledger}, which is another one, or was "
+            "started anew"
+        )
+    if receipt.charge >= len(lines):
+        return (
+            f"charge {receipt.charge} is missing, the last one is {len(lines) - 1}: an older copy "
+            "was restored, or a server failed over to an older state"
+        )
+    if receipt.head != lines[receipt.charge].hash:
+        return f"charge {receipt.charge} differs: the ledger was continued from an older copy"
+    return ""
 
 
 @contextlib.contextmanager
@@ -429,7 +441,7 @@ def _checked_name(name: str, text: object) -> str:
     return unicodedata.normalize("NFC", text.strip()).encode("utf-8", "replace").decode()
 
 
-def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:
+def _checked_loss(epsilon: float, delta: float) -> Loss:
     loss = Loss(parse_decimal("epsilon", epsilon), parse_decimal("delta", delta))
     if not loss.epsilon > 0:
         raise ValueError(f"epsilon must be above 0; found {epsilon!r}")
@@ -438,11 +450,7 @@ def _checked_loss(epsilon: DecimalLike, delta: DecimalLike) -> Loss:
     return loss
 
 
-def _shown(share: Mapping[str, Fraction]) -> str:
-    return ", ".join(f"{who} {float(x):g}" for who, x in share.items()) or "None"
-
-
-def _checked_shares(share: Mapping[str, DecimalLike] | None) -> dict[str, Fraction]:
+def _checked_shares(share: Mapping[str, float] | None) -> dict[str, Decimal]:
     if not isinstance(share or {}, Mapping) or len(share or {}) > _MAX_SHARES:
         raise ValueError(
             f"share must be a dict of at most {_MAX_SHARES} analysts, such as {{'ana': 1.0}}; "

@@ -14,11 +14,9 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from ._decimal import decimal_text
 from ._entries import DamagedError, Entry
 
 if TYPE_CHECKING:
@@ -26,12 +24,9 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "datasets", "is_url"]
+__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "is_url"]
 
 SCHEMA = "sklearn_dpbo_ledger"
-# This comment marks the schema as a ledger; dumps of the database keep it.
-_COMMENT = "privacy ledger of sklearn_dpbo, format 3"
-_TABLES = ("datasets", "entries")
 # Each line 0 refers to a data set, so that without the right to add these nobody can begin another
 # ledger. Each further line refers to the line before it, with totals that are less by its loss.
 # PostgreSQL's numbers are exact, and null, infinity and NaN have no row before them.
@@ -45,41 +40,36 @@ CREATE TABLE {SCHEMA}.entries (
     delta numeric NOT NULL,
     epsilon_total numeric NOT NULL,
     delta_total numeric NOT NULL,
-    squares_total numeric NOT NULL,
     previous_number integer GENERATED ALWAYS AS (nullif(number, 0) - 1) STORED,
     previous_epsilon numeric GENERATED ALWAYS AS (epsilon_total - epsilon) STORED,
     previous_delta numeric GENERATED ALWAYS AS (delta_total - delta) STORED,
-    previous_squares numeric GENERATED ALWAYS AS (squares_total - epsilon * epsilon) STORED,
     PRIMARY KEY (dataset, number),
-    UNIQUE (dataset, number, epsilon_total, delta_total, squares_total),
-    FOREIGN KEY (dataset, previous_number, previous_epsilon, previous_delta, previous_squares)
-        REFERENCES {SCHEMA}.entries
-            (dataset, number, epsilon_total, delta_total, squares_total),
+    UNIQUE (dataset, number, epsilon_total, delta_total),
+    FOREIGN KEY (dataset, previous_number, previous_epsilon, previous_delta)
+        REFERENCES {SCHEMA}.entries (dataset, number, epsilon_total, delta_total),
     CHECK (CASE WHEN number = 0
-        THEN (epsilon, delta, epsilon_total, delta_total, squares_total) = (0, 0, 0, 0, 0)
+        THEN (epsilon, delta, epsilon_total, delta_total) = (0, 0, 0, 0)
         ELSE number > 0 AND epsilon > 0 AND delta >= 0 END)
 )
 """
 _SELECT_ENDS = f"""
-(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+(SELECT number, line, epsilon_total, delta_total FROM {SCHEMA}.entries
     WHERE dataset = %s AND number = 0)
 UNION ALL
-(SELECT number, line, epsilon_total, delta_total, squares_total FROM {SCHEMA}.entries
+(SELECT number, line, epsilon_total, delta_total FROM {SCHEMA}.entries
     WHERE dataset = %s ORDER BY number DESC LIMIT 1)
 ORDER BY number
 """
 _SELECT_LINES = f"SELECT line FROM {SCHEMA}.entries WHERE dataset = %s ORDER BY number"
-_INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0, 0)"
+_INSERT_OPENING = f"INSERT INTO {SCHEMA}.entries VALUES (%s, 0, %s, 0, 0, 0, 0)"
 _INSERT_CHARGE = f"""
 INSERT INTO {SCHEMA}.entries
 SELECT dataset, number + 1, %s, loss.epsilon, loss.delta, epsilon_total + loss.epsilon,
-    delta_total + loss.delta, squares_total + loss.epsilon * loss.epsilon
+    delta_total + loss.delta
 FROM {SCHEMA}.entries, (VALUES (%s::numeric, %s::numeric)) AS loss (epsilon, delta)
 WHERE dataset = %s AND number = %s
 RETURNING number
 """
-# Decimals of the numbers in columns; losses such as 1/3 are rounded down.
-_SCALE = 10**350
 # An advisory lock until the end of the transaction needs no rights.
 _LOCK = "SELECT pg_catalog.pg_advisory_xact_lock{}(%s::bigint)"
 # These settings override the defaults of the role and the database. READ COMMITTED lets the
@@ -92,11 +82,6 @@ SET LOCAL client_min_messages = warning;
 SET LOCAL lock_timeout = {timeout};
 SET LOCAL statement_timeout = {longer};
 SET LOCAL idle_in_transaction_session_timeout = {timeout}
-"""
-_SELECT_TABLES = """
-SELECT obj_description(s.oid, 'pg_namespace'), t.relname
-FROM pg_namespace s LEFT JOIN pg_class t ON t.relnamespace = s.oid AND t.relname = ANY(%s)
-WHERE s.nspname = %s ORDER BY t.relname
 """
 # Seconds that the server may take for a statement or to get the lock.
 TIMEOUT = 60.0
@@ -138,22 +123,12 @@ def checked_url(url: str) -> str:
     return url
 
 
-def datasets(url: str) -> list[str]:
-    with transaction(url) as connection:
-        _require_tables(connection)
-        found = connection.execute(f"SELECT name FROM {SCHEMA}.datasets ORDER BY name")
-        return [str(name) for (name,) in found]
-
-
 def create(url: str, dataset: str, line: str) -> None:
     """Create the ledger with its first line, and the schema, unless they are there."""
     with transaction(url, write=True) as connection:
-        if _exists(connection, dataset):
-            return
         _lock(connection, "")  # the lock of the schema, not of a data set
-        if not _has_tables(connection):
+        if not _has_schema(connection):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
-            connection.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{_COMMENT}'")
             connection.execute(_CREATE_TABLES)
         if not _exists(connection, dataset):
             connection.execute(f"INSERT INTO {SCHEMA}.datasets VALUES (%s)", (dataset,))
@@ -162,7 +137,13 @@ def create(url: str, dataset: str, line: str) -> None:
 
 def _exists(connection: Connection, dataset: str) -> bool:
     sql = f"SELECT 1 FROM {SCHEMA}.entries WHERE dataset = %s AND number = 0"
-    return _has_tables(connection) and connection.execute(sql, (dataset,)).fetchone() is not None
+    return connection.execute(sql, (dataset,)).fetchone() is not None
+
+
+def _has_schema(connection: Connection) -> bool:
+    """Whether there is the schema. Tables that are missing in it are not created in their place."""
+    sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    return connection.execute(sql, (SCHEMA,)).fetchone() is not None
 
 
 class ServerBook:
@@ -170,8 +151,9 @@ class ServerBook:
 
     def __init__(self, connection: Connection, dataset: str) -> None:
         self._connection, self._dataset = connection, dataset
-        _require_tables(connection)
-        self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
+        self._ends = []
+        if _has_schema(connection):
+            self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
         if not self._ends:
             raise ServerError(
                 f"there is no ledger of {dataset!r} in the database; to create one, pass epsilon= "
@@ -202,8 +184,7 @@ class ServerBook:
     def append(self, line: str) -> None:
         """Add a line. It is durable once the transaction has ended."""
         entry = Entry.parse(line)
-        loss = (_numeric(entry.epsilon), _numeric(entry.delta))
-        values = (line, *loss, self._dataset, entry.number - 1)
+        values = (line, entry.epsilon, entry.delta, self._dataset, entry.number - 1)
         if self._connection.execute(_INSERT_CHARGE, values).fetchone() != (entry.number,):
             raise ServerError(f"there is no line before that of charge {entry.number}")
 
@@ -211,16 +192,9 @@ class ServerBook:
 def _refuse_less(number: int, line: str, totals: list[Any]) -> None:
     """Raise DamagedError if a line states another number or less than the server's totals."""
     entry = Entry.parse(line)
-    enforced = map(Fraction, totals)
-    if entry.number != number or any(
-        x < y for x, y in zip(entry.totals[:3], enforced, strict=True)
-    ):
+    stated = entry.totals
+    if entry.number != number or stated.epsilon < totals[0] or stated.delta < totals[1]:
         raise DamagedError(f"the line of charge {number} does not state what was charged")
-
-
-def _numeric(x: Fraction) -> str:
-    """Return x, rounded down, as PostgreSQL reads it."""
-    return decimal_text(Fraction(x.numerator * _SCALE // x.denominator, _SCALE))
 
 
 @contextlib.contextmanager
@@ -250,26 +224,3 @@ def _lock(connection: Connection, dataset: str, *, shared: bool = False) -> None
     digest = hashlib.sha256(f"sklearn_dpbo ledger {dataset}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
     connection.execute(_LOCK.format("_shared" if shared else ""), (key,))
-
-
-def _require_tables(connection: Connection) -> None:
-    if not _has_tables(connection):
-        raise ServerError(
-            f"there is no schema {SCHEMA} in the database; to create a ledger, pass epsilon= and "
-            "create=True"
-        )
-
-
-def _has_tables(connection: Connection) -> bool:
-    """Whether there is the schema; raise ServerError if it is not a ledger's."""
-    found = connection.execute(_SELECT_TABLES, (list(_TABLES), SCHEMA)).fetchall()
-    if not found:
-        return False
-    if found[0][0] != _COMMENT:
-        raise ServerError(f"the schema {SCHEMA} was not created by this package or version")
-    if tuple(row[1] for row in found) != _TABLES:
-        raise ServerError(
-            f"tables of {SCHEMA} are missing; restore them from a backup (new ones are not "
-            "created in their place)"
-        )
-    return True

@@ -10,10 +10,10 @@ import contextlib
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial, reduce
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import reduce
+from typing import Any, NamedTuple, NoReturn
 
 import joblib
 import numpy as np
@@ -21,21 +21,27 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
+from .._data.split import Problem, hold_out
+from .._data.tables import copied
 from .._data.units import Units
+from .._evaluation.evaluator import Evaluator
 from .._evaluation.fitting import FitOptions, set_candidate
-from .._privacy.accounting import CHOICE, Budget
-from .._privacy.mechanisms import COUNTS, Price
+from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
+from .._privacy.mechanisms import COUNTS, Mechanisms, Price
+from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import noise_std
 from .._privacy.sensitive import Sensitive
+from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
+from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
+from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
-from ..strategies._choice import PreparedChoice, prepare_choice
+from ..search._results import clipping_in_words
+from ..strategies._choice import prepare_choice
 from ..strategies._release import Designer, count_scores
-from ._holder import Holder
-from ._messages import plain
-from ._optuna import on_trials
+from ._optuna import on_trials, plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
@@ -84,7 +90,7 @@ class Best(NamedTuple):
     interval: tuple[float, float]
 
 
-class PrivateObjective(Holder):
+class PrivateObjective:
     """Noisy validation scores of candidates, for Optuna or another optimiser.
 
     Call the objective with a candidate. It fits the candidate on the training set, which is not
@@ -133,8 +139,6 @@ class PrivateObjective(Holder):
         duration reveals less about the protected records. None adds no wait.
     random_state : int, RandomState instance or None, default=None
         For public randomness: how the training set is split, where a metric needs that.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
 
     Attributes
     ----------
@@ -185,54 +189,48 @@ class PrivateObjective(Holder):
         error_score: Any = np.nan,
         call_seconds: float | None = None,
         random_state: Any = None,
-        noise_random_state: int | None = None,
     ) -> None:
         params = {"estimator": estimator, "epsilon": epsilon, "delta": delta, "n_calls": n_calls}
         params |= {"best_share": best_share, "prediction": prediction}
         check_values({**params, "error_score": error_score, "call_seconds": call_seconds})
+        if X_val is None:
+            raise ValueError("X_val and y_val are the protected records; found None")
         scorer = resolve_scorer(scoring, estimator)
-
-        def price(budget: Budget) -> Price:
-            """Return what all calls cost together, beside what is kept for `best`."""
-            left = budget.epsilon_beside(best_share)
-            return Price.shared(n_calls, left, budget.delta, COUNTS)
-
-        what = f"scores of up to {n_calls} candidates"
-        budget = self._hold(
-            (X_train, y_train, X_val, y_val, groups_val),
-            dict(fit_params or {}),
-            partial(prepare_scorer, scorer),
-            FitOptions(clone(estimator), error_score, prediction=prediction),
-            check_random_state(random_state),
-            epsilon=float(epsilon),
-            delta=float(delta) if price(Budget(epsilon, delta)).gaussian else 0.0,
-            ledger=ledger,
-            what=what,
+        rng = check_random_state(random_state)
+        options = FitOptions(clone(estimator), error_score, prediction=prediction)
+        val = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val, "split_params": {}}
+        fit_params = dict(fit_params or {})
+        problem = hold_out(estimator, X_train, y_train, fit_params, cv=None, rng=rng, **val)
+        scorers = (prepare_scorer(scorer, problem.training.y),)
+        self._evaluator = Evaluator(options, _own_copy(problem), scorers)
+        self._units = problem.units
+        self._seed = rng.randint(2**31 - 1)
+        self._best_share, self._call_seconds = best_share, call_seconds
+        noise = noise_source()
+        self._price = self._price_of(Budget(epsilon, delta), n_calls)
+        budget = budget_on(
+            ledger,
+            float(epsilon),
+            float(delta) if self._price.gaussian else 0.0,
+            unit=self._units.name,
+            what=f"scores of up to {n_calls} candidates",
             mechanism=type(self).__name__,
-            noise_random_state=noise_random_state,
-            title="Differentially private scores of candidates",
-            not_protected=_NOT_PROTECTED,
-            released=f"the scores that calls return, for at most {n_calls} candidates, and what "
-            "`best` returns",
+            estimator=options.estimator,
         )
-        self._check_ledger: Callable[[], object] = dict
-        if ledger is not None:
-            charge = {"what": what, "unit": self._units.name}
-            self._check_ledger = partial(ledger.check, budget.epsilon, budget.delta, **charge)
-        self._price = price(budget)
+        warn_of_weak_guarantee(budget, self._units.m, self._units.name)
+        self._price = self._price_of(budget, n_calls)
+        self._mechanisms = Mechanisms(budget, noise)
         self._answer = self._mechanisms.answers(
             self._price, purpose="scores of the candidates asked for"
         )
-        self._score_share, self._call_seconds = best_share * _SCORE_SHARE, call_seconds
         self._lock = threading.RLock()
         self._known: dict[Any, Call] = {}  # by `_identity` of the candidate
         self._scored: list[tuple[dict[str, Any], Sensitive]] = []
         self._choosing = False
-        self._ranked: PreparedChoice | None = None
         self._chosen: int | None = None
         self._best: Best | None = None
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
-        self._evaluator.design = Designer.of(self._evaluator, self._score_share * epsilon)
+        self._evaluator.design = Designer.of(self._evaluator, best_share * _SCORE_SHARE * epsilon)
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
@@ -274,7 +272,7 @@ class PrivateObjective(Holder):
                     self._best = self._drawn()
             return self._best
 
-    def optuna(self, space: Mapping[str, Any] | Callable[[Any], dict[str, Any]]) -> Any:
+    def optuna(self, suggest: Callable[[Any], dict[str, Any]]) -> Any:
         """Return the objective of an Optuna study, for ``study.optimize``.
 
         The study must maximise, and stops when all calls have been used. With ``n_jobs``, trials
@@ -282,12 +280,10 @@ class PrivateObjective(Holder):
 
         Parameters
         ----------
-        space : dict or callable
-            A dict from parameter names to lists (categories), or scipy.stats' `uniform`,
-            `loguniform` and `randint`. Or a define-by-run function: it takes a trial, suggests
-            parameters and returns them as a dict.
+        suggest : callable
+            Takes a trial, suggests parameters, and returns them as a dict.
         """
-        return on_trials(self, space)
+        return on_trials(self, suggest)
 
     @property
     def noise_std_(self) -> float:
@@ -307,6 +303,26 @@ class PrivateObjective(Holder):
     def scorer_(self) -> Any:
         return self._evaluator.scorer
 
+    @property
+    def privacy_(self) -> PrivacyReport:
+        """The privacy report of what was released so far: print it."""
+        oracle = self._evaluator
+        return report_of_validation_set(
+            oracle.problem,
+            self._mechanisms,
+            oracle.condition,
+            title="Differentially private scores of candidates",
+            not_protected=_NOT_PROTECTED,
+            released=f"{clipping_in_words(oracle.scorers)}the scores that calls return, for at "
+            f"most {self._price.n} candidates, and what `best` returns",
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a PrivateObjective cannot be pickled or copied: it holds protected records, and a "
+            "budget that must not be spent twice. Use it in the process that made it"
+        )
+
     def __repr__(self) -> str:
         budget, n = self._mechanisms.budget, self._price.n
         left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
@@ -317,12 +333,26 @@ class PrivateObjective(Holder):
             f"{left}, noise_std_={self.noise_std_:.2g}{proxy}>"
         )
 
+    def _price_of(self, budget: Budget, n_calls: int) -> Price:
+        """Return what all calls cost together, beside what is kept for `best`."""
+        left = budget.epsilon_beside(self._best_share)
+        return Price.shared(n_calls, left, budget.delta, COUNTS)
+
     def _proxy_offset(self) -> float:
-        """Return what the line through integers misses at the estimator's own parameters."""
-        public = self._own_predictions()
-        if public is None:
+        """Return what the line through integers misses at the estimator's own parameters.
+
+        The score that selects is set to tell candidates like that one apart, where it needs this.
+        """
+        oracle = self._evaluator
+        public_oracle = oracle.public(None, np.random.default_rng(self._seed))
+        options = replace(oracle.options, error_score=np.nan)
+        (own,) = replace(public_oracle, options=options)(({},))
+        if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        scorer, units = self._evaluator.scorer, Units.of(len(public.response))
+        public = own.answers(oracle.scorer.response_method)
+        if oracle.scorer.choice_uses_public:
+            oracle.select_by(oracle.scorer.choice(public))
+        scorer, units = oracle.scorer, Units.of(len(public.response))
         values = scorer.query.record_values(public.y, public.response, public.classes)
         (statistic,) = scorer.query.statistics(values, public.y, units)
         offset, slope = scorer.line(units)
@@ -334,24 +364,23 @@ class PrivateObjective(Holder):
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
-            warnings.warn(
+            warn(
                 f"The noise of each score has standard deviation {self.noise_std_:.2g}, in units "
                 f"of {scorer.name}: more than most candidates differ by. Allow fewer calls"
                 f"{advice}, use more validation records or a larger epsilon. Or use "
                 "PrivateBayesSearchCV, which has less noise because it releases one score only",
                 LowUtilityWarning,
-                stacklevel=3,
             )
 
     def _checked(self, params: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(params, Mapping) or not all(isinstance(name, str) for name in params):
             raise ValueError(
                 f'a candidate is a dict of parameters, such as {{"C": 1.0}}; found {params!r}. '
-                "(For an Optuna study: study.optimize(objective.optuna(space)))"
+                "(For an Optuna study: study.optimize(objective.optuna(suggest)))"
             )
-        found = {name: clone(plain(value), safe=False) for name, value in params.items()}
-        set_candidate(clone(self._evaluator.options.estimator), found)
-        return found
+        own = {name: clone(plain(value), safe=False) for name, value in params.items()}
+        set_candidate(clone(self._evaluator.options.estimator), own)
+        return own
 
     def _check_calls_left(self) -> None:
         self._mechanisms.budget.require_own_process()
@@ -365,8 +394,6 @@ class PrivateObjective(Holder):
                 f"all {self._price.n} calls have been used. best() returns the best of "
                 "these candidates. To score more, pass a larger n_calls to a new objective"
             )
-        if not self._mechanisms.budget.reserved:
-            self._check_ledger()  # before anything protected is predicted
 
     @contextlib.contextmanager
     def _rounded_time(self) -> Iterator[None]:
@@ -383,10 +410,9 @@ class PrivateObjective(Holder):
         oracle = self._evaluator
         (error,) = oracle.fit_candidates((params,))
         if error is not None:
-            warnings.warn(
+            warn(
                 f"{params} failed on the training set and has no score; this used no call: {error}",
                 FitFailedWarning,
-                stacklevel=3,
             )
             self._known[key] = Call(params, np.nan)
             return
@@ -404,34 +430,39 @@ class PrivateObjective(Holder):
         """
         oracle, mechanisms = self._evaluator, self._mechanisms
         self._choosing = True
-        if self._ranked is None:
-            self._ranked = self._prepared_choice()
         if self._chosen is None:
-            scored, query = [params for params, _ in self._scored], self._ranked.scorer.query
-            table = (
-                reduce(Sensitive.followed_by, (statistics for _, statistics in self._scored))
-                if query is oracle.scorer.query
-                else oracle.compare(scored, query)
-            )
-            self._chosen = mechanisms.select(table, self._ranked.epsilon, purpose=CHOICE)
+            self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
         counted = count_scores(params, statistics, oracle)
         ((score, interval),), _ = counted.release(self._units, mechanisms)
         return Best(dict(params), score, interval)
 
-    def _prepared_choice(self) -> PreparedChoice:
-        """Decide how candidates are ranked; the one with the best released score is counted."""
-        budget, oracle = self._mechanisms.budget, self._evaluator
-        score = {id(params): score for params, score in self._known.values()}
-        best = max((params for params, _ in self._scored), key=lambda params: score[id(params)])
-        return prepare_choice(
+    def _choose(self) -> int:
+        """Select the best of the scored candidates; the one with the best score is counted."""
+        oracle, mechanisms = self._evaluator, self._mechanisms
+        scored, tables = zip(*self._scored, strict=True)
+        known = {id(params): score for params, score in self._known.values()}
+        best = max(scored, key=lambda params: known[id(params)])
+        ranked = prepare_choice(
             oracle.scorer,
-            len(self._scored),
+            len(scored),
             self._units,
-            budget.epsilon_beside(self._score_share),
+            mechanisms.budget.epsilon_beside(self._best_share * _SCORE_SHARE),
             lambda query: oracle.counts(best, query),
-            self._mechanisms,
+            mechanisms,
         )
+        query = ranked.scorer.query
+        if query is oracle.scorer.query:
+            table = reduce(Sensitive.followed_by, tables)
+        else:
+            table = oracle.compare(scored, query)
+        return mechanisms.select(table, ranked.epsilon, purpose=CHOICE)
+
+
+def _own_copy(problem: Problem) -> Problem:
+    """Copy the validation set: later changes of the caller's arrays must have no effect."""
+    y_val = None if problem.y_val is None else problem.y_val.copy()
+    return replace(problem, X_val=copied(problem.X_val), y_val=y_val)
 
 
 def _identity(params: dict[str, Any]) -> Any:

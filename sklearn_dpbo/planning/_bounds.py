@@ -97,6 +97,11 @@ class MeanErrors:
         if not isinstance(self.counts, bool):
             raise ValueError(f"counts is True or False; found {self.counts!r}")
 
+    @property
+    def most(self) -> float:
+        """The largest error of a score."""
+        return self.score_range
+
     def sensitivity(self, m: int) -> int:
         """Return that of the sum which ranks candidates, in steps."""
         return 1 if self.counts else GRID_STEPS

@@ -6,6 +6,5 @@ drawn. Nothing here uses protected records or their raw scores: a fitted search 
 
 from ._path import SearchPathDisplay
 from ._released import ScoreDisplay
-from ._utility import PrivacyUtilityDisplay
 
-__all__ = ["PrivacyUtilityDisplay", "ScoreDisplay", "SearchPathDisplay"]
+__all__ = ["ScoreDisplay", "SearchPathDisplay"]

@@ -46,9 +46,8 @@ def _results(estimator: Any) -> list[tuple[str, list[str]]]:
     if hasattr(estimator, "best_params_"):
         params = [f"{name} = {_short(v)}" for name, v in estimator.best_params_.items()]
         rows.append(("Best parameters", params))
-    for name in ("threshold", "parameter"):
-        if hasattr(estimator, f"best_{name}_"):
-            rows.append((f"Best {name}", [_short(getattr(estimator, f"best_{name}_"))]))
+    if hasattr(estimator, "best_threshold_"):
+        rows.append(("Best threshold", [_short(estimator.best_threshold_)]))
     if hasattr(estimator, "best_scores_"):
         scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
         texts = [

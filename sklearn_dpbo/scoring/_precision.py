@@ -6,7 +6,6 @@ Uses public predictions before a release, and released intervals after it.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ._queries import Query
 from ._response import Predictions
@@ -105,8 +105,6 @@ def warn_of_expected_width(
     expect: Callable[[float], Sequence[Callable[[], Width]]],
     units: Units,
     epsilon: float,
-    *,
-    stacklevel: int,
 ) -> bool:
     """Warn, before anything is charged, if an interval will be wide; return whether it will.
 
@@ -124,12 +122,11 @@ def warn_of_expected_width(
             better = f"About {m:,.0f} such {units.name}s, or epsilon={more:g}, would halve "
             better += f"that of {each.name}. "
             break
-    warnings.warn(
+    warn(
         f"With {units.m:,} {units.name}s and epsilon={epsilon:g}, released scores will say little, "
         f"as their intervals will be wide ({_in_words(wide)}). {better}"
         "Nothing has been charged yet",
         LowUtilityWarning,
-        stacklevel=stacklevel + 1,
     )
     return True
 

@@ -231,7 +231,7 @@ class RoutesToEstimator:
         problem = hold_out(
             self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
         )
-        warn_of_weak_guarantee(budget, problem.units.m, problem.units.name, stacklevel=4)
+        warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
         return problem, public_generator(rng)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

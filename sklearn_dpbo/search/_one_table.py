@@ -23,7 +23,7 @@ from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import Noise
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._base import PrivateLearner
 from ..learners._declaration import PrivateTraining
@@ -85,17 +85,16 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
     table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
     if groups is not None:
         table = table.grouped(str(training.groups))
-    warn_of_weak_guarantee(budget, _m(table), table.units.name, stacklevel=4)
+    warn_of_weak_guarantee(budget, _m(table), table.units.name)
     own = search.estimator.get_params(deep=True)
     plan = strategy.plan(space, training, _m(table), budget, n_iter=n_iter, first=own, rng=rng)
     if strategy.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_iter)):
-        warnings.warn(
+        warn(
             f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
             f"{_m(table):,} {table.units.name}s with epsilon={search.epsilon:g} are few. One fit "
             "with parameters that are known to be good, without a search, may be better. "
             "OneTable(n_fits=...) sets another number",
             LowUtilityWarning,
-            stacklevel=3,
         )
     options = replace(options, estimator=_with_budget(search.estimator, plan, training, labels))
     shares = np.full(len(labels), 1 / len(labels))
@@ -105,7 +104,6 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
         warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
         try_out(plan.fits, table.training, uncharged)
     warned = _warn_of_wide_intervals(uncharged, strategy, plan, table, budget)
-    options = replace(options, estimator=_seeded(options.estimator, mechanisms.noise))
     # Every record pays for what is released of its own part: two budgets, charged as one.
     on_second_part = replace(mechanisms, budget=Budget(budget.epsilon))
     with watched(search), note_on_error(lambda: spent_before(budget)):
@@ -118,7 +116,7 @@ def fit_one_table(search: Any, X: Any, y: Any, groups: Any, others: dict[str, An
             oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
         release, estimator = strategy.search(plan, table, oracle, on_second_part)
         if isinstance(model := _last_step(estimator), PrivateLearner):
-            model._warn_of_columns(stacklevel=3)
+            model._warn_of_columns()
             if any("predict" in scorer.response_method for scorer in scorers.values()):
                 _warn_if_constant(model, labels, rng)
     report = _report(
@@ -153,7 +151,6 @@ def _warn_of_wide_intervals(
         lambda epsilon: expected_widths(oracle, None, share * epsilon),
         Units(_m(table), table.units.labels),
         budget.epsilon,
-        stacklevel=4,
     )
 
 
@@ -204,10 +201,9 @@ def _with_budget(
         candidate = set_candidate(clone(found), each.params)
         params = candidate.get_params(deep=True)
         for name, value in params.items():
-            leaf = name.rpartition("__")[2]
-            if leaf in ("noise_random_state", "ledger") and value is not None:
+            if name.rpartition("__")[2] == "ledger" and value is not None:
                 raise ValueError(
-                    f"give the {leaf} to the search, for all fits; the estimator has {name}"
+                    f"give the ledger to the search, for all fits; the estimator has {name}"
                 )
         changed = [name for name in own if not np.array_equal(params[name], own[name])]
         if changed or private_training(candidate) != training:
@@ -217,13 +213,6 @@ def _with_budget(
                 "search over single parameters of one kind of estimator"
             )
     return found
-
-
-def _seeded(estimator: Any, noise: Noise) -> Any:
-    """Return the estimator, with seeds if the noise of the search is seeded, as in tests."""
-    names = [] if noise.secure else list(estimator.get_params(deep=True))
-    seeds = [name for name in names if name.rpartition("__")[2] == "noise_random_state"]
-    return estimator.set_params(**{name: noise.uniform(2**31) for name in seeds})
 
 
 def _oracle(
@@ -264,13 +253,12 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     predicted = np.unique(model.predict(made_up))
     alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
     if len(predicted) == 1 or alike:
-        warnings.warn(
+        warn(
             f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
             "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
             "'balanced_accuracy' or 'roc_auc'), there are too few records for this epsilon, or "
             "`bounds`, if you gave any, are in other units or far too wide",
             LowUtilityWarning,
-            stacklevel=4,
         )
 
 

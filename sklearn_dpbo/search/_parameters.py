@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
-from importlib import import_module
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -18,12 +16,14 @@ from .._privacy.accounting import Budget
 from .._privacy.checks import as_floats, is_number, one_of
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from .._privacy.warn import warn
 from .._space.space import SearchSpace
 from ..exceptions import GuaranteeAssumptionWarning
 from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
+from ..strategies._worst_case import WorstCase
 
 __all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
 __all__ += ["prepare_scorer", "setup_of", "space_of"]
@@ -32,13 +32,6 @@ __all__ += ["prepare_scorer", "setup_of", "space_of"]
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given, and what it may be at most.
 _LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
-# Where each strategy is, which is imported when it is asked for by name.
-_STRATEGIES = {
-    "worst_case": ("strategies", "WorstCase"),
-    "gp_noisy": ("papers.kusner2015", "GPNoisy"),
-    "gp_noise_free": ("papers.kusner2015", "GPNoiseFree"),
-    "lipschitz": ("papers.kusner2015", "LipschitzConvex"),
-}
 RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
@@ -116,7 +109,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
     strategy.check(Budget(search.epsilon, search.delta))
     _check_strategy(search, strategy, scorers)
     n_iter = n_iter_of(search, space, strategy)
-    noise, name = noise_source(search.noise_random_state, stacklevel=4), type(strategy).__name__
+    noise, name = noise_source(), type(strategy).__name__
     budget = budget_on(
         search.ledger,
         search.epsilon,
@@ -128,10 +121,9 @@ def setup_of(search: Any, groups: Any) -> Setup:
         estimator=search.estimator,
     )
     if strategy.assumption is not None:
-        warnings.warn(
+        warn(
             f"The privacy of {name} rests on an assumption: {strategy.assumption}.",
             GuaranteeAssumptionWarning,
-            stacklevel=3 + (search.protect == "all"),
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
     return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
@@ -190,26 +182,22 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     listed = is_grid and space.n_points <= _LARGEST_GRID
     n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
     if is_grid and n_iter < space.n_points and strategy.protects == "validation":
-        warnings.warn(
+        warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
             f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
-            UserWarning,
-            stacklevel=4,
         )
     return n_iter
 
 
 def _resolve_strategy(strategy: Any) -> Strategy:
-    """Return the strategy of this name, or this one."""
-    if isinstance(strategy, str) and strategy in _STRATEGIES:
-        module, name = _STRATEGIES[strategy]
-        found: Strategy = getattr(import_module(f"sklearn_dpbo.{module}"), name)()
-        return found
+    """Return this strategy; of name "worst_case", the default."""
+    if isinstance(strategy, str) and strategy == "worst_case":
+        return WorstCase()
     if isinstance(strategy, Strategy):
         return strategy
     raise ValueError(
-        f"strategy is one of {sorted(_STRATEGIES)} or a strategy object, such as WorstCase(); "
-        f"found {strategy!r}"
+        "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
+        f"{strategy!r}"
     )
 
 

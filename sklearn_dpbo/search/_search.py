@@ -60,10 +60,8 @@ class PrivateBayesSearchCV(
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
         In [0, 1). The worst-case strategy needs none, and uses it only with ``release="all"``.
-        "gp_noisy" and "gp_noise_free" need it.
-    strategy : str or Strategy, default="worst_case"
-        How to search: "worst_case", "gp_noisy", "gp_noise_free" or "lipschitz". Only the guarantee
-        of the first rests on no assumption. An object sets the strategy's parameters, e.g.
+    strategy : "worst_case" or Strategy, default="worst_case"
+        How to search. An object sets the strategy's parameters, e.g.
         ``WorstCase(guidance="none", score_share=0.5)``.
     n_iter : int or None, default=None
         Maximum number of fits, which is not the number of candidates: a third of the fits explore
@@ -97,9 +95,6 @@ class PrivateBayesSearchCV(
     random_state : int, RandomState instance or None, default=None
         Seeds public randomness: candidates, and the splits of the training set and of the default
         hold-out set. It never seeds noise, so results differ between runs.
-    noise_random_state : int or None, default=None
-        An integer seeds the noise: for tests only, because whoever knows the seed can subtract the
-        noise. Warns.
     ledger : PrivacyLedger or None, default=None
         Where (epsilon, delta) are charged, before any noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
@@ -221,7 +216,6 @@ class PrivateBayesSearchCV(
         verbose: int = 0,
         error_score: Any = np.nan,
         random_state: Any = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
         release: str = "best",
@@ -240,7 +234,6 @@ class PrivateBayesSearchCV(
         self.verbose = verbose
         self.error_score = error_score
         self.random_state = random_state
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
         self.prediction = prediction
         self.release = release

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -32,6 +31,7 @@ from .._evaluation.threshold_curve import (
 from .._privacy.checks import fit_takes
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
@@ -94,9 +94,6 @@ class PrivateThresholdClassifier(
         What to hold out if `fit` gets no X_val; as for `PrivateBayesSearchCV`.
     random_state : int, RandomState instance or None, default=None
         Seed of public randomness, such as the default hold-out set. It does not seed noise.
-    noise_random_state : int or None, default=None
-        An integer replaces the noise by that of a seeded generator, with a warning: for tests
-        only.
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     prediction : {"auto", "together", "separate"}, default="auto"
@@ -170,7 +167,6 @@ class PrivateThresholdClassifier(
         score_share: float = 0.4,
         cv: Any = None,
         random_state: Any = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
     ) -> None:
@@ -182,7 +178,6 @@ class PrivateThresholdClassifier(
         self.score_share = score_share
         self.cv = cv
         self.random_state = random_state
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
         self.prediction = prediction
 
@@ -230,7 +225,7 @@ class PrivateThresholdClassifier(
         """
         check_parameters(self)
         scorer, unit = self._label_scorer(), unit_name(groups_val)
-        noise = noise_source(self.noise_random_state, stacklevel=3)
+        noise = noise_source()
         budget = budget_on(
             self.ledger,
             self.epsilon,
@@ -265,7 +260,7 @@ class PrivateThresholdClassifier(
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
         if not warned and (hint := wide_hint([width])):
-            warnings.warn(hint, LowUtilityWarning, stacklevel=2)
+            warn(hint, LowUtilityWarning)
         return self
 
     def _label_scorer(self) -> PrivateScorer:
@@ -316,7 +311,6 @@ class PrivateThresholdClassifier(
             ],
             units,
             self.epsilon,
-            stacklevel=3,
         )
 
     def _tune(

@@ -3,16 +3,13 @@
 A strategy turns (search space, sensitive oracle, budget) into a frozen `Release`.
 """
 
-from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._base import Release, Strategy
 from ._one_table import OneTable
 from ._worst_case import WorstCase
 
 __all__ = [
-    "ExpectedImprovement",
     "OneTable",
     "Release",
     "Strategy",
-    "UpperConfidenceBound",
     "WorstCase",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from .._data.tables import dense, n_rows
 from .._evaluation.fitting import Fit, PublicEvaluator, explore, report_failures
+from .._privacy.warn import warn
 from .._space.space import Points
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer
@@ -193,14 +193,13 @@ class Guidance:
         few = self._scored_in_public(self._space.params(self._few))
         self._scores_of_few = [each.score for each in few]
         if errors := [each.error for each in few if each.error is not None]:
-            warnings.warn(
+            warn(
                 f"{len(errors)} of {len(few)} candidates that were fitted on a part of the "
                 "training set cannot be fitted or scored there. Validation records that cannot "
                 "be predicted count as wrong, without a message: let the estimator take values "
                 "that it has not seen, as OneHotEncoder(handle_unknown='ignore') does. The "
                 f"first failed with {errors[0]}",
                 FitFailedWarning,
-                stacklevel=5,
             )
 
     def _scored_in_public(self, params: tuple[dict[str, Any], ...]) -> list[Fit]:

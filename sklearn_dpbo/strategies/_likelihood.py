@@ -5,16 +5,14 @@ Never call this with sensitive values: what is learnt here is not protected.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from ._surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from ._surrogate import KERNEL_SHAPES, Kernel
 
-__all__ = ["default_kernel", "fit_kernel", "uninformed"]
+__all__ = ["default_kernel", "fit_kernel"]
 
 # Normal priors (mean, standard deviation) of the logarithms, for features in the unit cube and
 # standardised values: weak, but sufficient with few observations. The prior mean of the
@@ -25,9 +23,6 @@ _NOISE = (np.log(1e-3), 2.5)
 _BOUNDS = {"length": (np.log(0.01), np.log(30)), "variance": (-5, 5), "noise": (np.log(1e-7), 1)}
 # Of the logarithm of the likelihood, relative: more digits take steps that change no choice.
 _TOLERANCE = 1e-6
-# If nothing is known but the range of scores: their standard deviation over the space as a share of
-# the range; variances of their unknown level and of observations, as shares of its square.
-_STD, _LEVEL, _NUGGET = 0.1, 10.0, 1e-2
 
 
 def _length_prior(n_parameters: int) -> tuple[float, float]:
@@ -42,13 +37,6 @@ def default_kernel(shape: str, owner: np.ndarray, variance: float = 1.0) -> Kern
     """
     mean, _ = _length_prior(owner.max(initial=0) + 1)
     return Kernel(shape, np.full(len(owner), np.exp(mean)), variance)
-
-
-def uninformed(features: np.ndarray, owner: np.ndarray, score_range: float) -> Surrogate:
-    """Return a surrogate on a domain for scores of which nothing is known but their range."""
-    variance = (_STD * score_range) ** 2
-    kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
-    return Surrogate.on(features, kernel, _NUGGET * variance)
 
 
 def fit_kernel(

@@ -6,7 +6,6 @@ They use public and released facts only.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.special import stdtrit
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
+from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..scoring._of_counts import ClassScore
 from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
@@ -46,10 +46,10 @@ _FALSE_ALARMS = 0.01
 _HALF_WIDTH = 1.96
 
 
-def warn_of_low_utility(hints: Sequence[str], stacklevel: int = 3) -> None:
+def warn_of_low_utility(hints: Sequence[str]) -> None:
     """Warn once results are set: a user may turn warnings into errors."""
     for hint in hints:
-        warnings.warn(hint, LowUtilityWarning, stacklevel=stacklevel)
+        warn(hint, LowUtilityWarning)
 
 
 def warn_of_wide_intervals(
@@ -71,7 +71,6 @@ def warn_of_wide_intervals(
         lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
         oracle.problem.units,
         budget.epsilon,
-        stacklevel=5,
     )
 
 

@@ -135,7 +135,7 @@ class WorstCase(Strategy):
 
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
-            warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon), 4)
+            warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon))
         validated = {i: candidates[i].params for i in history.fitted}
         ranked = prepare_choice(
             oracle.scorer,

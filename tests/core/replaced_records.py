@@ -1,15 +1,17 @@
-"""Tries to break the list of what predicts row by row: replaces one record and compares the others.
+"""Tries to break the list of what predicts row by row: replaces records and compares the others.
 
-`search` makes models of a class with its options of text and truth values, fits them on tables of
-many kinds, and puts odd records in several places.
+`Search` makes models of a class with its options of text and truth values, fits them on tables of
+many kinds, and puts odd records in several places. Four at once: what one of them does to the rows
+that stay, it does beside the others, too. Of records that a model refuses, some are put in alone.
 """
 
 import contextlib
-import functools
 import inspect
 import io
 import pickle
-from itertools import cycle
+from functools import cache
+from importlib.util import find_spec
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -23,8 +25,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils._param_validation import MissingValues, Options
 
+from sklearn_dpbo._data.canonical import in_one_form, training_table
+from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._evaluation.listed import is_estimator, why_unlisted
 
+N_MODELS = 3  # of each choice of options
 METHODS = "predict", "predict_proba", "decision_function", "transform"
 N, M, D = 90, 30, 8  # of 8 columns, one row is multiplied otherwise than two
 
@@ -41,7 +46,7 @@ def with_holes(table, rows, columns, code):
     return table
 
 
-@functools.cache
+@cache
 def tables(code):
     """Tables of every kind, by name. `code` is how a model writes a missing number."""
     rng = np.random.default_rng(0)
@@ -111,7 +116,10 @@ def frames(rng):
         "categories": (["a", "b", None], of_categories, ["never", None, "new"]),
         "nullable": ([1, 2, None], "Int64", [None, 7, -1]),
         "truth values": ([True, False], bool, [True, False]),
+        **DECLARED,
     }
+    if find_spec("pyarrow"):
+        columns["integers of pyarrow"] = ([1, 2], "int64[pyarrow]", [None, 7, 2**53 + 1])
 
     def frame(cells, dtype, k):
         c = pd.Series(objects([cells[i] for i in rng.integers(len(cells), size=k)]), dtype=object)
@@ -125,18 +133,51 @@ def frames(rng):
     return made | {"one kind of objects": (X, frame([True], object, M), odd)}
 
 
-def replaced(batch, i, odd):
-    """A batch with an odd record in place of record i; an exception if its type cannot hold it."""
+# Columns in which an array would have one type or another, were they not read as a fit reads them.
+DECLARED = {
+    "integer categories": ([1, 2, 3], pd.CategoricalDtype([1, 2, 3, 9]), [None, 9, 4]),
+    "nullable integers": ([1, 2], "Int64", [None, 7, 2**53 + 1]),
+    "nullable truth values": ([True, False], "boolean", [None, True, False]),
+    "long integers": ([2**53, 2**53 + 1, 3], "int64", [2**53 + 1, -(2**53) - 1, 0]),
+    "times": (list(pd.to_datetime(["2020-01-01", "2021-06-01"])), "datetime64[ns]", [None]),
+}
+
+
+@cache
+def read(code, kind, rows=()):
+    """A training table, and one to predict with odd records (by number) in some places.
+
+    Those of declared types are as the package prepares them. None if the types cannot hold these.
+    """
+    X, batch, odd = tables(code)[kind]
+    try:
+        batch = replaced(batch, {i: odd[j] for i, j in rows}) if rows else batch
+    except Exception:
+        return None
+    if kind not in (*DECLARED, "integers of pyarrow"):
+        return X, batch
+    return in_one_form(training_table(X), as_table(batch))
+
+
+@cache
+def names(code, kind):
+    """What the odd records are called, alike in all tables."""
+    return [repr(row) for row in tables(code)[kind][2]]
+
+
+def replaced(batch, rows):
+    """A batch with odd records in place of some; an exception if its type cannot hold them."""
     if sparse.issparse(batch):
-        return sparse.csr_matrix(replaced(batch.toarray(), i, odd))
+        return sparse.csr_matrix(replaced(batch.toarray(), rows))
     if isinstance(batch, pd.DataFrame):
-        cells = batch["c"].astype(object).tolist()
-        cells[i] = odd[0]
-        f = batch["f"].where(np.arange(len(batch)) != i, odd[1])
-        c = pd.Series(objects(cells), dtype=object).astype(batch["c"].dtype)
+        c, f = (batch[name].astype(object).tolist() for name in batch.columns)
+        for i, odd in rows.items():
+            c[i], f[i] = odd
+        c = pd.Series(objects(c), dtype=object).astype(batch["c"].dtype)
         return pd.DataFrame({"c": c, "f": f})
     batch = batch.copy()
-    batch[i] = odd
+    for i, odd in rows.items():
+        batch[i] = odd
     return batch
 
 
@@ -153,11 +194,9 @@ def values_of(constraint):
 IRRELEVANT = {"verbose", "n_jobs", "memory", "copy", "copy_X", "warm_start", "input", "scoring"}
 
 
-def options_of(cls, thorough):
-    """No options, or each value of each by itself, and some choices of all at once."""
+def options_of(cls):
+    """No options, each value of each by itself, and some choices of all at once."""
     yield {}
-    if not thorough:
-        return
     constraints = getattr(cls, "_parameter_constraints", {})
     values = {
         name: [value for each in some for value in values_of(each)]
@@ -183,7 +222,6 @@ ARGUMENTS = {
     "param_grid": {},
     "param_distributions": {},
     "random_state": 0,
-    "noise_random_state": 0,
     "n_estimators": 3,
     "max_iter": 20,
     "bounds": (-3, 3),
@@ -261,57 +299,98 @@ def parts_of(model):
 
 
 # ---------------------------------------------------------------------- the test
-def output(pickled, method, batch):
-    """What a copy of a model returns for a copy of a batch; None if it fails, or is no table."""
-    with contextlib.suppress(Exception), np.errstate(all="ignore"):
-        found = getattr(pickle.loads(pickled), method)(batch.copy())
-        found = found.toarray() if sparse.issparse(found) else np.asarray(found)
-        return found if len(found) == batch.shape[0] else None
-    return None
-
-
 def same(a, b):
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     return pickle.dumps(a.tolist()) == pickle.dumps(b.tolist())
 
 
-def breaks(model, batch, odd_records):
-    """Methods of a fitted model of which one record changes the output for another, and how."""
-    pickled = pickle.dumps(model)
-    for method in METHODS:
-        before = output(pickled, method, batch) if hasattr(model, method) else None
-        if before is None:
-            continue
-        for odd, i in zip(odd_records, cycle([M // 2, 0, M - 1]), strict=False):
-            with contextlib.suppress(Exception):
-                after = output(pickled, method, replaced(batch, i, odd))
-                if after is not None and not same(
-                    *(np.delete(each, i, 0) for each in (before, after))
-                ):
-                    yield method, odd, i
+def output(model, method, batch):
+    """What a model returns for a batch; None if it fails, or returns no table."""
+    with contextlib.suppress(Exception), np.errstate(all="ignore"):
+        rows = getattr(model, method)(batch.copy())
+        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        return rows if len(rows) == batch.shape[0] else None
+    return None
 
 
-def search(cls, thorough, kinds=None, must_be_listed=True, **options):
-    """Try to break a class; return the breaks, and the names of all classes that were tried.
+def in_turn(models, i, all_of_them):
+    """All models, or one of them."""
+    return models if all_of_them or not models else [models[i % len(models)]]
 
-    A quick search is of one choice of options, and of the first few of all tables, which take
-    turns, that a model can be fitted on.
+
+class Search:
+    """Tries to break classes; `calls` counts predictions, `tried` names classes of all models.
+
+    Odd records are replaced four at a time, in places far from each other. Of those that a choice
+    of options refused before, each next table meets two, which are drawn.
     """
-    rng, broken, tried = np.random.default_rng(len(cls.__name__)), [], set()
-    for chosen in [options] if options else options_of(cls, thorough):
-        some_tables = tables(chosen.get("missing_values", np.nan))
-        names = kinds or (list(some_tables) if thorough else rng.permutation(list(some_tables)))
-        left = len(names) if thorough or kinds else 2
-        for name, model in ((name, model) for name in names for model in made(cls, chosen)):
-            X, batch, odd = some_tables[name]
-            if not left or fitted(model, X) is None:
-                continue
-            parts = parts_of(model)
-            if must_be_listed and any(map(why_unlisted, parts)):
-                continue
-            left -= not thorough
-            tried |= {type(part).__name__ for part in parts}
-            some = odd if thorough or kinds else [odd[j] for j in rng.permutation(len(odd))[:3]]
-            broken += [(name, chosen, *each) for each in breaks(model, batch, some)]
-    return broken, tried
+
+    PLACES = M // 2, 0, M - 1, 7
+
+    def __init__(self, must_be_listed=True):
+        self.must_be_listed = must_be_listed
+        self.calls = 0
+        self.tried = set()
+
+    def quickly(self, cls, kinds=None, **options):
+        """Breaks of one choice of options, on tables of these kinds, or else on any two."""
+        rng = np.random.default_rng(len(cls.__name__))
+        return list(self._breaks(cls, options, rng, kinds, n_models=None if kinds else 2))
+
+    def thoroughly(self, cls):
+        """Breaks of no options on all tables, and of every choice of options on some of them."""
+        rng = np.random.default_rng(len(cls.__name__))
+        for options in options_of(cls):
+            yield from self._breaks(cls, options, rng, n_models=N_MODELS if options else None)
+
+    def _breaks(self, cls, options, rng, kinds=None, n_models=None):
+        code = options.get("missing_values", np.nan)
+        refused = set()
+        order = kinds or rng.permutation(list(tables(code)))
+        models = (
+            (kind, model)
+            for i, kind in enumerate(order)
+            for model in in_turn(list(made(cls, options)), i, all_of_them=n_models is None)
+            if self._fits(model, read(code, kind)[0])
+        )
+        for kind, model in islice(models, n_models):
+            model = pickle.loads(pickle.dumps(model))
+            for method in METHODS:
+                if hasattr(model, method):
+                    for rows in self._broken(model, method, code, kind, refused, rng):
+                        yield kind, options, method, rows
+
+    def _fits(self, model, X):
+        if fitted(model, X) is None:
+            return False
+        parts = parts_of(model)
+        if self.must_be_listed and any(map(why_unlisted, parts)):
+            return False
+        self.tried |= {type(part).__name__ for part in parts}
+        return True
+
+    def _output(self, model, method, tables):
+        self.calls += tables is not None
+        return None if tables is None else output(model, method, tables[1])
+
+    def _broken(self, model, method, code, kind, refused, rng):
+        """Odd records, by their places, that change what others get."""
+        before = self._output(model, method, read(code, kind))
+        if before is None:
+            return
+        odd = names(code, kind)
+        order = np.random.default_rng(rng.integers(3)).permutation(len(odd)).tolist()
+        groups = [[j] for j in order if odd[j] in refused][:2]
+        rest = [j for j in order if odd[j] not in refused]
+        groups += [rest[k : k + 4] for k in range(0, len(rest), 4)]
+        while groups:
+            group = groups.pop()
+            rows = tuple(zip(self.PLACES, group))
+            after = self._output(model, method, read(code, kind, rows))
+            if after is None and len(group) > 1:
+                groups += [group[: len(group) // 2], group[len(group) // 2 :]]
+            elif after is None:
+                refused.add(odd[group[0]])
+            elif not same(*(np.delete(each, [i for i, _ in rows], 0) for each in (before, after))):
+                yield [(i, odd[j]) for i, j in rows]

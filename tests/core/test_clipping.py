@@ -22,8 +22,8 @@ from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.scoring._queries import GRID, Moments
 from sklearn_dpbo.scoring._scorers import score_and_interval
 
-EXACT = dict(epsilon=1e7, noise_random_state=0)
-pytestmark = pytest.mark.filterwarnings("ignore")
+EXACT = dict(epsilon=1e7)
+pytestmark = [pytest.mark.usefixtures("seeded"), pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture

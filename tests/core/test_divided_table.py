@@ -121,7 +121,7 @@ def test_made_up_frames_depend_on_the_schema_only():
         for args in ((0,), (1, 400))
     )
     pd.testing.assert_frame_equal(a, b)
-    assert a.dtypes.tolist() == frame(0).dtypes.tolist()
+    assert a.dtypes.tolist() == plain_table(frame(0)).dtypes.tolist()
     assert a.columns.tolist() == frame(0).columns.tolist()
     assert set(a["category"]) == {"a", "b", "c"}
     cells = {cell for name in a for cell in a[name] if cell == cell and cell is not pd.NA}
@@ -214,3 +214,11 @@ def test_an_object_column_holds_texts_and_other_cells_are_missing():
     cells = [*table.training.X["c"], *table.X_val["c"]]
     assert sum(cell == "a" for cell in cells) == 5
     assert sum(cell != cell for cell in cells) == 15
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_a_missing_cell_does_not_decide_the_type_of_a_nullable_column(dtype):
+    for first in (1, None):
+        X = pd.DataFrame({"c": pd.array([first, 0, 1, 1] * 5, dtype=dtype)})
+        table = divided(X, np.arange(20) % 2)
+        assert np.asarray(table.training.X).dtype == np.asarray(table.X_val).dtype == float

@@ -20,6 +20,7 @@ from sklearn_dpbo.strategies._proposals import (
     validation_batch,
 )
 from sklearn_dpbo.strategies._utility import noise_hints
+from sklearn_dpbo.testing import seeded_noise
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
@@ -69,12 +70,13 @@ def numbered(m):
     return (np.arange(m)[:, None] + 0.5) / m, np.ones(m, dtype=int)
 
 
-def search_of(m=4000, strategy=None, space=UNIT, **params):
-    params = {"epsilon": 1.0, "n_iter": 32, "random_state": 0, "noise_random_state": 0} | params
+def search_of(m=4000, strategy=None, space=UNIT, seed=0, **params):
+    params = {"epsilon": 1.0, "n_iter": 32, "random_state": 0} | params
     params = {"prediction": "together"} | params
     search = PrivateBayesSearchCV(Level(), space, strategy=strategy or WorstCase(), **params)
     X_val, y_val = numbered(m)
-    return search.fit(*numbered(400), X_val=X_val, y_val=y_val)
+    with seeded_noise(seed):
+        return search.fit(*numbered(400), X_val=X_val, y_val=y_val)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
@@ -234,7 +236,7 @@ def test_prior_helps_where_noise_hides_validation_scores():
     def mean_distance(weight):
         found = [
             search_of(
-                m=200, epsilon=0.2, noise_random_state=seed, refit=False, n_iter=64,
+                m=200, epsilon=0.2, seed=seed, refit=False, n_iter=64,
                 strategy=WorstCase(prior_weight=weight),
             ).best_params_
             for seed in range(12)

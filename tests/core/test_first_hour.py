@@ -5,18 +5,14 @@ import reprlib
 import warnings
 from dataclasses import replace
 
-import joblib
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.stats
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
-    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,19 +23,14 @@ from sklearn_dpbo import (
     PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
-    plan_search,
     private_evaluation,
 )
 from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo.exceptions import (
-    BudgetExceededError,
-    CrossValidationBudgetError,
     PrivacyWarning,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
-from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.testing import seeded_noise
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
@@ -190,17 +181,6 @@ def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
                          "pos_label=...)")  # fmt: skip
 
 
-def test_a_frame_that_needs_a_missing_package_names_it(two_classes, monkeypatch):
-    def to_pandas(self):
-        raise ModuleNotFoundError("No module named 'pyarrow'")
-
-    monkeypatch.setattr(pl.DataFrame, "to_pandas", to_pandas)
-    X, y, X_val, y_val = two_classes
-    frames = pl.DataFrame(X), y, pl.DataFrame(X_val), y_val
-    said = refused(frames, error=ImportError)
-    assert "'pyarrow': install that package, or pass an array or a pandas.DataFrame" in said
-
-
 def test_score_says_what_it_takes(two_classes):
     X, y, *_ = two_classes
     message = r"PrivateBayesSearchCV.score takes X, y and sample_weight.*\['metadata'\]"
@@ -218,27 +198,6 @@ def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
             charge()
     with pytest.raises(ValueError, match="epsilon is a number from 1e-300 to 1e300; found -1"):
         ledger(1).charge(-1, what="less")
-
-
-@pytest.mark.filterwarnings("ignore:No X_val and no cv")
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("threading", 2)])
-def test_a_spent_ledger_ends_cross_validation(two_classes, ledger, backend, n_jobs):
-    X, y, *_ = two_classes
-    spent = ledger(2)
-    with joblib.parallel_config(backend, n_jobs=n_jobs):
-        with pytest.raises(CrossValidationBudgetError, match="ledger of 'patients'.*stay charged"):
-            cross_val_score(search_over(ledger=spent, n_jobs=1), X, y, cv=4)
-        assert spent.spent["epsilon"] == 2000, "two folds were charged, and no more"
-        with pytest.raises(CrossValidationBudgetError):
-            grid = {"refit": [True]}
-            GridSearchCV(search_over(ledger=spent, n_jobs=1), grid, cv=2).fit(X, y)
-        pipeline = make_pipeline(StandardScaler(), search_over(ledger=spent, n_jobs=1))
-        with pytest.raises(CrossValidationBudgetError):
-            cross_val_score(pipeline, X, y, cv=2)
-        # scikit-learn raises what it is given, if it is told to.
-        with pytest.raises(BudgetExceededError, match="Nothing was charged$"):
-            cross_val_score(search_over(ledger=spent), X, y, cv=2, error_score="raise")
-    assert spent.spent["epsilon"] == 2000 and not issubclass(CrossValidationBudgetError, Exception)
 
 
 # ------------------------------------------------------------------ what is printed and shown
@@ -259,7 +218,8 @@ def test_a_privacy_report_is_printed_on_eight_lines(two_classes, ledger):
 
 
 def test_the_summary_says_not_private_of_seeded_noise(two_classes, ledger):
-    report = fit(two_classes, noise_random_state=0, ledger=ledger(1)).privacy_
+    with seeded_noise(0):
+        report = fit(two_classes, ledger=ledger(1)).privacy_
     lines = str(report).splitlines()
     assert len(lines) <= 8 and "NOT PRIVATE" in lines[1] and "NONE" in lines[2]
     assert max(map(len, lines)) <= 100 and "random_state does not fix" not in report.details()
@@ -273,21 +233,6 @@ def test_the_summary_has_the_assumption_where_there_is_one(two_classes):
     assert len(lines) == 8 and max(map(len, lines)) <= 100
     assert "Assumption     far far" in lines[5] and "if the assumption holds; else none" in lines[1]
     assert "charge 1 of a, f; charge 2" in lines[7] and "Condition" in lines[6]
-
-
-def test_plans_are_cards_in_notebooks(two_classes):
-    X, y, X_val, y_val = two_classes
-    model = LogisticRegression().fit(X, y)
-    pilot = {"scoring": "f1", "estimator": model, "X": X_val, "y": y_val}
-    plans = [
-        plan_search(epsilon=1.0, target_regret=0.05),
-        plan_search(epsilon=10.0, target_interval=0.2, **pilot),
-        plan_search(5000, 4, 1.0, delta=1e-6, protect="all", estimator=PrivateLogisticRegression()),
-    ]
-    for plan in plans:
-        title, page = str(plan).splitlines()[0], plan._repr_html_()
-        assert page.count("sklearn-dpbo") and title in page and "Sampling" in page
-        assert "<details>" in page and "Not covered" in page.split("<details>")[1]
 
 
 def test_number_of_rows_of_a_group_is_shown_by_no_warning(two_classes):
@@ -313,8 +258,6 @@ def weak_fits(two_classes):
     data, val = (X, y), {"X_val": X_val, "y_val": y_val}
     model, learner = LogisticRegression(), PrivateLogisticRegression(bounds=(-9, 9), classes=[0, 1])
     grid = {"C": [0.1, 1.0]}
-
-    items = [KnapsackItems(np.ones(3), np.ones(3), capacity=2)] * 150
     return {
         "search": lambda e, d: PrivateBayesSearchCV(
             model, grid, epsilon=e, delta=d
@@ -322,21 +265,12 @@ def weak_fits(two_classes):
         "table": lambda e, d: PrivateBayesSearchCV(
             learner, grid, epsilon=e, delta=d or 1e-9, protect="all"
         ).fit(*data),
-        "gp": lambda e, d: PrivateBayesSearchCV(
-            model, {"C": scipy.stats.loguniform(1e-4, 1e4)}, epsilon=e, delta=d or 1e-9,
-            strategy=GPNoisy(length_scale=0.3, k1=0.5, prior_mean=0.5, prior_scale=0.1, noise=0.1),
-            n_iter=3, refit=False,
-        ).fit(*data, **val),
         "threshold": lambda e, d: PrivateThresholdClassifier(model, epsilon=e).fit(*data, **val),
         "evaluation": lambda e, d: private_evaluation(
             model.fit(*data), X_val, y_val, X=X, y=y, epsilon=e
         ),
         "objective": lambda e, d: PrivateObjective(model, *two_classes, epsilon=e, delta=d),
         "learner": lambda e, d: learner.set_params(epsilon=e, delta=d or 1e-9).fit(*data),
-        "curator": lambda e, d: GaussianCurator(epsilon=e, delta=d or 1e-9).fit(X),
-        "configurator": lambda e, d: PrivateConfigurator(
-            Knapsack(), epsilon=e, utility_bound=3.0
-        ).fit(items),
     }  # fmt: skip
 
 
@@ -348,8 +282,7 @@ def warnings_of(fit, epsilon, delta):
 
 
 @pytest.mark.parametrize("name", [
-    "search", "table", "gp", "threshold", "evaluation", "objective", "learner", "curator",
-    "configurator",
+    "search", "table", "threshold", "evaluation", "objective", "learner",
 ])  # fmt: skip
 def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     fit = weak_fits(two_classes)[name]
@@ -357,7 +290,7 @@ def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     (large,) = warnings_of(fit, 10.5, 0.0)
     assert large.category is PrivacyWarning and large.filename == __file__
     assert "as epsilon > 10:" in str(large.message)
-    if name in ("search", "table", "gp", "objective", "learner", "curator"):
+    if name in ("search", "table", "objective", "learner"):
         (delta,) = warnings_of(fit, 1.0, 0.01)
         assert "as delta >= 1/" in str(delta.message)
 

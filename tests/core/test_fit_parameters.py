@@ -23,7 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateFederatedSearch,
     PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -33,10 +32,12 @@ from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.ledger import _budget
-from sklearn_dpbo.objective import FederatedCoordinator
 from sklearn_dpbo.strategies import WorstCase
 
-pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+pytestmark = [
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore:No X_val and no cv"),
+]
 
 # One array: rows to train on, rows to stop early with, protected rows.
 X_ALL, Y_ALL = make_classification(400, 5, n_informative=3, flip_y=0.05, random_state=0)
@@ -74,7 +75,7 @@ def ledger(tmp_path):
 def search_over(estimator=None, grid=None, **params):
     estimator = Stopped() if estimator is None else estimator
     grid = {"C": [0.01, 1.0]} if grid is None else grid
-    shared = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0, "error_score": "raise"}
+    shared = {"epsilon": 1000.0, "random_state": 0, "error_score": "raise"}
     shared["prediction"] = "together"
     return PrivateBayesSearchCV(estimator, grid, **shared | params)
 
@@ -83,7 +84,7 @@ def tuner(estimator=None, **params):
     estimator = Stopped() if estimator is None else estimator
     return PrivateThresholdClassifier(
         estimator,
-        **{"epsilon": 1000.0, "noise_random_state": 0, "prediction": "together"} | params,
+        **{"epsilon": 1000.0, "prediction": "together"} | params,
     )
 
 
@@ -253,20 +254,13 @@ def test_a_mark_shows_that_it_is_one_and_not_what_is_in_it():
         marked.value = []
 
 
-def test_objectives_and_federated_searches_refuse_unmarked_arguments():
+def test_objectives_refuse_unmarked_arguments():
     refused = pytest.raises(ValueError, match="'eval_set' may hold records")
     unmarked, marked = {"eval_set": [(X_STOP, Y_STOP)]}, {"eval_set": public([(X_STOP, Y_STOP)])}
     objective = functools.partial(PrivateObjective, Stopped(), X, Y, X_VAL, Y_VAL, epsilon=1000.0)
     with refused:
         objective(fit_params=unmarked)
     objective(fit_params=marked)({"C": 1.0})
-    search = PrivateFederatedSearch(Stopped(), {"C": [0.01, 1.0]}, epsilon=1000.0)
-    sites = {"north": (X_VAL[:70], Y_VAL[:70]), "south": (X_VAL[70:], Y_VAL[70:])}
-    with refused:
-        search.fit(X, Y, sites=sites, **unmarked)
-    with refused:
-        FederatedCoordinator(search, X, Y, sites=sites, **unmarked)
-    assert search.fit(X, Y, sites=sites, **marked).best_params_
     assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
 
 

@@ -35,6 +35,9 @@ from sklearn_dpbo.learners._scaling import (
     size_counts,
     tables,
 )
+from sklearn_dpbo.testing import seeded_noise
+
+pytestmark = pytest.mark.usefixtures("seeded")
 
 ANY = st.floats(width=64)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=ANY)
@@ -165,7 +168,7 @@ def standardised(x, z):
 def test_columns_of_any_unit_are_scaled_as_far_as_they_spread():
     columns, z = kinds(20_000, np.random.default_rng(0))
     X = np.column_stack(list(columns.values()))
-    model = PrivateLogisticRegression(epsilon=1e4, max_iter=1, noise_random_state=0).fit(X, z > 0)
+    model = PrivateLogisticRegression(epsilon=1e4, max_iter=1).fit(X, z > 0)
     rows = Scaling(model.center_, model.scale_).columns(X)
     assert len(model.unresolved_) == 0
     for name, x in zip(columns, rows.T, strict=True):
@@ -208,7 +211,7 @@ def natural(names, n=6_000):
 def test_without_noise_a_learner_comes_near_scikit_learn_in_any_units(name, table):
     X, Z, y = natural(TABLES_OF[table])
     best = LogisticRegression().fit(Z[:4_000], y[:4_000]).score(Z[4_000:], y[4_000:])
-    model = clone(CLASSIFIERS[name]).set_params(epsilon=1e4, noise_random_state=0)
+    model = clone(CLASSIFIERS[name]).set_params(epsilon=1e4)
     assert model.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) > best - 0.03
 
 
@@ -216,8 +219,8 @@ def test_wide_bounds_cost_little():
     """Bounds as physiology has them say where values can be; counts, where they are."""
     X, _, y = natural(TABLES_OF["six clinical columns"])
     bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
-    model = PrivateLogisticRegression(epsilon=1e4, bounds=bounds, noise_random_state=0)
-    free = PrivateLogisticRegression(epsilon=1e4, noise_random_state=0)
+    model = PrivateLogisticRegression(epsilon=1e4, bounds=bounds)
+    free = PrivateLogisticRegression(epsilon=1e4)
     scores = [m.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) for m in (model, free)]
     assert scores[0] > scores[1] - 0.01 > 0.9
 
@@ -226,7 +229,7 @@ def test_standard_errors_are_numbers_for_clinical_columns():
     X, Z, _ = natural(TABLES_OF["six clinical columns"], 10_000)
     bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
     for bounds in (bounds, None):
-        model = PrivateRidge(0.0, bounds=bounds, y_bounds=(-12, 12), noise_random_state=0)
+        model = PrivateRidge(0.0, bounds=bounds, y_bounds=(-12, 12))
         model.fit(X, Z.sum(axis=1))
         truth = 1 / np.array([4, 3, 0.05, 0.5, 0.2, 15])
         assert (model.coef_std_ < truth / 3).all()
@@ -252,10 +255,10 @@ def test_columns_that_noise_hides_are_named():
     X = pd.DataFrame({"sodium": np.full(300, 140.0), "year": np.linspace(2000, 2020, 300)})
     y = np.arange(300) % 2
     with pytest.warns(LowUtilityWarning, match=r"\['sodium', 'year'\] lie.*give bounds"):
-        PrivateLogisticRegression(epsilon=0.1, noise_random_state=0).fit(X, y)
+        PrivateLogisticRegression(epsilon=0.1).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LowUtilityWarning)
-        PrivateLogisticRegression(epsilon=100.0, noise_random_state=0).fit(X, y)
+        PrivateLogisticRegression(epsilon=100.0).fit(X, y)
 
 
 @pytest.mark.parametrize("X", [[[1.0, 2.0]] * 4, [[1.0], [1.0, 2.0], [], [3.0]], ((1.0,),) * 4])
@@ -313,7 +316,7 @@ def summed(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped, summed):
     X, y = problem(6)
-    learner = LEARNERS[name].set_params(noise_random_state=0)
+    learner = LEARNERS[name]
     groups = np.array([0, 0, 0, 1, 2, 2]) if grouped else None
 
     def tables(X, y):
@@ -351,7 +354,7 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
 
     monkeypatch.setattr(Mechanisms, "tables", spied)
     PrivateLogisticRegression(
-        epsilon=0.5, delta=1e-5, max_iter=200, noise_random_state=0
+        epsilon=0.5, delta=1e-5, max_iter=200
     ).fit(X, y)  # fmt: skip
     rho = gdp_within(0.5, 1e-5) ** 2 / 2
     counts, pairs = tables(3_000, 3, math.sqrt(2 * rho))
@@ -367,7 +370,7 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
 
 def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
     X, y = problem(50)
-    model = PrivateLogisticRegression(max_iter=5, noise_random_state=0).fit(X, y)
+    model = PrivateLogisticRegression(max_iter=5).fit(X, y)
     (loss,) = model.privacy_.spends
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
     with pytest.raises(BudgetExceededError):
@@ -378,7 +381,7 @@ def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
 
 def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
     X, y = problem(2_000)
-    free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0, "max_norm": 2.0}
+    free = {"epsilon": 1e9, "delta": 0.5, "max_norm": 2.0}
     free["bounds"] = (-1, 1)
     plain = LogisticRegression(C=1.0).fit(X / 2, y)
     found = PrivateLogisticRegression(C=1.0, max_iter=1000, clip=9, learning_rate=8, **free)
@@ -392,7 +395,7 @@ def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
 
 def test_other_alphas_follow_from_one_release():
     X, y = problem(500)
-    model = PrivateRidge(y_bounds=(0, 1), noise_random_state=0).fit(X, y)
+    model = PrivateRidge(y_bounds=(0, 1)).fit(X, y)
     gram, before = model.gram_.copy(), model.coef_.copy()
     assert not np.allclose(model.refitted(alpha=100.0).coef_, before)
     assert np.allclose(model.refitted(alpha=1.0).coef_, before)
@@ -405,7 +408,7 @@ def test_odd_records_raise_and_say_nothing(capfd):
     for learner in LEARNERS.values():
         for row in ODD:
             X[0] = row
-            learner.set_params(noise_random_state=0).fit(X, y).predict(X)
+            learner.fit(X, y).predict(X)
     assert capfd.readouterr() == ("", "")
 
 
@@ -435,7 +438,7 @@ def tables_of(ridge, X, y, groups=None):
     return seen[0].astype(object), scale
 
 
-UNIT = {"bounds": (-1, 1), "max_norm": 1.0, "noise_random_state": 0}
+UNIT = {"bounds": (-1, 1), "max_norm": 1.0}
 RIDGES = {
     "regression": PrivateRidge(y_bounds=(-1, 1), **UNIT),
     "two classes": PrivateRidgeClassifier(classes=[0, 1], **UNIT),
@@ -485,7 +488,7 @@ def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
     """What was kept of another solution had a key that numpy abbreviates."""
     X = np.random.default_rng(0).uniform(-1, 1, (50, 12))
     model = PrivateRidge(bounds=(-1, 1), y_bounds=(-1, 1), epsilon=10.0, delta=1e-6)
-    model.set_params(noise_random_state=0).fit(X, X[:, 0])
+    model.fit(X, X[:, 0])
     with np.printoptions(threshold=4, edgeitems=1):
         for start in (1, 5):
             used = (np.arange(12) >= start) & (np.arange(12) < start + 4)
@@ -497,7 +500,7 @@ def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
 def test_coefficients_are_in_the_units_of_the_columns(bounds):
     """Of rows within the ranges: others are clipped, and drawn towards the centre."""
     X, y = problem(2_000)
-    free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0, "bounds": bounds}
+    free = {"epsilon": 1e9, "delta": 0.5, "bounds": bounds}
     model = PrivateLogisticRegression(max_norm=3.0, **free).fit(X * [1, 10, 0.1], y)
     inside = X[:5] * [0.3, 3, 0.03]
     found = inside @ model.coef_[0] + model.intercept_
@@ -510,16 +513,16 @@ def test_coefficients_are_in_the_units_of_the_columns(bounds):
 
 def test_a_kernel_classifier_separates_what_no_line_does():
     X, y = make_moons(3_000, noise=0.1, random_state=0)
-    model = PrivateKernelClassifier(gamma=3.0, random_state=0, noise_random_state=0)
+    model = PrivateKernelClassifier(gamma=3.0, random_state=0)
     assert model.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) > 0.96
-    linear = PrivateLogisticRegression(noise_random_state=0).fit(X[:2_000], y[:2_000])
+    linear = PrivateLogisticRegression().fit(X[:2_000], y[:2_000])
     assert linear.score(X[2_000:], y[2_000:]) < 0.91
 
 
 def test_waves_of_a_kernel_classifier_approximate_the_kernel():
     X, y = problem(20)
     model = PrivateKernelClassifier(gamma=2.0, n_components=10_000, max_iter=1, random_state=0)
-    rows = model.set_params(**SCALED, noise_random_state=0).fit(X, y)._features(X)
+    rows = model.set_params(**SCALED).fit(X, y)._features(X)
     waves = rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1, keepdims=True)
     assert np.allclose(waves @ waves.T, rbf_kernel(X, gamma=2.0), atol=0.05)
     assert (rows[:, :3] @ rows[:, :3].T)[0, 0] > 0
@@ -529,7 +532,7 @@ def test_waves_of_a_kernel_classifier_approximate_the_kernel():
 def test_risks_of_rare_classes_are_as_large_as_their_shares(shares):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 3)), rng.choice(len(shares), 20_000, p=shares)
-    model = PrivateLogisticRegression(clip=1.4, noise_random_state=0).fit(X, y)
+    model = PrivateLogisticRegression(clip=1.4).fit(X, y)
     assert np.allclose(model.predict_proba(X).mean(axis=0), shares, atol=0.02)
 
 
@@ -538,9 +541,10 @@ def test_steps_are_as_large_as_the_noise_allows():
     X, y = problem(4_000)
     rates = []
     for rows in (slice(0, 200), slice(0, 400), slice(None)):
-        model = PrivateLogisticRegression(noise_random_state=0, **SCALED)
+        model = PrivateLogisticRegression(**SCALED)
         for rate in (None, 1e-9):  # coefficients that are almost not moved are proportional to it
-            model.set_params(learning_rate=rate, max_iter=2).fit(X[rows], y[rows])
+            with seeded_noise(0):
+                model.set_params(learning_rate=rate, max_iter=2).fit(X[rows], y[rows])
             rates.append(model.coef_[0, 0])
     found = 1e-9 * np.array(rates[::2]) / rates[1::2]
     assert np.allclose(found[1] / found[0], 2, rtol=0.01) and found[2] <= 12
@@ -554,7 +558,8 @@ def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
     for seed in range(150):
         X = rng.uniform(-1, 1, (6_000, 3))
         y = X @ truth + 1 + 0.3 * rng.normal(size=len(X))
-        model.set_params(noise_random_state=seed).fit(10 * X + 5, y)
+        with seeded_noise(seed):
+            model.fit(10 * X + 5, y)
         if half:
             model.noise_ /= 2
         inside += list(np.abs(model.coef_ - truth / 10) < 1.96 * model.coef_std_)
@@ -564,13 +569,13 @@ def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
 def test_targets_in_other_units_than_their_bounds_are_warned_of():
     X, y = problem(2000)
     with pytest.warns(LowUtilityWarning, match="one end of y_bounds=\\(0, 0.1\\)"):
-        PrivateRidge(y_bounds=(0, 0.1), noise_random_state=0).fit(X, y + 1)
+        PrivateRidge(y_bounds=(0, 0.1)).fit(X, y + 1)
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_no_standard_errors_where_noise_drowns_the_sums():
     X, y = problem(100)
-    model = PrivateRidge(y_bounds=(0, 1), epsilon=0.01, noise_random_state=0)
+    model = PrivateRidge(y_bounds=(0, 1), epsilon=0.01)
     assert np.isnan(model.fit(X, y).coef_std_).all()
 
 
@@ -579,6 +584,6 @@ def test_indicators_of_rare_categories_are_not_cut_off():
     rng = np.random.default_rng(0)
     X = (rng.random((20_000, 15)) < np.linspace(0.01, 0.12, 15)).astype(float)
     y = (rng.random(20_000) < 0.3 + 0.2 * X[:, 14]).astype(int)
-    for seed in range(10):
-        model = PrivateLogisticRegression(max_iter=1, classes=[0, 1], noise_random_state=seed)
+    for _ in range(10):
+        model = PrivateLogisticRegression(max_iter=1, classes=[0, 1])
         assert model.fit(X, y).scale_.min() > 0.7

@@ -17,6 +17,7 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
@@ -36,22 +37,23 @@ def patients(m, positive, seed=0, distance=1.5):
     return rng.normal(size=(m, 3)) + distance * y[:, None] * [1, 0.5, 0], y
 
 
-def search_by(scoring, *, epsilon=1.0, ledger=None, seed=0, **params):
+def search_by(scoring, *, epsilon=1.0, ledger=None, **params):
     return PrivateBayesSearchCV(
         LogisticRegression(), {"C": [0.1, 1.0]}, scoring=scoring, epsilon=epsilon, ledger=ledger,
-        random_state=0, noise_random_state=seed, **params,
+        random_state=0, **params,
     )  # fmt: skip
 
 
-def search(scoring, m, positive, *, n_positive=46, **params):
+def search(scoring, m, positive, *, n_positive=46, seed=0, **params):
     X_val, y_val = patients(m, positive, seed=1)
     X, y = patients(2000, n_positive)
-    return search_by(scoring, **params).fit(X, y, X_val=X_val, y_val=y_val)
+    with seed_noise((seed,)):
+        return search_by(scoring, **params).fit(X, y, X_val=X_val, y_val=y_val)
 
 
 def threshold(epsilon=1.0, ledger=None):
     tuned = PrivateThresholdClassifier(
-        LogisticRegression(), scoring="f1", epsilon=epsilon, ledger=ledger, noise_random_state=0
+        LogisticRegression(), scoring="f1", epsilon=epsilon, ledger=ledger
     )
     X_val, y_val = patients(2000, 46, seed=1)
     return tuned.fit(*patients(2000, 46), X_val=X_val, y_val=y_val)
@@ -61,15 +63,13 @@ def evaluation(epsilon=0.2, ledger=None, m=400, positive=80):
     X, y = patients(2000, 400)
     X_val, y_val = patients(m, positive, seed=1)
     model = LogisticRegression().fit(X, y)
-    return private_evaluation(
-        model, X_val, y_val, X=X, y=y, epsilon=epsilon, ledger=ledger, noise_random_state=0
-    )
+    return private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=epsilon, ledger=ledger)
 
 
 def one_table(epsilon=0.5, ledger=None):
     searched = PrivateBayesSearchCV(
         PrivateLogisticRegression(classes=[0, 1]), {"C": [0.1, 1.0]}, epsilon=epsilon, delta=1e-6,
-        protect="all", ledger=ledger, noise_random_state=0,
+        protect="all", ledger=ledger,
     )  # fmt: skip
     return searched.fit(*patients(600, 200))
 
@@ -218,7 +218,8 @@ def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result()
     again, (X_val, y_val) = search_by("recall", epsilon=2.0), patients(2000, 10, seed=1)
     with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide"):
         warnings.simplefilter("error", LowUtilityWarning)
-        again.fit(*patients(2000, 800), X_val=X_val, y_val=y_val)
+        with seed_noise((0,)):
+            again.fit(*patients(2000, 800), X_val=X_val, y_val=y_val)
     assert again.best_params_ and again.best_score_ == best.best_score_
     assert again.predict(X_val).any()
     with warnings.catch_warnings(), pytest.raises(LowUtilityWarning, match="are wide") as raised:

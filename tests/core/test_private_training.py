@@ -1,6 +1,7 @@
 """What is asked of estimators that train privately, and of the pipelines that they stand in."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,9 @@ from sklearn_dpbo.learners._private_training import (
     refitted,
     what_learns,
 )
+from sklearn_dpbo.testing import seeded_noise
+
+pytestmark = pytest.mark.usefixtures("seeded")
 
 MODEL = PrivateLogisticRegression()
 
@@ -183,7 +187,7 @@ def test_steps_that_learn_from_records_are_refused(step):
 def test_a_pipeline_is_refitted_at_its_last_step():
     X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     y = (X[:, 0] > 0).astype(int)
-    ridge = PrivateRidgeClassifier(noise_random_state=0)
+    ridge = PrivateRidgeClassifier()
     inner = make_pipeline(FunctionTransformer(), ridge)
     pipeline = Pipeline([("a", Normalizer()), ("b", inner)]).fit(X, y)
     before = pipeline[-1][-1].coef_.copy()
@@ -354,38 +358,44 @@ def test_a_pipeline_within_a_pipeline_is_fitted_alike():
 def test_a_label_of_another_type_in_a_list_changes_no_other():
     """numpy makes texts of all of them: none is a class any more."""
     X, y = MADE_UP.X, [0, 1] * 32
-    free = {"epsilon": 1e9, "delta": 0.5, "noise_random_state": 0}
+    free = {"epsilon": 1e9, "delta": 0.5}
+
+    @seeded_noise(0)
+    def gram(learner, X, y):
+        return learner(**free).fit(X, y).gram_
+
+    classifier, ridge = (
+        partial(PrivateRidgeClassifier, classes=[0, 1]),
+        partial(PrivateRidge, y_bounds=(0, 1)),
+    )
     for odd in ("a", None, 0.5, [1, 2], 2**70, np.nan):
         labels = [odd, *y[1:]]
-        found = PrivateRidgeClassifier(classes=[0, 1], **free).fit(X, labels).gram_
-        expected = PrivateRidgeClassifier(classes=[0, 1], **free).fit(X, [7, *y[1:]]).gram_
-        assert (found == expected).all(), odd
-        found = PrivateRidge(y_bounds=(0, 1), **free).fit(X, labels).gram_
+        expected = gram(classifier, X, [7, *y[1:]])
+        assert (gram(classifier, X, labels) == expected).all(), odd
         as_number = np.array([2.0**70 if odd == 2**70 else 0.5, *y[1:]])
-        assert (found == PrivateRidge(y_bounds=(0, 1), **free).fit(X, as_number).gram_).all(), odd
+        assert (gram(ridge, X, labels) == gram(ridge, X, as_number)).all(), odd
         table = X.astype(object)
         table[0][0] = odd if not isinstance(odd, float) else np.nan
-        found = PrivateRidge(y_bounds=(0, 1), **free).fit(table, y).gram_
-        assert np.isfinite(found).all(), odd
+        assert np.isfinite(gram(ridge, table, y)).all(), odd
 
 
 def test_a_missing_label_is_no_class():
     X = MADE_UP.X
     for labels in ([0.0, 1.0, np.nan] * 21, ["no", "yes", None] * 21):
         for y in (labels, np.array(labels, dtype=object), pd.Series(labels)):
-            model = PrivateRidgeClassifier(noise_random_state=0).fit(X[:63], y)
+            model = PrivateRidgeClassifier().fit(X[:63], y)
             assert model.classes_.tolist() == labels[:2]
 
 
 def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
     with pytest.raises(ValueError, match=r"columns \['b'\] are not numeric"):
-        PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
+        PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y)
     with pytest.raises(ValueError, match="y holds text instead of numbers"):
-        PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(MADE_UP.X, np.full(64, "1.5"))
+        PrivateRidge(y_bounds=(-1, 1)).fit(MADE_UP.X, np.full(64, "1.5"))
     X["b"] = pd.Categorical([1, 2] * 32)
     X["c"] = pd.array([1, None] * 32, dtype="Int64")
-    PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y)
+    PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y)
 
 
 # ------------------------------------------------------------------------- odd tables and groups
@@ -399,14 +409,14 @@ def test_the_size_of_a_group_does_not_change_the_numbers_of_others():
 
 def test_groups_are_those_that_python_takes_to_be_equal():
     X, groups = MADE_UP.X[:30], [1, 1.0, True] * 5 + [frozenset("a"), frozenset("b")] * 7 + ["a"]
-    model = PrivateRidge(y_bounds=(-1, 1), noise_random_state=0).fit(X, MADE_UP.y[:30], groups)
+    model = PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y[:30], groups)
     assert model.privacy_.m == model.gram_[-1, -2] == 4
 
 
 def test_a_missing_label_of_a_category_changes_no_other():
     big = [2**53, 2**53 + 1] * 32
     found = [
-        PrivateRidgeClassifier(classes=big[:2], epsilon=1e9, delta=0.5, noise_random_state=0)
+        PrivateRidgeClassifier(classes=big[:2], epsilon=1e9, delta=0.5)
         .fit(MADE_UP.X, pd.Series(pd.Categorical([first, *big[1:]])))
         .gram_[0, -1]
         for first in (big[0], None)
@@ -427,7 +437,7 @@ def test_a_missing_label_of_a_category_changes_no_other():
 )
 def test_messages_about_tables_quote_no_record(X):
     with pytest.raises(ValueError, match=r"\w") as caught:
-        PrivateRidgeClassifier(noise_random_state=0).fit(X, [0, 1])
+        PrivateRidgeClassifier().fit(X, [0, 1])
     assert "Jane" not in str(caught.value) and "3" not in str(caught.value)
 
 

@@ -37,6 +37,8 @@ from sklearn_dpbo.scoring._queries import Confusion, Moments, unit_weight
 from sklearn_dpbo.scoring._response import Predictions, Responses
 from sklearn_dpbo.strategies import WorstCase
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 TWO = np.array([0, 1])
 THREE = np.array(["a", "b", "c"])
 CLASSIFIER, REGRESSOR = LogisticRegression(), Ridge()
@@ -478,7 +480,7 @@ def test_scores_of_the_same_counts_share_one_release(two_classes):
     X, y, X_val, y_val = two_classes
     search = PrivateBayesSearchCV(
         LogisticRegression(), {"C": [0.01, 1.0]}, scoring=["f1", "precision", "accuracy"],
-        refit="f1", epsilon=1.0, noise_random_state=0,
+        refit="f1", epsilon=1.0,
     ).fit(X, y, X_val=X_val, y_val=y_val)  # fmt: skip
     spent = search.privacy_.to_dict()["spent"]
     assert [each["epsilon"] for each in spent] == pytest.approx([0.6, 0.4])

@@ -1,6 +1,7 @@
 """`PrivateBayesSearchCV` as users of `GridSearchCV` expect it."""
 
 import pickle
+from contextvars import Context
 
 import joblib
 import numpy as np
@@ -31,18 +32,22 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_dpbo
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
-pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+pytestmark = [
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore:No X_val and no cv"),
+]
 
 
 def search_over(estimator=None, grid=None, **params):
     estimator = LogisticRegression() if estimator is None else estimator
     grid = {"C": [0.01, 0.1, 1.0]} if grid is None else grid
     # At this epsilon the noise is below one record, so the result is the non-private one.
-    params = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0} | params
+    params = {"epsilon": 1000.0, "random_state": 0} | params
     return PrivateBayesSearchCV(estimator, grid, **params)
 
 
@@ -221,7 +226,8 @@ def test_label_types_give_the_same_score(two_classes, kind, scoring):
     X, y, X_val, y_val = two_classes
     convert = LABELS[kind]
     plain = fitted(two_classes, scoring=scoring)
-    other = fitted((X, convert(y), X_val, convert(y_val)), scoring=scoring)
+    with seeded_noise(0):
+        other = fitted((X, convert(y), X_val, convert(y_val)), scoring=scoring)
     assert other.best_score_ == pytest.approx(plain.best_score_)
 
 
@@ -360,9 +366,11 @@ def test_result_does_not_depend_on_n_jobs(two_classes, cv):
     grid = {"C": loguniform(1e-4, 1e2)}
     found = []
     for n_jobs in (None, 1, 2):
-        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv, n_jobs=n_jobs).fit(X, y)
+        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv, n_jobs=n_jobs)
+        with seeded_noise(0):
+            search.fit(X, y)
         found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
-    with joblib.parallel_config("threading", n_jobs=2):
+    with joblib.parallel_config("threading", n_jobs=2), seeded_noise(0):
         search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv).fit(X, y)
         found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
     assert all(each == found[0] for each in found)
@@ -370,7 +378,7 @@ def test_result_does_not_depend_on_n_jobs(two_classes, cv):
 
 # ----------------------------------------------------------------- privacy reports and noise
 def test_privacy_report_states_guarantee_and_spends(two_classes):
-    search = fitted(two_classes, epsilon=1.5, noise_random_state=None)
+    search = Context().run(fitted, two_classes, epsilon=1.5)
     report = search.privacy_
     assert (report.epsilon, report.delta, report.m, report.assumption) == (1.5, 0.0, 150, None)
     assert sum(loss.epsilon for loss in report.spends) == pytest.approx(1.5)
@@ -385,18 +393,17 @@ def test_privacy_report_states_guarantee_and_spends(two_classes):
 
 
 def test_seeded_noise_warns_and_privacy_report_says_not_private(two_classes):
-    with pytest.warns(InsecureNoiseWarning, match="NOT private") as caught:
+    with pytest.warns(PrivacyWarning, match="NOT private") as caught, seeded_noise(0):
         search = fitted(two_classes, epsilon=1.0)
     assert caught[0].filename == __file__
     assert "NONE" in str(search.privacy_) and "NOT PRIVATE" in repr(search.privacy_)
-    again = fitted(two_classes, epsilon=1.0)
-    assert again.best_score_ == search.best_score_
+    with seeded_noise(0):
+        again, other = (fitted(two_classes, epsilon=1.0) for _ in range(2))
+    assert again.best_score_ == search.best_score_ != other.best_score_
 
 
 def test_random_state_does_not_seed_the_noise(two_classes):
-    found = {
-        fitted(two_classes, epsilon=0.1, noise_random_state=None).best_score_ for _ in range(8)
-    }
+    found = {Context().run(fitted, two_classes, epsilon=0.1).best_score_ for _ in range(8)}
     assert len(found) > 1
 
 
@@ -448,7 +455,6 @@ BAD = [
     (dict(strategy="bayes"), r"strategy is one of \['gp_noise_free', .*'worst_case'\]"),
     (dict(strategy=WorstCase), r"such as WorstCase\(\)"),
     (dict(strategy=WorstCase(score_share=1)), "score_share must be strictly"),
-    (dict(noise_random_state=0.5), "noise_random_state must be a whole"),
     (dict(error_score="ignore"), "error_score"),
     (dict(estimator=3), "estimator must be an object with a fit method"),
     (dict(estimator=Pipeline), r"Pass an object: estimator=Pipeline\(\)"),
@@ -569,7 +575,7 @@ def test_fit_without_records_raises_value_error(two_classes, protect):
 
 def test_public_names():
     assert sklearn_dpbo.__all__ == [
-        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateFederatedSearch", "PrivateObjective",
+        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateObjective",
         "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_evaluation",
         "public",
     ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What is not listed is called on one unit at a time: the values are those of each unit alone."""
 
 import copy
+import random
 import warnings
 
 import numpy as np
@@ -24,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._data.pickles import packed
+from sklearn_dpbo._data.pickles import copier, fresh, packed
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, fit
@@ -37,7 +38,7 @@ M = 24
 
 def oracle_of(model, train, val, groups=None, prediction="auto", scoring="accuracy"):
     problem = hold_out(
-        model, *train, {}, cv=None, rng=None, X_val=copy.copy(val[0]), y_val=val[1],
+        model, *train, {}, cv=None, rng=None, X_val=copy.deepcopy(val[0]), y_val=val[1],
         groups_val=groups, split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring).prepare(problem.training.y)
@@ -164,6 +165,10 @@ def casts(X):
 
 def draws(X):
     return np.where(X > 900, np.random.normal(size=X.shape), X) if (X > 900).any() else X
+
+
+def draws_by_python(X):
+    return np.where(X > 900, random.gauss(0, 1), X) if (X > 900).any() else X
 
 
 def drops(X):
@@ -361,14 +366,66 @@ def test_no_record_changes_what_another_gets(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_what_one_record_draws_changes_no_draw_for_another():
+@pytest.mark.parametrize("draws", [draws, draws_by_python])
+def test_what_one_record_draws_changes_no_draw_for_another(draws):
+    random.seed(1)
     rows = np.where(np.arange(M) > 4, 1e3, VAL["a"])
     vals = [VAL.assign(a=replaced(rows, 0, a)) for a in (0.0, 1e3)]
     model = make_pipeline(
         on_numbers("passthrough"), FunctionTransformer(draws), LogisticRegression()
     )
     first, other = (values_of(model, (TRAIN, Y), (val, Y_VAL)) for val in vals)
-    assert np.array_equal(first[1:], other[1:]) and 0 < first[5:].mean() < 1
+    same = draws is draws_by_python  # one number for the batch, which is the same each time
+    assert np.array_equal(first[1:], other[1:]) and (same or 0 < first[5:].mean() < 1)
+
+
+class Holds:
+    """Has any attributes."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class WithState(Holds):
+    """Says itself what is pickled of it, and what is made of that."""
+
+    def __getstate__(self):
+        return {"array": self.array}
+
+    def __setstate__(self, state):
+        vars(self).update(state, restored=[])
+
+
+ARRAY, CELLS = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.empty(2, dtype=object)
+CELLS[:] = [[1], [2]]
+HELD = {
+    "arrays": Holds(array=ARRAY, texts=np.array(["a", "b"], dtype=object), n=(3, "x"), f=logs),
+    "one array twice": Holds(array=ARRAY, again=ARRAY),
+    "mutable cells": Holds(array=CELLS),
+    "list": Holds(array=[[1], [2]]),
+    "dict": Holds(array={0: [1]}),
+    "state": WithState(array=ARRAY),
+    "other code": FunctionTransformer(logs),
+    "a list": [[1], [2]],
+}
+
+
+def overwrite(value):
+    """Write into all that can be written into."""
+    if isinstance(value, list | dict | np.ndarray) and len(value):
+        for each in value.values() if isinstance(value, dict) else value:
+            overwrite(each)
+        value["n" if isinstance(value, dict) else 0] = 7
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_copies_share_nothing_that_can_be_written_into(name):
+    make, pickled = copier(packed(HELD[name])), packed(HELD[name])
+    one, another = make(), make()
+    overwrite(getattr(one, "__dict__", one))
+    assert packed(another) == packed(make()) == packed(fresh(pickled))
+    if name == "one array twice":
+        assert another.array is another.again
 
 
 class Apply(Own):

@@ -14,11 +14,8 @@ from scipy.stats import chisquare
 from sklearn.base import clone
 
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo._privacy.sensitive import Secret
-from sklearn_dpbo.exceptions import BudgetExceededError, InsecureNoiseWarning
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
@@ -32,10 +29,10 @@ from sklearn_dpbo.papers.balcan2018 import (
     piecewise_utility,
     uniform_grid,
 )
+from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6
 N_PARAMETERS = 300
-SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
 # ---------------------------------------------------------------- step functions
 
@@ -355,95 +352,6 @@ def test_error_without_the_solver_says_how_to_install_it(monkeypatch):
         configurator(OutwardRotation()).fit([QuadraticProgram(np.eye(2))])
 
 
-# ---------------------------------------------------------------- the draw
-
-
-def draw_points(scores, multiplicity, epsilon, D, noise, n):
-    starts = np.concatenate([[0], np.cumsum(multiplicity)[:-1]])
-    runs = Secret((starts, np.array(scores)))
-    picks = [
-        Mechanisms(Budget(epsilon), noise).draw_grid_point(
-            runs, D, epsilon, n_points=sum(multiplicity), largest=10 * D, purpose="a point"
-        ) for _ in range(n)
-    ]  # fmt: skip
-    return np.bincount(picks, minlength=sum(multiplicity))
-
-
-def exact_pmf(scores, multiplicity, epsilon, D):
-    weight = np.exp(epsilon * np.repeat(np.array(scores) - max(scores), multiplicity) / (2 * D))
-    return weight / weight.sum()
-
-
-def p_value(observed, pmf):
-    return chisquare(observed, pmf * observed.sum()).pvalue
-
-
-RUNS = [([3, 5, 4], [2, 1, 6], 1), ([0, 3 * 2**20, 2**20], [1, 5, 3], 2**20)]
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize(("scores", "multiplicity", "D"), RUNS)
-def test_grid_points_are_drawn_by_the_exponential_mechanism(source, scores, multiplicity, D):
-    observed = draw_points(scores, multiplicity, 1.5, D, source(), 3_000)
-    assert p_value(observed, exact_pmf(scores, multiplicity, 1.5, D)) > ALPHA
-    assert p_value(observed, exact_pmf(scores, multiplicity, 3.0, D)) < ALPHA
-    reversed_ = np.repeat(scores, multiplicity)[::-1]
-    assert p_value(observed, exact_pmf(reversed_, [1] * len(reversed_), 1.5, D)) < ALPHA
-
-
-def test_distribution_test_rejects_half_the_noise(monkeypatch):
-    right = mechanisms._scale
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    observed = draw_points(*RUNS[0][:2], 1.5, 1, SeededNoise(0), 3_000)
-    assert p_value(observed, exact_pmf(*RUNS[0][:2], 1.5, 1)) < ALPHA
-
-
-@settings(max_examples=80)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(-1, 1), st.integers(1, 50)), min_size=1,
-             max_size=8),
-    st.floats(1e-6, 20),
-)  # fmt: skip
-def test_rounding_does_not_increase_epsilon(runs, epsilon):
-    """Compute the distributions of the integers drawn from, for neighbours that differ the most."""
-
-    class Captures(SeededNoise):
-        def exponential_mechanism(self, scale):
-            self.scale = scale
-            return lambda scores: self.scores.append(scores) or 0
-
-    noise = Captures(0)
-    noise.scores = []
-    points = np.repeat([n for n, _, _ in runs], [c for _, _, c in runs])
-    moved = points + np.repeat([d for _, d, _ in runs], [c for _, _, c in runs])
-    logs = []
-    for scores in (points, moved):
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(scores)) + 1])
-        Mechanisms(Budget(epsilon), noise).draw_grid_point(
-            Secret((starts, scores[starts])), 1, epsilon, n_points=len(scores), largest=7,
-            purpose="a point",
-        )  # fmt: skip
-        counts = np.diff(np.append(starts, len(scores)))
-        # Subtract the integers first, which is exact: the differences are small.
-        log = np.array([s - max(noise.scores[-1]) for s in noise.scores[-1]]) / noise.scale
-        log -= np.log(np.exp(log).sum())
-        logs.append(np.repeat(log - np.log(counts), counts))
-    assert np.abs(logs[0] - logs[1]).max() <= epsilon * (1 + 1e-9) + 1e-12
-
-
-def test_draw_that_would_overflow_raises_and_charges_nothing():
-    budget = Budget(1.0)
-    with pytest.raises(ValueError, match="64 bits"):
-        Mechanisms(budget, SeededNoise(0)).draw_grid_point(
-            Secret(None), 2**20, 1.0, n_points=9, largest=2**62, purpose="a point"
-        )
-    assert not budget.losses
-    with pytest.raises(BudgetExceededError):
-        Mechanisms(budget, SeededNoise(0)).draw_grid_point(
-            Secret(None), 1, 2.0, n_points=9, largest=9, purpose="a point"
-        )
-
-
 # ---------------------------------------------------------------- the configurator
 
 
@@ -468,7 +376,6 @@ def configurator(family=None, **params):
     params = {
         "epsilon": 1.0,
         "utility_bound": 1.0,
-        "noise_random_state": 0,
         "grid_size": 64,
     } | params
     if not hasattr(family, "interval"):
@@ -485,7 +392,7 @@ def test_configurator_with_a_users_family_releases_parameter_score_and_report():
     assert c.n_instances_ == 200 and c.privacy_.epsilon == 5.0
     assert [loss.epsilon for loss in c.privacy_.spends] == pytest.approx([4.0, 1.0])
     said = c.privacy_.details()
-    for part in ("200 instances of the sample", "one instance is replaced", "public grid",
+    for part in ("200 instances of the sample", "one instance is replaced",
                  "best_parameter_, best_score_", "Laplace"):  # fmt: skip
         assert part in said
 
@@ -498,25 +405,50 @@ def test_without_a_score_the_choice_spends_all_of_epsilon():
     assert "best_score_" not in c.privacy_.released
 
 
+def exact_pmf(scores, epsilon):
+    """The exponential mechanism's distribution over scores of sensitivity 1."""
+    weight = np.exp(epsilon * (np.array(scores) - max(scores)) / 2)
+    return weight / weight.sum()
+
+
+def p_value(observed, pmf):
+    return chisquare(observed, pmf * observed.sum()).pvalue
+
+
+@pytest.mark.parametrize("family", [Steps(), OnGrid()])
+def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeypatch):
+    drawn = {}
+
+    def exponential_mechanism(self, scale):
+        return lambda scores: drawn.update(scale=scale, scores=scores) or 0
+
+    monkeypatch.setattr(SeededNoise, "exponential_mechanism", exponential_mechanism)
+    sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
+    with seeded_noise(0):
+        configurator(family, epsilon=4.0, score_share=0.5, grid_size=8).fit(sample)
+    assert drawn["scores"] == [2**20 * sum(rho >= x for x in sample) for rho in grid]
+    assert drawn["scale"] == 2 * 2**20 / 2.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
 def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
+    tuned = configurator(family, epsilon=4.0, score_share=0.5, grid_size=8)
     picks = [
-        configurator(family, epsilon=4.0, score_share=0.5, grid_size=8, noise_random_state=i)
-        .fit(sample).best_parameter_ for i in range(1000)
+        seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(1000)
     ]  # fmt: skip
     observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
     scores = [sum(rho >= x for x in sample) for rho in grid]
-    assert p_value(observed, exact_pmf(scores, [1] * 8, 2.0, 1)) > ALPHA
-    assert p_value(observed, exact_pmf(scores, [1] * 8, 4.0, 1)) < ALPHA
-    assert p_value(observed, exact_pmf(scores, [1] * 8, 1.0, 1)) < ALPHA
+    assert p_value(observed, exact_pmf(scores, 2.0)) > ALPHA
+    assert p_value(observed, exact_pmf(scores, 4.0)) < ALPHA
+    assert p_value(observed, exact_pmf(scores, 1.0)) < ALPHA
 
 
 def test_best_score_has_laplace_noise_of_the_documented_scale():
+    tuned = configurator(epsilon=2.0, score_share=0.5)
     found = [
-        configurator(epsilon=2.0, score_share=0.5, noise_random_state=i).fit([0.0] * 10).best_score_
-        for i in range(200)
+        seeded_noise(i)(tuned.fit)([0.0] * 10).best_score_ for i in range(200)
     ]  # fmt: skip
     below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
@@ -540,13 +472,18 @@ def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
     assert audited().refuted
 
 
+def test_budget_that_promises_little_is_warned_of():
+    with pytest.warns(PrivacyWarning, match="as epsilon > 10:"):
+        configurator(epsilon=10.5).fit([0.5] * 150)
+
+
 def test_best_parameter_does_not_depend_on_n_jobs():
-    sample = list(knapsacks()) * 8
-    found = [
-        configurator(Knapsack(), n_jobs=n, interval=(0, 3)).fit(sample).best_parameter_
-        for n in (1, 2)
-    ]  # fmt: skip
-    assert found[0] == found[1]
+    sample, best = list(knapsacks()) * 8, []
+    for n_jobs in (1, 2):
+        with seeded_noise(0):
+            tuned = configurator(Knapsack(), n_jobs=n_jobs, interval=(0, 3)).fit(sample)
+        best.append(tuned.best_parameter_)
+    assert best[0] == best[1]
 
 
 def test_clone_keeps_parameters_and_pickle_keeps_results():
@@ -558,7 +495,7 @@ def test_clone_keeps_parameters_and_pickle_keeps_results():
 
 
 def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
-    with pytest.warns(InsecureNoiseWarning):
+    with pytest.warns(PrivacyWarning, match="seeded"), seeded_noise(0):
         c = configurator().fit([0.5])
     assert "NONE" in str(c.privacy_)
 
@@ -579,14 +516,13 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
         ({"interval": None}, "interval is missing"),
         ({"interval": 3}, "pair"),
         ({"grid_size": 1}, "grid_size"),
-        ({"grid_size": 2**25}, "grid_size"),
+        ({"grid_size": 2**21}, "grid_size"),
         ({"score_share": 1}, "score_share"),
         ({"invalid": "ignore"}, "invalid must be"),
         ({"family": Knapsack}, "such as Knapsack()"),
         ({"family": "knapsack"}, "such as Knapsack()"),
         ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
-        ({"noise_random_state": -1}, "noise_random_state"),
         ({"family": OutwardRotation(), "interval": (0, 3.1)}, "gamma lies in"),
         ({"interval": (1, 1 + 1e-14)}, "floating point has no 64 numbers"),
         ({"interval": "01"}, "pair"),

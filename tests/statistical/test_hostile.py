@@ -36,6 +36,7 @@ from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
 # ---------------------------------------------------------------- what one validation set gives
 
@@ -295,13 +296,12 @@ def search_outcome(case, X_val, y_val, groups, guidance):
         scoring={f"score {i}": scorer for i, scorer in enumerate(scorers)},
         refit="score 0",
         random_state=0,
-        noise_random_state=0,
         epsilon=1e-3,  # noise decides, so that all of a family take the same path
         prediction="separate" if case.separate else ("together", "auto")[case.number % 2],
     )
 
     def run():
-        with evaluations(tables):
+        with evaluations(tables), seeded_noise(0):
             return search.fit(case.X, case.y, X_val=X_val, y_val=y_val, groups_val=groups)
 
     with captured(seen):

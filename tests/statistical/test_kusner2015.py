@@ -1,5 +1,6 @@
 """Algorithms 1 to 3 of Kusner et al. (2015), run by `PrivateBayesSearchCV`."""
 
+import contextlib
 import math
 import os
 import pickle
@@ -10,7 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, kstest, loguniform, randint, uniform
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare, kstest, loguniform, norm, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
@@ -28,7 +31,15 @@ from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, Kernel, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015 import (
+    ExpectedImprovement,
+    GPNoiseFree,
+    GPNoisy,
+    Kernel,
+    LipschitzConvex,
+    UnitBall,
+    UpperConfidenceBound,
+)
 from sklearn_dpbo.papers.kusner2015._gp import ASSUMPTION_1
 from sklearn_dpbo.papers.kusner2015._linear import check_converged
 from sklearn_dpbo.papers.kusner2015.bounds import (
@@ -44,7 +55,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedLipschitzConvex,
     PublishedNoisyBounds,
 )
-from sklearn_dpbo.strategies import ExpectedImprovement, UpperConfidenceBound
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -90,7 +101,7 @@ def known_data():
 
 def search_of(strategy, space=None, estimator=None, **params):
     params = dict(
-        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0, noise_random_state=0
+        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0
     ) | params  # fmt: skip
     space = (
         {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)} if space is None else space
@@ -100,9 +111,10 @@ def search_of(strategy, space=None, estimator=None, **params):
                                 strategy=strategy, **params)  # fmt: skip
 
 
-def fitted(strategy, data=None, **params):
+def fitted(strategy, data=None, seed=0, **params):
     FITTED.clear()
-    return search_of(strategy, **params).fit(**(known_data() if data is None else data))
+    with contextlib.nullcontext() if seed is None else seeded_noise(seed):
+        return search_of(strategy, **params).fit(**(known_data() if data is None else data))
 
 
 @pytest.fixture
@@ -163,7 +175,7 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
 
 def test_gp_strategies_spend_half_of_budget_on_each_release():
     for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
-        privacy = fitted(strategy, epsilon=0.7, delta=0.03, noise_random_state=None).privacy_
+        privacy = fitted(strategy, seed=None, epsilon=0.7, delta=0.03).privacy_
         assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
         assert all("over the GP prior" in s.assumption for s in privacy.spends)
         assert "Assumption 1" in privacy.assumption
@@ -227,7 +239,7 @@ def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
         fitted(GPNoiseFree(**(FREE | missing)))
     with pytest.raises(ValueError, match="needs A and tau"):
-        fitted("gp_noise_free")
+        fitted(GPNoiseFree())
     assert FITTED == []
 
 
@@ -300,7 +312,7 @@ def test_score_share_divides_epsilon_and_delta(draws, kind, share):
     ],
 )
 def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
-    search = fitted(strategy, refit=True, noise_random_state=None)
+    search = fitted(strategy, seed=None, refit=True)
     assert not hasattr(search, "best_score_") and not hasattr(search, "best_score_interval_")
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
     assert hasattr(search, "best_estimator_")
@@ -339,8 +351,7 @@ def laplace_p(strategy, scale, data=None, n_runs=100, **params):
         patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
         patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
         for i in range(n_runs):
-            search = search_of(strategy, **{"noise_random_state": i, **params})
-            released.append(search.fit(**(known_data() if data is None else data)).best_score_)
+            released.append(fitted(strategy, data, i, **params).best_score_)
     # A uniform jitter makes discrete noise continuous.
     jitter = np.random.default_rng(0).uniform(-0.5, 0.5, n_runs)
     noise = np.array(released) - np.array(log) + jitter
@@ -399,7 +410,7 @@ def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
     def p():
         chosen = []
         for i in range(120):
-            chosen.append(fitted(strategy, noise_random_state=i, **shared).best_index_)
+            chosen.append(fitted(strategy, seed=i, **shared).best_index_)
         _, _, scores = draws[0]
         return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
 
@@ -492,7 +503,7 @@ def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
         error = error.__cause__ or error.__context__
     frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
     names = {frame.f_code.co_name for frame in frames}
-    assert not names & {"_observe_next", "evaluate", "secretly", "_statistics", "predict"}
+    assert not names & {"_observe_next", "evaluate", "evaluate_secretly", "_statistics", "predict"}
     assert "at the second" not in "".join(str(e) for e in errors)
     kept = [value for frame in frames for value in frame.f_locals.values()]
     assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
@@ -777,7 +788,7 @@ def test_unit_ball_bounds_row_norms(rng):
 @pytest.mark.filterwarnings("always::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 def test_warning_and_report_say_where_published_form_fails(strategy, params, base, sentence):
     with pytest.warns(GuaranteeAssumptionWarning, match=sentence):
-        privacy = fitted(strategy, noise_random_state=None, **params).privacy_
+        privacy = fitted(strategy, seed=None, **params).privacy_
     assert privacy.assumption.startswith(base().assumption)
     assert sentence in privacy.assumption
     assert sentence in " ".join(privacy.details().split())
@@ -841,3 +852,26 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
         fitted(GPNoiseFree(**FREE), n_iter=1)
+
+
+# ---------------------------------------------------------------- acquisition
+def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
+    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
+    assert bound.tolist() == [4.0, 2.0]
+
+
+@settings(max_examples=30)
+@given(mean=st.floats(-3, 3), std=st.floats(0.3, 3), best=st.floats(-1, 1), xi=st.floats(0, 0.5))
+def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
+    z = (mean - best - xi) / std
+    textbook = std * (norm.pdf(z) + z * norm.cdf(z))
+    got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
+    # The sum in the textbook formula cancels where z is far below 0.
+    assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
+
+
+def test_expected_improvement_is_finite_and_increasing_far_below_the_best():
+    means = -np.logspace(-2, 6, 400)
+    values = ExpectedImprovement()(means, np.ones(400), 0.0)
+    assert np.isfinite(values).all() and (np.diff(values) < 0).all()
+    assert np.isfinite(ExpectedImprovement()(np.array([-1.0, 1.0]), np.zeros(2), 0.0)).all()

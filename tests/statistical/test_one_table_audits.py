@@ -24,6 +24,7 @@ from sklearn_dpbo.learners import (
 )
 from sklearn_dpbo.search import _one_table as one_table
 from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.testing import seeded_noise
 
 EPSILON, DELTA = 2.0, 0.2
 CLAIM = {"epsilon": EPSILON, "delta": DELTA}
@@ -115,9 +116,9 @@ def test_audit_of_an_estimator_finds_what_is_declared_wrongly(kind, groups, n, r
 class NoisyMean(RegressorMixin, BaseEstimator):
     """Predicts the mean of targets, which are cut off at -1 and 1, with Laplace noise."""
 
-    def __init__(self, epsilon=2.0, noise_random_state=None):
+    def __init__(self, epsilon=2.0, random_state=None):
         self.epsilon = epsilon
-        self.noise_random_state = noise_random_state
+        self.random_state = random_state
 
     def private_training(self):
         return PrivateTraining("pure", delta=None)
@@ -126,7 +127,7 @@ class NoisyMean(RegressorMixin, BaseEstimator):
         return np.clip(np.nan_to_num(y), -1, 1)
 
     def fit(self, X, y):
-        noise = np.random.default_rng(self.noise_random_state).laplace(scale=2 / self.epsilon)
+        noise = np.random.default_rng(self.random_state).laplace(scale=2 / self.epsilon)
         self._mean = (self.clipped(y).sum() + noise) / len(y)
         return self
 
@@ -278,8 +279,8 @@ class OneStep:
         self.rng = np.random.default_rng(0)
 
     def __call__(self, data):
-        self.model.set_params(noise_random_state=int(self.rng.integers(2**31)))
-        self.model.fit(*data)
+        with seeded_noise(int(self.rng.integers(2**31))):
+            self.model.fit(*data)
         return float(self.model.coef_[0, 0] + self.model.intercept_[0])  # along the gradient
 
 

@@ -1,5 +1,6 @@
 """Outsourced optimisation: the curator's release, the modeler and their messages."""
 
+import contextlib
 import json
 import math
 import warnings
@@ -19,7 +20,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo.exceptions import InsecureNoiseWarning, PrivacyWarning
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.papers.kharkovskii2020 import (
     CuratorSide,
     GaussianCurator,
@@ -33,6 +34,7 @@ from sklearn_dpbo.papers.kharkovskii2020 import (
     _curators as curators,
 )
 from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")
 KNOWN = dict(length_scale=0.3, noise=0.01, prior_mean=0.0, prior_scale=1.0)
@@ -81,10 +83,9 @@ def test_invalid_arguments_of_the_calibration_raise(wrong):
 
 
 # ------------------------------------------------------------ the private curator
-def curated(X, **params):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InsecureNoiseWarning)
-        return GaussianCurator(**({"noise_random_state": 0} | params)).fit(X)
+def curated(X, seed=0, **params):
+    with contextlib.nullcontext() if seed is None else seeded_noise(seed):
+        return GaussianCurator(**params).fit(X)
 
 
 @pytest.mark.parametrize("seed", [0, None], ids=["seeded", "OpenDP"])
@@ -92,7 +93,7 @@ def test_curator_noise_is_normal_and_half_of_it_is_detected(seed, monkeypatch):
     X = np.random.default_rng(0).standard_normal((500, 2))
 
     def p():
-        c = curated(X, noise_random_state=seed)
+        c = curated(X, seed)
         return kstest((c.released_ - X).ravel() / gaussian_sigma(1.0, 1e-5), "norm").pvalue
 
     assert p() > 1e-6
@@ -110,6 +111,12 @@ def test_discrete_gaussian_noise_has_its_distribution(source, scale):
     if source is not Noise:  # seeded: rounded normal noise, equal at the scales in use
         pmf = norm.cdf(z + 0.5, scale=scale) - norm.cdf(z - 0.5, scale=scale)
     assert chi_square_p(np.bincount(drawn + 30, minlength=61), pmf / pmf.sum()) > 1e-6
+
+
+def test_budget_that_promises_little_is_warned_of(X):
+    for params, why in (((10.5, 1e-9), "epsilon > 10"), ((1.0, 0.1), "delta >= 1/")):
+        with pytest.warns(PrivacyWarning, match=f"as {why}"):
+            GaussianCurator(*params).fit(X)
 
 
 def test_curator_reports_its_cost_noise_and_guarantee(X):
@@ -158,8 +165,8 @@ def test_invalid_parameters_of_the_curator_raise(X, params, message):
 def test_seeded_noise_gives_no_guarantee_and_invalid_seeds_raise(X):
     assert "NONE" in curated(X).guarantee_
     for wrong in (False, 1.7, -1, np.random.RandomState(0)):
-        with pytest.raises(ValueError, match="noise_random_state must be a whole"):
-            GaussianCurator(noise_random_state=wrong).fit(X)
+        with pytest.raises(ValueError, match="seed must be a whole"):
+            curated(X, wrong)
 
 
 # ------------------------------------------------------------ an audit
@@ -189,7 +196,7 @@ def audit(n, epsilon=2.0, delta=0.05):
     found = []
     for seed, shift in enumerate((0.6, 0.0)):
         X = np.tile([shift, shift * 4 / 3], (n, 1))  # 0.6, 0.8: norm 1
-        c = curated(X, epsilon=epsilon, delta=delta, noise_random_state=seed)
+        c = curated(X, seed, epsilon=epsilon, delta=delta)
         found.append(c.released_ @ [0.6, 0.8])
     return bound_on_epsilon(*found, delta)
 
@@ -258,7 +265,7 @@ def test_attack_on_the_private_release_succeeds_no_more_often_than_guaranteed(rn
     right, errors = 0, []
     for i in range(runs):
         truth = (X, other)[i % 2]
-        released = curated(truth, epsilon=epsilon, delta=delta, noise_random_state=i).released_
+        released = curated(truth, i, epsilon=epsilon, delta=delta).released_
         known = np.arange(1, n)
         estimate = reconstruct_from_projection(released, truth[known], known)[0]
         errors.append(np.linalg.norm(estimate - truth[0]))

@@ -16,6 +16,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo.scoring import _intervals, _of_counts
+from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6
 M, K, EPSILON, DELTA, GRID = 100, 8, 0.5, 0.01, 2**20
@@ -43,8 +44,8 @@ def searched(scoring, n_classes=K, candidates=2, **params):
     train, (X_val, y_val) = records(64, n_classes, 0), records(M, n_classes, 1)
 
     def run(seed):
-        search.set_params(noise_random_state=seed)
-        search.fit(*train, X_val=X_val, y_val=y_val, groups_val=groups)
+        with seeded_noise(seed):
+            search.fit(*train, X_val=X_val, y_val=y_val, groups_val=groups)
 
     return run
 
@@ -54,8 +55,8 @@ def evaluated(model, n_classes):
     X, y = records(64, n_classes, 0)
     X_val, y_val = records(M, n_classes, 1)
     model.fit(X, y)
-    return lambda seed: private_evaluation(
-        model, X_val, y_val, X=X, y=y, epsilon=EPSILON, noise_random_state=seed
+    return lambda seed: seeded_noise(seed)(private_evaluation)(
+        model, X_val, y_val, X=X, y=y, epsilon=EPSILON
     )
 
 
@@ -67,19 +68,19 @@ GROUPS = np.arange(M) // 2
 RELEASES = {
     "one confusion matrix for three scores": (searched(**SHARED), 8, [2 / SCORE]),
     "groups": (searched("f1_macro", groups=GROUPS), 8, [2 * 1024 / SCORE]),
-    "a histogram": (searched("average_precision", 2), 25, [2 / SCORE]),
+    "a histogram": (searched("average_precision", 2), 10, [2 / SCORE]),
     "a histogram for each class": (searched("roc_auc_ovr"), 4, [2 * K / SCORE]),
     "pairs": (searched("roc_auc", 2, epsilon=50.0), 100, [4 * (M - 1) / 20]),
-    "two releases": (searched(**TWO), 20, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
+    "two releases": (searched(**TWO), 8, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
     "sums": (searched("r2", None), 60, [SUMS / SCORE]),
     "an evaluation of a choice": (
-        searched("accuracy", 2, release="evaluation"), 20, [1 / (SCORE / 2), 2 / (SCORE / 2)]
+        searched("accuracy", 2, release="evaluation"), 10, [1 / (SCORE / 2), 2 / (SCORE / 2)]
     ),
     "all candidates": (searched("f1_macro", release="all"), 5, [2 * 2 / SCORE] * 2),
     "all candidates, Gaussian": (
         searched("f1_macro", candidates=8, release="all", delta=DELTA), 2, [GAUSSIAN] * 8,
     ),
-    "an evaluation": (evaluated(LogisticRegression(), 2), 20, [2 / EPSILON]),
+    "an evaluation": (evaluated(LogisticRegression(), 2), 10, [2 / EPSILON]),
     "an evaluation of three classes": (
         evaluated(LogisticRegression(), 3), 8, [2 / (EPSILON / 2), 6 / (EPSILON / 2)],
     ),

@@ -9,6 +9,7 @@ from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.audit import ConstantClassifier, audit_search, opposed_models
+from sklearn_dpbo.testing import seeded_noise
 
 
 @pytest.mark.slow
@@ -18,8 +19,10 @@ def test_score_interval_covers_score_at_its_confidence(two_classes, scoring):
     model, intervals = LogisticRegression(), []
     for seed in range(200):
         search = PrivateBayesSearchCV(
-            model, {"C": [1.0]}, epsilon=0.5, scoring=scoring, refit=False, noise_random_state=seed
-        ).fit(X, y, X_val=X_val, y_val=y_val)
+            model, {"C": [1.0]}, epsilon=0.5, scoring=scoring, refit=False
+        )
+        with seeded_noise(seed):
+            search.fit(X, y, X_val=X_val, y_val=y_val)
         intervals.append(search.best_score_interval_)
     exact = search.scorer_(model.fit(X, y), X_val, y_val)
     low, high = np.transpose(intervals)
@@ -44,9 +47,7 @@ def test_several_scores_have_noise_of_their_share(half, monkeypatch):
         Known(0), {"which": [0]}, epsilon=0.4, scoring=["accuracy", "weighted_accuracy"],
         refit="accuracy", prediction="together",
     )  # fmt: skip
-    released = [
-        search.set_params(noise_random_state=i).fit(**train, **val).best_scores_ for i in range(300)
-    ]
+    released = [seeded_noise(i)(search.fit)(**train, **val).best_scores_ for i in range(300)]
     units = Units.of(M)
     for name, scorer in search.scorer_.items():
         exact = scorer(search.best_estimator_, val["X_val"], val["y_val"])

@@ -21,7 +21,7 @@ def test_threshold_has_exponential_mechanism_distribution():
     labels, x = [0, 1, 1, 0, 1], [0.25, 0.35, 0.5, 0.5, 1.0]
     drawn = [
         fitted(data_of(labels, x), FirstColumn(), scoring="accuracy", thresholds=GRID, epsilon=4.0,
-               score_share=0.5, noise_random_state=i).best_threshold_ for i in range(800)
+               score_share=0.5, seed=i).best_threshold_ for i in range(800)
     ]  # fmt: skip
     observed = np.array([drawn.count(t) for t in GRID])
     right = np.array([sum((s >= t) == y for s, y in zip(x, labels, strict=True)) for t in GRID])
@@ -70,7 +70,7 @@ def test_counts_at_the_threshold_have_laplace_noise_of_their_joint_sensitivity(h
     data = data_of([0] * 60 + [1] * 40)  # from both thresholds on, all are predicted positive
     for seed in range(250):
         fitted(data, FirstColumn(), scoring="f1", thresholds=[0.0, 0.1], epsilon=1.0,
-               score_share=0.5, noise_random_state=seed)  # fmt: skip
+               score_share=0.5, seed=seed)  # fmt: skip
     noise = np.array([noisy.counts for noisy in released]) - [0, 60, 0, 40]
 
     def p(scale):
@@ -91,7 +91,7 @@ def test_interval_covers_score_at_the_threshold(scoring):
     score = {"f1": f1_score, "matthews_corrcoef": matthews_corrcoef}[scoring]
     for seed in range(200):
         t = fitted(data_of(y, x), FirstColumn(), scoring=scoring, thresholds=[0.5, 0.8],
-                   epsilon=1.0, noise_random_state=seed)  # fmt: skip
+                   epsilon=1.0, seed=seed)  # fmt: skip
         exact = score(y, t.predict(x[:, None]))
         low, high = t.best_score_interval_
         covered += low - 1e-9 <= exact <= high + 1e-9

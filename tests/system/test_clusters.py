@@ -17,6 +17,8 @@ from sklearn.model_selection import cross_val_score
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 GRID = {"C": [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]}
 SPACE = {"C": loguniform(1e-4, 1e2)}
 
@@ -60,7 +62,7 @@ def mortals():
 
 
 def search(estimator=None, space=SPACE, **params):
-    params = {"epsilon": 5.0, "n_iter": 12, "random_state": 0, "noise_random_state": 0} | params
+    params = {"epsilon": 5.0, "n_iter": 12, "random_state": 0} | params
     params = {"prediction": "together"} | params
     return PrivateBayesSearchCV(estimator or LogisticRegression(), space, **params)
 

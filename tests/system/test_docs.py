@@ -80,8 +80,10 @@ def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
     assert result.attempted and not result.failed
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", sorted((ROOT / "docs" / "examples").glob("*.py")))
+@pytest.mark.parametrize("example", [
+    pytest.param(path, id=path.stem, marks=[] if path.stem == "several_sites" else pytest.mark.slow)
+    for path in sorted((ROOT / "docs" / "examples").glob("*.py"))
+])  # fmt: skip
 def test_example_scripts_run(example, capsys, monkeypatch):
     if "FOLDER" in example.read_text():
         monkeypatch.setattr("sys.argv", [str(example), str(data_file("diabetes130.csv.gz").parent)])
@@ -98,8 +100,6 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "audit._neighbours",
         "evaluation._private_evaluation",
         "papers.balcan2018._configurator",
-        "objective._coordinator",
-        "objective._search",
         "papers.kusner2015._branch_and_bound",
         "papers.kusner2015._unit_ball",
         "ledger._ledger",

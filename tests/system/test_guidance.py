@@ -17,8 +17,9 @@ from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._privacy.gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from sklearn_dpbo._privacy.mechanisms import COUNTS, Price
-from sklearn_dpbo._privacy.zcdp import delta_of_zcdp, zcdp_within
+from sklearn_dpbo._privacy.zcdp import _log_delta, zcdp_within
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
 KINDS = ["none", "public"]
 
@@ -32,7 +33,7 @@ def test_zcdp_conversion_equals_that_of_opendp(rho, epsilon):
     scale = 2 / math.sqrt(8 * rho)
     measured = dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale=scale)
     theirs = dp.c.make_zCDP_to_approxDP(measured).map(1).delta(epsilon)
-    ours = delta_of_zcdp(rho, epsilon)
+    ours = math.exp(min(_log_delta(rho, epsilon), 0.0))
     a = np.logspace(-6, 6, 20_001)  # alpha - 1: every alpha gives a valid delta
     valid = (a * ((a + 1) * rho - epsilon) - np.log(a) - (a + 1) * np.log1p(1 / a)).min()
     valid = math.exp(min(valid, 0.0))
@@ -158,14 +159,15 @@ SPACE = {"x": uniform(0, 1), "y": uniform(0, 1)}
 
 def search_of(guidance="public", *, space=SPACE, m=4000, estimator=None, validation=None, **params):
     strategy = {k: params.pop(k) for k in list(params) if hasattr(WorstCase(), k)}
-    params = dict(n_iter=32, random_state=0, noise_random_state=0, epsilon=1.0) | params
+    params = dict(n_iter=32, random_state=0, epsilon=1.0) | params
     params = {"prediction": "together"} | params
     search = PrivateBayesSearchCV(
         estimator or Surface(), space, strategy=WorstCase(guidance, **strategy), **params
     )
     X, y = numbered(400)
     X_val, y_val = validation or numbered(m)
-    return search.fit(X, y, X_val=X_val, y_val=y_val)
+    with seeded_noise(0):
+        return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -233,10 +235,11 @@ def test_guidance_works_with_auc_and_log_loss_of_groups(kind, scoring, two_class
     X, y, X_val, y_val = two_classes
     search = PrivateBayesSearchCV(
         LogisticRegression(), {"C": loguniform(1e-4, 1e4)}, epsilon=500.0, n_iter=16,
-        scoring=scoring, strategy=WorstCase(kind), noise_random_state=0, random_state=0,
+        scoring=scoring, strategy=WorstCase(kind), random_state=0,
     )  # fmt: skip
     groups = np.arange(len(y_val)) // 2
-    search.fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups)
+    with seeded_noise(0):
+        search.fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups)
     assert search.best_score_ > (0.75 if scoring == "roc_auc" else -0.6)
 
 

@@ -16,6 +16,7 @@ from sklearn.exceptions import FitFailedWarning
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
 
 def test_found_in_finds_planted_scores():
@@ -82,7 +83,7 @@ def test_no_raw_score_is_kept_printed_or_logged(case, backend, capfd, caplog, re
     public, protected = data()
     search = search_of(verbose=10, **params)
     get_reusable_executor().shutdown()  # workers of another test write to its captured output
-    with joblib.parallel_config(backend):
+    with joblib.parallel_config(backend), seeded_noise(3):
         search.fit(**public, **protected, groups_val=groups)
 
     assert not found_in(vars(search), counts)

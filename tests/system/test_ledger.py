@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import uuid
+from decimal import Decimal
 from fractions import Fraction
 from getpass import getuser
 from pathlib import Path
@@ -30,8 +31,6 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.accounting import Receipt
-from sklearn_dpbo._privacy.zcdp import delta_of_zcdp
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     GuaranteeAssumptionWarning,
@@ -42,6 +41,7 @@ from sklearn_dpbo.ledger._entries import _sealed
 from sklearn_dpbo.ledger._file import placed
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -91,34 +91,19 @@ def test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not(pla
 
 
 def test_parse_decimal_takes_numbers_by_their_decimal_notation():
-    for tenth in (0.1, "0.1", np.float64(0.1)):
-        assert parse_decimal("x", tenth) == Fraction(1, 10)
-    assert parse_decimal("x", Fraction(1, 3)) == Fraction(1, 3) and parse_decimal("x", 3) == 3
-    assert parse_decimal("x", np.float32(0.1)) == Fraction(repr(float(np.float32(0.1))))
-    for wrong in (
-        "\uff11e-\uff19\uff19\uff19\uff19\uff19\uff19\uff19",
-        -0.1,
-        float("nan"),
-        float("inf"),
-        "much",
-        None,
-        True,
-        [1],
-    ):
+    for tenth in (0.1, np.float64(0.1)):
+        assert parse_decimal("x", tenth) == Decimal("0.1")
+    assert parse_decimal("x", 3) == 3
+    for wrong in (-0.1, float("nan"), float("inf"), "0.1", None, True, np.True_, [1], 10**400):
         with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
             parse_decimal("x", wrong)
 
 
-amounts = st.fractions(0, 1, max_denominator=50).filter(lambda e: e > 0)
-
-
-SHARES = {"ana": Fraction("0.7"), "ben": Fraction("0.5")}
-
-
+SHARES = {"ana": 0.7, "ben": 0.5}
 sequences = st.lists(
     st.tuples(
-        amounts,
-        st.fractions(0, "0.2", max_denominator=50),
+        st.integers(1, 50).map(lambda i: i / 50),
+        st.integers(0, 10).map(lambda i: i / 50),
         st.sampled_from(["ana", "ben", "carl"]),
     ),
     max_size=8,
@@ -138,18 +123,20 @@ def test_so_they_are_on_a_server(database, charges):
     accepted_exactly_if_they_fit(database, charges, SHARES)
 
 
+def decimal(x):
+    return Decimal(repr(x))
+
+
 def accepted_exactly_if_they_fit(place, charges, share):
     dataset, charged = uuid.uuid4().hex, []
     place = beside(place, dataset)
-    PrivacyLedger(place, dataset, 1.0, "0.4", share=share, create=True)
+    PrivacyLedger(place, dataset, 1.0, 0.2, share=share, create=True)
     for epsilon, delta, who in charges:
-        after = [*charged, (epsilon, delta, who)]
-        epsilons = [e for e, _, _ in after]
-        fits = sum(d for _, d, _ in after) <= Fraction("0.2") and (
-            sum(epsilons) <= 1 or delta_of_zcdp(float(sum(e * e for e in epsilons) / 2), 1.0) <= 0.2
-        )
+        after = [*charged, (decimal(epsilon), decimal(delta), who)]
+        fits = sum(e for e, _, _ in after) <= 1 and sum(d for _, d, _ in after) <= decimal(0.2)
         if share:
-            fits = fits and sum(e for e, _, w in after if w == who) <= share.get(who, 0)
+            of_who = sum(e for e, _, w in after if w == who)
+            fits = fits and of_who <= decimal(share.get(who, 0))
         ledger = PrivacyLedger(place, dataset, who=who)
         for use in (lambda: ledger.check(epsilon, delta, what="a test"),
                     lambda: ledger.charge(epsilon, delta, what="a test")):  # fmt: skip
@@ -161,22 +148,22 @@ def accepted_exactly_if_they_fit(place, charges, share):
     assert found == charged
     left = {who: x["left"] for who, x in ledger.to_dict()["shares"].items()}
     for who, epsilon in (share or {}).items():
-        assert left[who] == pytest.approx(epsilon - sum(e for e, _, w in charged if w == who))
+        spent = sum(float(e) for e, _, w in charged if w == who)
+        assert left[who] == pytest.approx(epsilon - spent)
 
 
 def test_a_share_is_refused_with_words_that_say_what_to_do(place, tmp_path):
-    ledger = opened(place, share={"ana": 0.5, "ben": "1/3"}, who="ana")
+    ledger = opened(place, share={"ana": 0.5, "ben": 0.25}, who="ana")
     ledger.charge(0.5, what="all of it")
     with pytest.raises(BudgetExceededError, match=r"'ana' has spent epsilon=0.5 of a share of eps"):
         ledger.charge(1e-9, what="one more")
     with pytest.raises(BudgetExceededError, match="shared by 'ana', 'ben'; '.*' has no share"):
         fit(search(PrivacyLedger(place, "patients")))
     ben = PrivacyLedger(place, "patients", who=" ben")
-    ben.charge("1/3", what="all of his")
+    ben.charge(0.25, what="all of his")
     assert [row["who"] for row in ben.history] == ["ana", "ben"]
-    for shown in (str(ben), ben._repr_html_()):
-        assert "epsilon left: ana 0 of 0.5, ben 0 of 0.333333" in shown
-    for share in (None, {"ana": 1.0, "ben": "1/3"}, {"ana": 0.5}):
+    assert "epsilon left: ana 0 of 0.5, ben 0 of 0.25" in str(ben)
+    for share in (None, {"ana": 1.0, "ben": 0.25}, {"ana": 0.5}):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, share=share)
     for wrong in (["ana"], {3: 0.1}, {"ana": -1}, dict.fromkeys(map(str, range(101)), 0.1)):
@@ -192,38 +179,20 @@ def test_who_charged_is_by_default_the_account(path, monkeypatch):
     assert [row["who"] for row in ledger.history] == [getuser(), "unknown"]
 
 
-def test_zcdp_admits_more_small_charges_than_basic_composition(path):
-    ledger, n = opened(path, epsilon=2.0, delta=1e-6), 0
-    with contextlib.suppress(BudgetExceededError):
-        while n < 2000:
-            ledger.charge("0.03", what="a test")
-            n += 1
-    assert n > 100, "basic composition allows 66"
-    assert delta_of_zcdp(n * 0.03**2 / 2, 2.0) <= 0.5e-6
-    assert delta_of_zcdp((n + 1) * 0.03**2 / 2, 2.0) > 0.49e-6
-
-
-def test_losses_on_assumptions_are_summed_separately_and_refused_if_worst_case_only(place):
-    ledger = opened(place)
-    ledger.charge(0.25, what="a", assumption="the model is right")
-    ledger.charge(0.5, what="b")
-    assert ledger.spent == {"epsilon": 0.75, "delta": 0.0, "epsilon_on_assumptions": 0.25,
-                            "delta_on_assumptions": 0.0}  # fmt: skip
-    strict = PrivacyLedger(
-        beside(place, "others"), "others", 1.0, worst_case_only=True, create=True
-    )
+def test_losses_on_assumptions_are_refused_if_worst_case_only(place):
+    ledger = opened(place, worst_case_only=True)
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
-        strict.charge(0.1, what="a", assumption="the model is right")
-    assert not strict.history
+        ledger.charge(0.1, what="a", assumption="the model is right")
+    assert not ledger.history
 
 
 def test_history_dict_str_and_repr_show_the_charges(place):
     ledger = opened(place, delta=1e-5)
     ledger.charge(0.1, 1e-6, what="first", mechanism="noise", assumption="an assumption")
-    ledger.charge("1/3", what="second")
+    ledger.charge(0.25, what="second")
     frame = pd.DataFrame(ledger.history)
     assert frame["what"].tolist() == ["first", "second"] and frame["number"].tolist() == [1, 2]
-    assert frame["epsilon"].tolist() == pytest.approx([0.1, 1 / 3])
+    assert frame["epsilon"].tolist() == [0.1, 0.25]
     content = json.loads(json.dumps(ledger.to_dict()))
     assert content["budget"]["epsilon"] == 1.0 and len(content["history"]) == 2
     shown = str(ledger)
@@ -346,10 +315,8 @@ def test_missing_files_and_data_sets_are_errors_and_are_not_created(path, tmp_pa
         ("", 1, 0),
         (" ", 1, 0),
         (3, 1, 0),
-        ("a", "1e400", 0),
         ("a", 10**400, 0),
-        ("a", 1, "1e-400"),
-        ("a", "1e-20000000", 0),
+        ("a", 1, 1e-310),
         ("a", np.True_, 0),
         ("a", 0, 0),
         ("a", -1, 0),
@@ -378,7 +345,7 @@ def test_invalid_paths_are_refused(wrong):
         opened(wrong)
 
 
-@given(st.fractions(0, 1).filter(lambda e: e > 0))
+@given(st.decimals("1e-9", 1, places=30))
 def test_round_down_decimal_returns_no_more_than_what_is_left(left):
     rounded = round_down_decimal(left)
     assert parse_decimal("epsilon", rounded) <= left and rounded >= float(left) * (1 - 1e-15)
@@ -414,7 +381,7 @@ def test_processes_together_spend_exactly_the_budget_and_each_share(place):
 def charge_and_send(place, releases):
     ledger = PrivacyLedger(place, "patients")
     for i in range(1000):
-        ledger.charge("0.001", what=str(i))
+        ledger.charge(0.001, what=str(i))
         releases.send(i)
 
 
@@ -525,17 +492,17 @@ DAMAGES = {
     "an earlier epsilon": (with_line(2, lambda s: s.replace("0.1", "0.0")), False),
     "epsilon of the last charge": (with_line(3, lambda s: s.replace("0.1", "0.0")), True),
     "the totals of the last charge": (with_line(3, lambda s: s.replace("0.3", "0.2")), True),
-    "the budget": (with_line(0, lambda s: s.replace('"1"', '"2"')), True),
+    "the budget": (with_line(0, lambda s: s.replace('"1.0"', '"2.0"')), True),
     "the unit": (with_line(0, lambda s: s.replace("record", "people")), True),
     "the opening is gone": (without(0), True),
     "a negative charge": (forged("-1"), True),
     "a charge of nothing": (forged("0"), True),
     "a negative delta": (forged("1", "-1"), True),
     "no number": (forged("x"), True),
-    "no fraction": (forged("1/0"), True),
+    "NaN": (forged("NaN"), True),
     "wrong totals, right hashes": (forged("0.5"), False),
-    "negative shares": (forged(totals=["1", "0", "0", "0", "0", {"ana": "-1"}]), True),
-    "negative totals": (forged(totals=["-9", "0", "0", "0", "0", {}]), True),
+    "negative shares": (forged(totals=["1", "0", {"ana": "-1"}]), True),
+    "negative totals": (forged(totals=["-9", "0", {}]), True),
     "other fields": (lambda lines: [*lines[:-1], _sealed({"number": 3})], True),
 }
 
@@ -559,12 +526,12 @@ def test_changed_or_deleted_lines_are_found_by_verify_and_at_the_ends_by_a_charg
 def test_lines_of_a_backup_at_the_end_of_the_file_are_no_older_state(path, n_lines):
     """The last line is intact, and was once the last one: it would give a charge back."""
     ledger = opened(path)
-    ledger.charge("0.1", what="a test")
+    ledger.charge(0.1, what="a test")
     backup = path.read_bytes().splitlines(keepends=True)
-    ledger.charge("0.8", what="a test")
+    ledger.charge(0.8, what="a test")
     with path.open("ab") as file:
         file.writelines(backup[-n_lines:])
-    for use in (lambda: ledger.left, ledger.verify, lambda: ledger.charge("0.9", what="too much")):
+    for use in (lambda: ledger.left, ledger.verify, lambda: ledger.charge(0.9, what="too much")):
         with pytest.raises(LedgerError, match="not where it was written|not a ledger"):
             use()
 
@@ -574,17 +541,16 @@ def test_lines_of_a_backup_at_the_end_of_the_file_are_no_older_state(path, n_lin
 
 def published(path, n=3):
     ledger = opened(path)
-    receipts = [ledger.charge("0.1", what="a release") for _ in range(n)]
+    receipts = [ledger.charge(0.1, what="a release") for _ in range(n)]
     return ledger, receipts
 
 
-def test_verify_accepts_what_was_published_in_all_its_forms(place):
+def test_verify_accepts_reports_and_receipts(place):
     ledger, receipts = published(place)
     privacy = fit(search(ledger)).privacy_
-    assert ledger.verify([*receipts, privacy, privacy.to_dict(), json.loads(privacy.to_json())])
+    assert ledger.verify([*receipts, privacy])
     assert privacy.receipts == (ledger.verify(),) and ledger.verify().charge == 4
     assert privacy.receipts[0].head in privacy.details()
-    ledger.verify([receipts[0]._asdict()])
 
 
 def test_verify_finds_an_older_copy_that_was_restored(path):
@@ -593,7 +559,7 @@ def test_verify_finds_an_older_copy_that_was_restored(path):
     ledger.verify(earlier)
     with pytest.raises(LedgerError, match="charge 3 is missing, the last one is 2"):
         ledger.verify([*earlier, last])
-    ledger.charge("0.1", what="it goes on from the older copy")
+    ledger.charge(0.1, what="it goes on from the older copy")
     with pytest.raises(LedgerError, match=r"reports\[2\]: charge 3 differs"):
         ledger.verify([*earlier, last])
 
@@ -605,14 +571,10 @@ def test_verify_finds_a_ledger_that_was_begun_anew(path):
         opened(path).verify(receipts)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [None, 3, {}, {"ledger": [{"charge": 1}]}, Receipt("a", -1, "b"), Receipt("a", 1.5, "b")],
-)
-def test_verify_refuses_what_is_no_report_of_a_charge(path, wrong):
+def test_verify_refuses_a_report_without_charges(path):
     ledger, _ = published(path)
-    with pytest.raises(ValueError, match=r"reports\[0\] is not a report"):
-        ledger.verify([wrong])
+    with pytest.raises(ValueError, match=r"reports\[0\] reports a release that no ledger"):
+        ledger.verify([fit(search(None)).privacy_])
 
 
 # ---------------------------------------------------------------- units
@@ -625,7 +587,7 @@ def test_a_loss_per_record_is_refused_by_a_ledger_of_patients(place):
         search(ledger).fit(X, y, X_val=X_val, y_val=y_val)
     search(ledger).fit(X, y, X_val=X_val, y_val=y_val, groups_val=np.arange(len(X_val)) // 2)
     assert len(ledger.history) == 1 and ledger.unit == "patient"
-    with pytest.raises(LedgerError, match="adds up losses per patient; found unit='record'"):
+    with pytest.raises(LedgerError, match="unit='patient'; found another unit"):
         PrivacyLedger(place, "patients", unit="record")
 
 
@@ -721,7 +683,7 @@ def interrupted(call, at):
     return None
 
 
-@pytest.mark.parametrize("call", [lambda ledger: ledger.charge("1e-9", what="x"), str])
+@pytest.mark.parametrize("call", [lambda ledger: ledger.charge(1e-9, what="x"), str])
 def test_an_interrupt_leaves_no_lock_even_if_its_traceback_is_kept(path, call, monkeypatch):
     monkeypatch.setattr("sklearn_dpbo.ledger._file._sync", lambda descriptor: None)
     ledger, at = opened(path), 1
@@ -790,7 +752,7 @@ def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(path, nam
     ledger = opened(path, epsilon=0.3, delta=1e-5, unit=unit)
     FITS[name](ledger)
     assert [row["epsilon"] for row in ledger.history] == [0.1]
-    ledger.charge("0.11", what="so that less than a tenth is left")
+    ledger.charge(0.11, what="so that less than a tenth is left")
     with pytest.raises(BudgetExceededError):
         FITS[name](ledger)
     assert len(ledger.history) == 2
@@ -868,14 +830,14 @@ def test_cross_validation_of_a_search_is_charged_once_per_fit(path):
 
 def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
     ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True, create=True)
-    risky = search(ledger, strategy="gp_noisy", delta=1e-6)
+    risky = search(ledger, strategy=GPNoisy(), delta=1e-6)
     risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
     with pytest.raises(BudgetExceededError, match="worst-case losses only"):
         fit(risky)
     other = PrivacyLedger(beside(path, "others"), "others", 1.0, 1e-4, create=True)
     with pytest.warns(GuaranteeAssumptionWarning):
         fit(risky.set_params(ledger=other))
-    assert other.spent["epsilon_on_assumptions"] == pytest.approx(0.1)
+    assert other.history[0]["assumption"]
 
 
 def test_a_fit_spends_no_more_than_the_decimal_epsilon(path):

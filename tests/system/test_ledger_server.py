@@ -6,7 +6,7 @@ import re
 import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
 from sklearn_dpbo.ledger import _ledger as ledgers
 from sklearn_dpbo.ledger import _server as ledger_server
-from sklearn_dpbo.ledger._decimal import decimal_text
+from sklearn_dpbo.ledger._decimal import EXACT
 from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
 
 SECRET = "hunter2"
@@ -96,13 +96,13 @@ def test_without_psycopg_the_error_says_what_to_install(monkeypatch):
 
 
 def test_missing_schemas_and_data_sets_are_errors_and_are_not_created(database):
-    with pytest.raises(LedgerError, match="no schema sklearn_dpbo_ledger"):
+    with pytest.raises(LedgerError, match="no ledger of 'patients'"):
         PrivacyLedger(database, "patients")
     ledger = opened(database)
     with pytest.raises(LedgerError, match="no ledger of 'others'"):
         PrivacyLedger(database, "others")
     run_sql(database, "DROP SCHEMA sklearn_dpbo_ledger CASCADE")
-    with pytest.raises(LedgerError, match="no schema"):
+    with pytest.raises(LedgerError, match="no ledger of 'patients'"):
         ledger.charge(0.1, what="after the loss of the tables")
 
 
@@ -115,8 +115,7 @@ def test_several_clients_can_create_the_ledger_at_once(database):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("DROP TABLE entries", "tables of .* are missing"),
-        ("COMMENT ON SCHEMA sklearn_dpbo_ledger IS NULL", "was not created by this package"),
+        ("DROP TABLE entries", 'entries" does not exist'),
         ("ALTER TABLE entries RENAME COLUMN line TO l", 'column "line" does not exist'),
     ],
 )
@@ -131,7 +130,7 @@ def test_altered_or_missing_tables_are_refused(database, change, message):
 def test_a_schema_of_another_program_is_refused_and_not_changed(database):
     run_sql(database, "CREATE SCHEMA sklearn_dpbo_ledger; "
             "CREATE TABLE sklearn_dpbo_ledger.entries (mine integer)")  # fmt: skip
-    with pytest.raises(LedgerError, match="was not created by this package"):
+    with pytest.raises(LedgerError, match="does not exist"):
         opened(database)
     assert charged(database) == -1
 
@@ -209,23 +208,23 @@ def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(anal
     """Whatever else an analyst may insert would undo a charge or begin a ledger."""
     import psycopg
 
-    number, totals, n_accepted = 1, [Fraction(1, 2), Fraction(0), Fraction(1, 4)], 0
+    number, totals, n_accepted = 1, [Decimal("0.5"), Decimal(0)], 0
     losses = ["0.25", "1e-9", "3", "1e-300", "0", "-0.25", "NaN", "Infinity", "-Infinity"]
     for _ in range(200):
         dataset = "patients" if rng.random() < 0.95 else "others"
         n = number + int(rng.choice([1, 1, 1, 1, 0, 2, -1, -2]))
         loss = [str(x) for x in rng.choice(losses, 2, p=[0.2, 0.2, 0.2, 0.1, *[0.06] * 5])]
-        added = [Fraction(x) if x[-1] not in "Ny" else Fraction(0) for x in loss]
-        next_totals = [x + y for x, y in zip(totals, [*added, added[0] ** 2], strict=True)]
-        stated = [decimal_text(x) for x in next_totals]
+        added = [Decimal(x) if x[-1] not in "Ny" else Decimal(0) for x in loss]
+        next_totals = list(map(EXACT.add, totals, added))
+        stated = [str(x) for x in next_totals]
         if rng.random() < 0.3:
-            wrong = ["0", "NaN", "Infinity", "-1", decimal_text(totals[0]), loss[0]]
-            stated[rng.integers(3)] = str(rng.choice(wrong))
+            wrong = ["0", "NaN", "Infinity", "-1", str(totals[0]), loss[0]]
+            stated[rng.integers(2)] = str(rng.choice(wrong))
         fits = (dataset == "patients" and n == number + 1 and added[0] > 0 and added[1] >= 0
                 and not any(x[-1] in "Ny" for x in (*loss, *stated))
-                and list(map(Fraction, stated)) == next_totals)  # fmt: skip
+                and list(map(Decimal, stated)) == next_totals)  # fmt: skip
         try:
-            sql = "INSERT INTO entries VALUES (%s, %s, 'a line'" + ", %s::numeric" * 5 + ")"
+            sql = "INSERT INTO entries VALUES (%s, %s, 'a line'" + ", %s::numeric" * 4 + ")"
             analyst.execute(sql, (dataset, n, *loss, *stated))
             assert fits, (dataset, n, loss, stated)
             number, totals, n_accepted = n, next_totals, n_accepted + 1
@@ -233,7 +232,7 @@ def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(anal
             assert not fits, (dataset, n, loss, stated)
     assert n_accepted > 25
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        analyst.execute("INSERT INTO entries VALUES ('others', 0, 'a line', 0, 0, 0, 0, 0)")
+        analyst.execute("INSERT INTO entries VALUES ('others', 0, 'a line', 0, 0, 0, 0)")
 
 
 @pytest.mark.parametrize("false", ["no line", "the opening", "less", "another number"])
@@ -242,7 +241,7 @@ def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analys
     with ledger._transaction() as book:
         opening, last = Opening.parse(book.first()), Entry.parse(book.last())
     texts = dict.fromkeys(("what", "mechanism", "estimator", "purpose"), "")
-    loss = Loss(Fraction(1, 4), Fraction(0))
+    loss = Loss(Decimal("0.25"), Decimal(0))
     entry = Entry.after(last, loss, time="now", **texts)
     line = {
         "no line": "no line",
@@ -250,7 +249,7 @@ def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analys
         "less": entry._replace(totals=opening.totals.plus(loss)).line(),
         "another number": entry._replace(number=1).line(),
     }[false]
-    row = ("patients", 2, line, "0.25", "0", "0.75", "0", "0.3125")
+    row = ("patients", 2, line, "0.25", "0", "0.75", "0")
     analyst.execute(f"INSERT INTO entries VALUES ({', '.join(['%s'] * len(row))})", row)
     message = "damaged|charge 2 does not state what was charged"
     for attempt in (lambda: ledger.charge(0.4, what="too much"), lambda: ledger.left):

@@ -26,7 +26,7 @@ def charge_until_refused(path, confirmed):
     with open(confirmed, "ab", buffering=0) as released:
         while True:
             try:
-                ledger.charge("0.1", what="one of many")
+                ledger.charge(0.1, what="one of many")
             except BudgetExceededError:
                 return
             released.write(b".")
@@ -34,7 +34,7 @@ def charge_until_refused(path, confirmed):
 
 def test_many_charges_with_kills_spend_exactly_the_budget(tmp_path):
     path, rng = tmp_path / "budget.ledger", random.Random(0)
-    ledger = PrivacyLedger(path, "patients", f"{N_CHARGES // 10}", create=True)
+    ledger = PrivacyLedger(path, "patients", N_CHARGES // 10, create=True)
     spawn = multiprocessing.get_context("spawn").Process
     files = iter(tmp_path / f"released{i}" for i in range(10**6))
 

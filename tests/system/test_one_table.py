@@ -1,6 +1,7 @@
 """A search that protects every record of one table: the flow, from parameters to the report."""
 
 import warnings
+from contextvars import Context
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,12 @@ from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
 from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.testing import seeded_noise
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+pytestmark = [
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning"),
+]
 
 # So much epsilon that noise is far below one record.
 FREE = {"epsilon": 1e7, "delta": 0.5}
@@ -34,7 +39,7 @@ def table(n=300, d=2):
 
 def search_of(estimator=None, grid=ALPHAS, **params):
     estimator = PrivateRidgeClassifier() if estimator is None else estimator
-    params = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0, "noise_random_state": 0} | params
+    params = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0} | params
     return PrivateBayesSearchCV(estimator, grid, protect="all", **params)
 
 
@@ -65,7 +70,7 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(acc
     assert search.best_score_ > 0.9
     low, high = search.best_score_interval_
     assert low <= model.score(parts.X_val, parts.y_val) <= high
-    alone = clone(model).set_params(**FREE, noise_random_state=0)
+    alone = clone(model).set_params(**FREE)
     alone.fit(parts.training.X, parts.training.y)
     assert model.coef_ == pytest.approx(alone.coef_, abs=1e-3), "never refitted on all records"
 
@@ -95,8 +100,8 @@ def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5, create=True)
     strategy = OneTable(accounting=accounting, n_fits=3)
     grid = {"max_norm": [0.5, 1.0, 2.0]}
-    search = search_of(grid=grid, strategy=strategy, ledger=ledger, noise_random_state=None)
-    search.fit(*table())
+    search = search_of(grid=grid, strategy=strategy, ledger=ledger)
+    Context().run(search.fit, *table())
     assert (ledger.spent["epsilon"], ledger.spent["delta"]) == (2.0, 1e-6)
     assert len(ledger.history) == 1
     first, *second = search.privacy_.spends
@@ -293,12 +298,14 @@ def test_seeds_decide_all_and_workers_nothing():
     strategy = OneTable("repeat", n_fits=3)
     grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
 
-    def found(**params):
-        search = search_of(pipeline, grid, strategy=strategy, **params).fit(X, y)
+    def found(seed=0, **params):
+        search = search_of(pipeline, grid, strategy=strategy, **params)
+        with seeded_noise(seed):
+            search.fit(X, y)
         return search.best_params_, search.best_score_, search.best_estimator_[-1].gram_.tolist()
 
     assert found() == found() == found(n_jobs=2)
-    assert found() != found(noise_random_state=1)
+    assert found() != found(seed=1)
 
 
 def test_fits_of_one_search_have_different_noise():
@@ -380,8 +387,6 @@ def wrong_inputs():
     yield "whole model", whole, {}, r"changes \['model__epsilon', 'model__classes'\]"
     other = {"grid": {"model": [model, logistic]}, "estimator": piped}
     yield "two models", other, {}, "another kind of guarantee|which the search sets itself"
-    yield "seed", {"grid": {"noise_random_state": [0]}}, {}, "noise_random_state to the search"
-    yield "seeded", {"estimator": clone(model).set_params(noise_random_state=0)}, {}, "to the searc"
     yield "ledger", {"grid": {"ledger": [object()]}}, {}, "give the ledger to the search"
     yield "fails", {"grid": {"alpha": [-1.0]}}, {}, "fails on made-up records.*nothing spent: alpha"
     batch = Pipeline([("step", FunctionTransformer(centred)), ("model", model)])

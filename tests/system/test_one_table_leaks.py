@@ -27,8 +27,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo._privacy.runs import Repeated
-from sklearn_dpbo.exceptions import InsecureNoiseWarning
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -381,15 +381,14 @@ def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
         measured.clear()
         search = search_of(
             "compose", estimator, grid=grid, scoring=scoring, epsilon=1.0, delta=1e-6,
-            noise_random_state=0,
         )  # fmt: skip
         out, said = io.StringIO(), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            for other in (InsecureNoiseWarning, ResourceWarning):
-                warnings.simplefilter("ignore", other)
+            warnings.simplefilter("ignore", ResourceWarning)
             try:
-                search.fit(X, y, groups=groups)
+                with seed_noise((0,)):
+                    search.fit(X, y, groups=groups)
             except Exception as error:
                 said.append(repr(error))
         # These follow from what is released, which here has no noise of its own.

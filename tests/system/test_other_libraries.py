@@ -28,6 +28,7 @@ from sklearn_dpbo.search import _threshold as threshold_module
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
+    pytest.mark.usefixtures("seeded"),
     pytest.mark.filterwarnings("ignore:No X_val and no cv"),
     pytest.mark.filterwarnings("ignore:.*y_pred.*:FutureWarning"),  # in mlflow
     pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated"),  # lightgbm 4.7
@@ -43,7 +44,7 @@ MOST_TREES = 60
 
 
 def search_over(estimator, grid, **params):
-    shared = {"epsilon": 1000.0, "noise_random_state": 0, "random_state": 0, "error_score": "raise"}
+    shared = {"epsilon": 1000.0, "random_state": 0, "error_score": "raise"}
     return PrivateBayesSearchCV(estimator, grid, **shared | params)
 
 
@@ -170,7 +171,7 @@ def test_a_step_of_a_pipeline_is_stopped_early(library, table):
 @LIBRARIES
 def test_a_threshold_is_tuned_for_an_estimator_that_is_stopped_early(library):
     model = library.make().set_params(**{library.rate: 1.0})
-    tuned = PrivateThresholdClassifier(model, epsilon=1000.0, noise_random_state=0)
+    tuned = PrivateThresholdClassifier(model, epsilon=1000.0)
     fit_params = library.stop | {"eval_set": [(X_STOP, Y_STOP)]}
     tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, **marked(fit_params))
     assert 1 <= library.n_trees(tuned.estimator_) < MOST_TREES
@@ -343,9 +344,7 @@ def without_suspension():
 
 def threshold(estimator=None):
     estimator = LogisticRegression() if estimator is None else estimator
-    return PrivateThresholdClassifier(
-        estimator, epsilon=1000.0, noise_random_state=0, random_state=0
-    )
+    return PrivateThresholdClassifier(estimator, epsilon=1000.0, random_state=0)
 
 
 @pytest.mark.slow

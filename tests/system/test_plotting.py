@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, plan_search
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -168,16 +168,6 @@ def test_what_is_not_there_cannot_be_drawn(conditional, gp):
 
 
 # ---------------------------------------------------------------- released numbers
-def test_curves_of_a_plan_are_its_errors():
-    plan = plan_search(epsilon=1.0, target_regret=0.01)
-    display = plan.plot(epsilon=[0.5, 1.0, 2.0])
-    assert (np.diff(display.regret) < 0).all() and (np.diff(display.score_error) < 0).all()
-    assert (display.epsilon[1], display.regret[1], display.score_error[1]) == display.point
-    assert display.point == (1.0, plan.regret, plan.score_error)
-    assert display.ax_.get_ylabel().startswith("guaranteed error\n(m = 2,100")
-    assert plan.plot().epsilon[[0, -1]] == pytest.approx([0.1, 10])
-
-
 def test_scores_of_several_searches_and_estimators_are_drawn(conditional, gp, data):
     display = ScoreDisplay.from_estimator({"a": conditional, "b": gp})
     np.testing.assert_array_equal(display.scores, [conditional.best_score_, gp.best_score_])
@@ -206,7 +196,6 @@ def all_displays(search):
     """Return a function for each display, which draws it on given or new axes."""
     return [
         lambda ax=None: SearchPathDisplay.from_search(search, ax=ax),
-        lambda ax=None: plan_search(epsilon=1.0, target_regret=0.01).plot(ax),
         lambda ax=None: ScoreDisplay.from_estimator(search, ax=ax),
     ]
 

@@ -13,12 +13,14 @@ from sklearn.svm import LinearSVC
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
 
+pytestmark = pytest.mark.usefixtures("seeded")
+
 GRID = {"C": [0.01, 1.0, 100.0]}
 SCORES = ["accuracy", "neg_brier_score", "roc_auc"]
 
 
 def search(scoring, refit, **params):
-    params = {"epsilon": 1e6, "noise_random_state": 0} | params
+    params = {"epsilon": 1e6} | params
     return PrivateBayesSearchCV(LogisticRegression(), GRID, scoring=scoring, refit=refit, **params)
 
 

@@ -35,7 +35,7 @@ PUBLIC = (
     "sklearn_dpbo.papers.kusner2015.bounds", "sklearn_dpbo.papers.kusner2015.published",
     "sklearn_dpbo.learners", "sklearn_dpbo.ledger", "sklearn_dpbo.objective",
     "sklearn_dpbo.papers.kharkovskii2020", "sklearn_dpbo.papers.kharkovskii2020.bounds",
-    "sklearn_dpbo.papers.kharkovskii2020.http", "sklearn_dpbo.papers.kharkovskii2020.published",
+    "sklearn_dpbo.papers.kharkovskii2020.published",
     "sklearn_dpbo.planning", "sklearn_dpbo.plotting", "sklearn_dpbo.report",
     "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """What every strategy has to guarantee, tested in the same way for all of them."""
 
+import contextlib
 import pickle
 from fractions import Fraction
 from functools import cache
@@ -19,6 +20,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedGPNoisy,
 )
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning"
@@ -60,14 +62,16 @@ def data():
     return dict(X=X[:100], y=y[:100], X_val=X[100:], y_val=y[100:])
 
 
-def fitted(strategy, **params):
+def fitted(strategy, seed=0, **params):
     FITS.clear()
     params = dict(
         epsilon=3.0, delta=0.1, n_iter=T, scoring="ramp", refit=strategy.releases_candidate,
-        random_state=0, noise_random_state=0, prediction="together",
+        random_state=0, prediction="together",
     ) | params  # fmt: skip
     space = {"logisticregression__C": loguniform(0.05, 5.0)}
-    return PrivateBayesSearchCV(model(), space, strategy=strategy, **params).fit(**data())
+    search = PrivateBayesSearchCV(model(), space, strategy=strategy, **params)
+    with contextlib.nullcontext() if seed is None else seeded_noise(seed):
+        return search.fit(**data())
 
 
 @cache
@@ -157,14 +161,14 @@ def test_unseeded_noise_differs_between_fits(name):
     # that they are not clipped to [0, 1]: two are equal once in 100,000 runs. Four candidates of
     # hundreds are equal less often.
     n, value = (4, "best_index_") if "alone" in name else (2, "best_score_")
-    shared = dict(epsilon=100.0, noise_random_state=None, refit=False)
+    shared = dict(epsilon=100.0, seed=None, refit=False)
     found = [fitted(STRATEGIES[name], **shared) for _ in range(n)]
     assert len({getattr(each, value) for each in found}) > 1
 
 
 @every_strategy
 def test_privacy_report_states_assumption_and_released_attributes(strategy):
-    search = fitted(strategy, noise_random_state=None)
+    search = fitted(strategy, seed=None)
     text = " ".join(search.privacy_.details().split())
     assert ("if the assumption holds" in text) == (strategy.assumption is not None)
     assert ("pure epsilon-DP" in text) == (strategy.assumption is None)

@@ -65,7 +65,7 @@ def test_models_whose_own_fit_takes_a_validation_set_are_tuned(rare):
     """Since scikit-learn 1.7 this one has X_val, too: it was taken for a private search."""
     X, y, X_val, y_val = rare
     model = HistGradientBoostingClassifier(max_iter=5, random_state=0)
-    tuned = PrivateThresholdClassifier(model, scoring="f1", noise_random_state=0)
+    tuned = PrivateThresholdClassifier(model, scoring="f1")
     assert tuned.fit(X, y, X_val=X_val, y_val=y_val).best_threshold_ < 0.5
 
 
@@ -207,7 +207,7 @@ def test_groups_are_units_of_noise(rare):
     t = fitted(few, groups_val=groups)
     assert (t.privacy_.unit, t.privacy_.m) == ("group", 100)
     # The noise of the score belongs to 100 units, not to 400.
-    noisy = [fitted(few, groups_val=groups, epsilon=1.0, noise_random_state=i).best_score_
+    noisy = [fitted(few, groups_val=groups, epsilon=1.0, seed=i).best_score_
              for i in range(16)]  # fmt: skip
     assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 100)
 
@@ -299,7 +299,6 @@ def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(
         ({"scoring": make_private_scorer("f1", pos_label="yes")}, "is not a class of y"),
         ({"estimator": LogisticRegression}, "with a fit method"),
         ({"scoring": make_private_scorer("neg_cost", cost_matrix=np.eye(3))}, "of 2 classes"),
-        ({"noise_random_state": -1}, "noise_random_state"),
         ({"estimator": 3}, "with a fit method"),
         ({"estimator": PrivateBayesSearchCV(LogisticRegression(), {"C": [1]}, refit=False)},
          "fit it first"),

@@ -68,11 +68,11 @@ def excess_utility_bound(
     probability 1 - beta the mean utility of the selected parameter is below the best on the whole
     interval by at most ::
 
-        H / n (2 (1 + 1e-5) / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^17,
+        H / n (2 / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^20,
 
-    where R is the length of the interval. The factor 1 + 1e-5 and the last term account for
-    rounding to integers; they hold for epsilon of at least 1e-6. Proof: "Tune an algorithm on
-    sensitive instances" in the documentation, after Balcan, Dick and Vitercik (2018).
+    where R is the length of the interval. The last term accounts for rounding to integers. Proof:
+    "Tune an algorithm on sensitive instances" in the documentation, after Balcan, Dick and Vitercik
+    (2018).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def excess_utility_bound(
     if in_window < 1:
         raise ValueError(f"width is a cell of the grid, {R / grid_size:g}, or more; found {w!r}")
     logs = math.log(grid_size / in_window) + math.log(1 / beta)
-    return H / n_instances * (2 * (1 + 1e-5) * logs / epsilon + k) + H * 2.0**-17
+    return H / n_instances * (2 * logs / epsilon + k) + H * 2.0**-20
 
 
 def expected_utility_bound(

@@ -23,9 +23,7 @@ from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
-from ...report._html import ShowsPrivacy
-from ...report._report import PrivacyReport
-from ...search._delegation import replace_fitted
+from ...report import PrivacyReport
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
@@ -42,7 +40,7 @@ _CONFIDENCE = 0.95
 T = TypeVar("T")
 
 
-class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
+class PrivateConfigurator(BaseEstimator):
     """Tune an algorithm's parameter on sensitive instances, with pure epsilon-DP.
 
     The exponential mechanism selects the parameter from a public grid of G points, ::
@@ -68,7 +66,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
     interval : tuple (low, high) of float, default=None
         Range of the parameter. None means the family's `interval`.
     grid_size : int, default=2**16
-        G, at most 2**24. The grid consists of the centres of G cells of equal width.
+        G, at most 2**20. The grid consists of the centres of G cells of equal width.
     score_share : float, default=0.2
         Share of epsilon for the score, in [0, 1). With 0 no score is released.
     invalid : {"raise", "zero"}, default="raise"
@@ -78,8 +76,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         they cannot be computed: the guarantee then holds for instances of any kind.
     n_jobs : int or None, default=None
         Parallel jobs over instances, as in joblib.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged epsilon before the first release.
 
@@ -133,7 +129,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         score_share: float = 0.2,
         invalid: str = "raise",
         n_jobs: int | None = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self.family = family
@@ -144,7 +139,6 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         self.score_share = score_share
         self.invalid = invalid
         self.n_jobs = n_jobs
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def fit(self, instances: Any, y: Any = None) -> Self:
@@ -162,7 +156,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         instances = list(instances)
         if not instances:
             raise ValueError("the sample is empty: pass at least one instance")
-        noise = noise_source(self.noise_random_state, stacklevel=3)
+        noise = noise_source()
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
         budget = budget_on(
@@ -172,7 +166,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
-        warn_of_weak_guarantee(budget, len(instances), "instance", stacklevel=3)
+        warn_of_weak_guarantee(budget, len(instances), "instance")
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
@@ -183,12 +177,9 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
             )
 
         mechanisms = Mechanisms(budget, noise)
-        index = mechanisms.draw_grid_point(
-            total.then(lambda u: u.runs(grid)),
-            _STEPS,
+        index = mechanisms.draw_exponentially(
+            total.measured(lambda u: u(grid)[:, None], _STEPS),
             budget.epsilon_beside(float(self.score_share)),
-            n_points=len(grid),
-            largest=_STEPS * len(instances),
             purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
@@ -198,7 +189,8 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         if self.score_share > 0:
             fitted |= self._score(total, grid[index], len(instances), mechanisms)
         fitted["privacy_"] = self._privacy_report(fitted, mechanisms)
-        replace_fitted(self, fitted)
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = {**kept, **fitted}  # at once: an interrupted `fit` mixes nothing
         return self
 
     @ClearFrames()
@@ -275,7 +267,7 @@ class PrivateConfigurator(ShowsPrivacy, BaseEstimator):
         of_bound = "a positive number", lambda v: float(v) > 0
         check_number("utility_bound", self.utility_bound, *of_bound)
         check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
-        of_grid = "a whole number, 2 to 2**24", lambda v: 2 <= v <= 2**24, Integral
+        of_grid = "a whole number, 2 to 2**20", lambda v: 2 <= v <= 2**20, Integral
         check_number("grid_size", self.grid_size, *of_grid)
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")

@@ -4,11 +4,10 @@ The curator holds the data and releases its rows once, with noise. The modeler o
 noisy rows and asks for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
 """
 
-from ...objective._messages import MessageError
 from ._calibration import delta_of_gaussian, gaussian_sigma
 from ._curators import GaussianCurator
 from ._modeler import Modeler
-from ._protocol import CuratorSide, ModelerSide, optimize
+from ._protocol import CuratorSide, MessageError, ModelerSide, optimize
 
 __all__ = [
     "CuratorSide",

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from ..._data.tables import row_norms
-from ..._privacy.accounting import PrivacyLoss, warn_of_weak_guarantee
+from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
 from ..._privacy.mechanisms import Mechanisms, Price
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
+from ...report import PrivacyLoss
+from .._rows import row_norms
 from ._calibration import gaussian_sigma
 
 __all__ = ["Curator", "GaussianCurator"]
@@ -79,8 +80,6 @@ class GaussianCurator(Curator):
     max_norm : float, default=None
         Rows with a larger norm are scaled down to it. With ``max_norm = distance / 2`` any row can
         be replaced by any other.
-    noise_random_state : int or None, default=None
-        For tests only: an integer seeds the noise, which then protects nothing. Warns.
     ledger : PrivacyLedger or None, default=None
         The ledger that is charged (epsilon, delta) before the release.
 
@@ -105,14 +104,12 @@ class GaussianCurator(Curator):
         *,
         distance: float = 1.0,
         max_norm: float | None = None,
-        noise_random_state: int | None = None,
         ledger: PrivacyLedger | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.distance = distance
         self.max_norm = max_norm
-        self.noise_random_state = noise_random_state
         self.ledger = ledger
 
     def _check(self) -> None:
@@ -122,7 +119,7 @@ class GaussianCurator(Curator):
         check_number("max_norm", self.max_norm, *size, optional=True)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        noise = noise_source(self.noise_random_state, stacklevel=4)
+        noise = noise_source()
         Y = self._bounded(X)
         budget = budget_on(
             self.ledger,
@@ -132,7 +129,7 @@ class GaussianCurator(Curator):
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
-        warn_of_weak_guarantee(budget, len(X), "row", stacklevel=4)
+        warn_of_weak_guarantee(budget, len(X), "row")
         epsilon, delta = budget.epsilon, budget.delta
         near = delta - Y.size * (1 + math.exp(min(epsilon, 700.0))) * _OFF_NORMAL
         if not near > 0.99 * delta:

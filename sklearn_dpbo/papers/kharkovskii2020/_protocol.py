@@ -24,13 +24,19 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..._data.fit_parameters import Public
-from ...objective._messages import VERSION, MessageError, check_message, number
+from ..._privacy.checks import check_number
 from ._modeler import Modeler
 
-__all__ = ["CuratorSide", "ModelerSide", "optimize"]
+__all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]
+
+VERSION = 1
 
 # Rows of one message.
 _MOST_ROWS = 100
+
+
+class MessageError(ValueError):
+    """A message is malformed or asks for something not offered. Its text may be sent back."""
 
 
 class CuratorSide:
@@ -87,9 +93,7 @@ class CuratorSide:
             if kind == "table":
                 return self.table()
             if kind == "done":
-                value = number(
-                    "the value of a result", message.get("value"), "a number", lambda _: True, Real
-                )
+                value = _number("the value of a result", message.get("value"), "a number", Real)
                 self.result = self._row(message.get("row")), value
                 return None
             asked = [self._row(row) for row in _items_of(message, "ask", "rows")]
@@ -107,7 +111,10 @@ class CuratorSide:
 
     def _row(self, row: Any) -> int:
         n = len(self._rows)
-        return int(number("a row", row, f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n))
+        number: int = _number(
+            "a row", row, f"numbered from 0 to {n - 1}", int, lambda r: 0 <= r < n
+        )
+        return number
 
 
 class ModelerSide:
@@ -129,7 +136,7 @@ class ModelerSide:
     """
 
     def __init__(self, message: dict[str, Any], n_iter: int, **params: Any) -> None:
-        check_message(message, type="table", version=VERSION)
+        _check_message(message, type="table", version=VERSION)
         if not {"rows", "input_noise"} <= set(message):
             raise MessageError("the table has no rows or no input_noise")
         params = {"input_noise": message["input_noise"], **params}
@@ -150,8 +157,26 @@ class ModelerSide:
         self.modeler.tell(_items_of(message, "tell", "rows"), _items_of(message, "tell", "values"))
 
 
+def _check_message(message: Any, **expected: Any) -> None:
+    """Raise MessageError unless this is a message with these entries."""
+    entries = message if isinstance(message, dict) else {}
+    if any(entries.get(key) != value for key, value in expected.items()):
+        raise MessageError(f"expected a message with {expected}; found {message!r:.200}")
+
+
+def _number(
+    name: str, value: Any, expected: str, kind: type, holds: Callable[[Any], bool] = lambda _: True
+) -> Any:
+    """Return a number of a message, of the type that JSON gives."""
+    try:
+        check_number(name, value, expected, holds, kind)
+    except ValueError as error:
+        raise MessageError(str(error)) from None
+    return value
+
+
 def _items_of(message: Any, kind: str, name: str) -> list[Any]:
-    check_message(message, type=kind)
+    _check_message(message, type=kind)
     if not isinstance(message.get(name), list):
         raise MessageError(f"expected a message with a list of {name}; found {message!r:.200}")
     items: list[Any] = message[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..._privacy.checks import check_number
+from ..._privacy.warn import warn
 from ...exceptions import PrivacyWarning
 from ._curators import Curator
 from .bounds import projection_threshold
@@ -75,12 +75,11 @@ class ProjectionCurator(Curator):
             check_number("n_components", self.n_components, what, lambda r: r >= 1, Integral)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        warnings.warn(
+        warn(
             "ProjectionCurator has no privacy guarantee: whoever knows a few rows can reconstruct "
             "all others at any epsilon, if n_rows >= n_features + 2 and n_components >= "
             "n_features. Use GaussianCurator, which is (epsilon, delta)-private.",
             PrivacyWarning,
-            stacklevel=3,
         )
         X = X - X.mean(axis=0)  # 2
         U, S, Vt = np.linalg.svd(X, full_matrices=False)  # 4

@@ -6,6 +6,7 @@ we measured. The module `published` has the forms that the papers print and that
 
 from ...strategies._surrogate import Kernel
 from . import bounds
+from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._branch_and_bound import Path, branch_and_bound
 from ._dataset_kernel import DatasetKernel, estimate_dataset_kernel, neighbouring_scores
 from ._gp_noise_free import GPNoiseFree
@@ -15,12 +16,14 @@ from ._unit_ball import UnitBall
 
 __all__ = [
     "DatasetKernel",
+    "ExpectedImprovement",
     "GPNoiseFree",
     "GPNoisy",
     "Kernel",
     "LipschitzConvex",
     "Path",
     "UnitBall",
+    "UpperConfidenceBound",
     "bounds",
     "branch_and_bound",
     "estimate_dataset_kernel",

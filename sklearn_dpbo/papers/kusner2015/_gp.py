@@ -10,21 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import CHOICE, Budget
-from ..._privacy.checks import is_finite
+from ..._privacy.checks import check_number
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
 from ..._space.space import Points
 from ...scoring._scorers import score_and_interval
-from ...strategies._base import Candidate, Release, Strategy, Task
+from ...strategies import Release, Strategy
+from ...strategies._base import Candidate, Task
 from ...strategies._likelihood import fit_kernel
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
@@ -101,11 +101,9 @@ class GPStrategy(Strategy):
         self._check("k1", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
         self._check("prior_mean", "a number", optional=True)
         self._check("prior_scale", "positive", lambda v: v > 0, optional=True)
-        scales = np.ravel(1.0 if self.length_scale is None else self.length_scale).tolist()
-        if not scales or not all(
-            isinstance(v, Real) and is_finite(v) and float(v) > 0 for v in scales
-        ):
-            raise ValueError(f"length_scale must be None or positive; found {self.length_scale!r}")
+        given = 1.0 if self.length_scale is None else self.length_scale
+        for scale in np.ravel(given).tolist() or [given]:
+            check_number("length_scale", scale, "None or positive", lambda v: v > 0)
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
 
     # ------------------------------------------------------------ public

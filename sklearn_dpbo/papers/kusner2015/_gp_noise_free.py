@@ -14,7 +14,8 @@ import numpy as np
 from ..._privacy.accounting import Budget
 from ..._space.axes import Distribution
 from ..._space.space import SearchSpace
-from ...strategies._base import Release, Task
+from ...strategies import Release
+from ...strategies._base import Task
 from ._branch_and_bound import branch_and_bound
 from ._gp import ASSUMPTION_1, GPStrategy, assemble
 from ._in_secret import require_mean

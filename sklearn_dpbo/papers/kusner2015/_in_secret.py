@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..._evaluation.evaluator import Evaluator
-from ..._evaluation.fitting import report_failures
+from ..._evaluation.fitting import fit, report_failures, without_side_effects
+from ..._evaluation.suppress_output import drop_errors, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
-from ...scoring._scorers import PrivateScorer
-from ...strategies._acquisition import ExpectedImprovement, UpperConfidenceBound
+from ...scoring import PrivateScorer
 from ...strategies._surrogate import Surrogate
+from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 
-__all__ = ["check_acquisition", "first_of_path", "next_candidate", "require_mean"]
+__all__ = ["check_acquisition", "evaluate_secretly", "first_of_path", "next_candidate"]
+__all__ += ["require_mean"]
 
 
 def require_mean(scorer: PrivateScorer, who: str) -> None:
@@ -54,3 +57,19 @@ def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
     report_failures(oracle.fit_candidates((params,)))
     statistics = oracle.compare([params], oracle.scorer.query)
     return statistics.then(lambda statistics: int(statistics[0, 0]))
+
+
+def evaluate_secretly(params: dict[str, Any], oracle: Evaluator) -> int | None:
+    """Return the raw statistic of a candidate that itself depends on protected records.
+
+    To be called from within a `Secret`. It runs in this process, without output, and keeps no
+    state; a failure is not reported, but gives None: all of that could tell the candidate.
+    """
+    make = oracle.make_model()
+    with suppress_output(), drop_errors():
+        estimator = without_side_effects(oracle.options.candidate(params))
+        model = make(fit(estimator, oracle.problem.training))
+        # Without its name, the table keeps nothing: to find what is kept takes less time.
+        (statistic,) = replace(oracle.table, name="").statistics(model, oracle.scorer.query)
+        return int(statistic)
+    return None

@@ -13,12 +13,14 @@ from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
 from ...scoring._scorers import score_and_interval
-from ...strategies._acquisition import ExpectedImprovement
-from ...strategies._base import Candidate, Release, Strategy, Task
-from ...strategies._likelihood import uninformed
+from ...strategies import Release, Strategy
+from ...strategies._base import Candidate, Task
+from ...strategies._likelihood import default_kernel
 from ...strategies._surrogate import Surrogate
+from ._acquisition import ExpectedImprovement
 from ._in_secret import (
     check_acquisition,
+    evaluate_secretly,
     first_of_path,
     next_candidate,
     require_mean,
@@ -41,6 +43,9 @@ _RELEASED_SCORE = (
 )
 # Number of candidates that the search considers.
 _N_CANDIDATES = 256
+# If nothing is known but the range of scores: their standard deviation over the space as a share of
+# the range; variances of their unknown level and of observations, as shares of its square.
+_STD, _LEVEL, _NUGGET = 0.1, 10.0, 1e-2
 
 
 class LipschitzConvex(Strategy):
@@ -74,8 +79,8 @@ class LipschitzConvex(Strategy):
         Range of lambda in which the candidates lie, ``0 < lmin <= lmax``. None means the range of
         the candidates.
     acquisition : ExpectedImprovement or UpperConfidenceBound, default=None
-        From `sklearn_dpbo.strategies`; other classes are refused, because they would see secret
-        scores. None means ``ExpectedImprovement()``.
+        Other classes are refused, because they would see secret scores. None means
+        ``ExpectedImprovement()``.
 
     Notes
     -----
@@ -189,18 +194,24 @@ class LipschitzConvex(Strategy):
         first = first_of_path(candidate_params[0], oracle)
         a, b = oracle.scorer.line(oracle.problem.units)
         low, high = oracle.scorer.bounds
-        prior = uninformed(features, owner, high - low)
+        prior = _uninformed(features, owner, high - low)
         acquisition = self.acquisition or ExpectedImprovement()
 
         def evaluate_next(seen: _Seen) -> _Seen:
             index = next_candidate(seen.posterior, acquisition)
-            found = oracle.secretly(candidate_params[index])
-            return seen.add(index, None if found is None else found[0], (a, b))
+            return seen.add(index, evaluate_secretly(candidate_params[index], oracle), (a, b))
 
         seen = first.then(lambda statistic: _Seen(prior).add(0, statistic, (a, b)))
         for _ in range(min(n_iter, len(candidate_params)) - 1):
             seen = seen.then(evaluate_next)
         return seen
+
+
+def _uninformed(features: np.ndarray, owner: np.ndarray, score_range: float) -> Surrogate:
+    """Return a surrogate on a domain for scores of which nothing is known but their range."""
+    variance = (_STD * score_range) ** 2
+    kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
+    return Surrogate.on(features, kernel, _NUGGET * variance)
 
 
 @dataclass(frozen=True)

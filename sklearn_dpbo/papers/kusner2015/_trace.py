@@ -14,6 +14,7 @@ import numpy as np
 from ..._evaluation.evaluator import Evaluator
 from ..._evaluation.fitting import Fit
 from ...strategies._surrogate import Kernel, Surrogate
+from ._in_secret import evaluate_secretly
 
 __all__ = ["Explored", "Model", "Trace"]
 
@@ -84,8 +85,8 @@ class Trace:
 
     def evaluate(self, index: int) -> Trace:
         """Return the trace after one more evaluation; a failed fit gets the lowest score."""
-        found = self.oracle.secretly(self.model.candidates[index])
-        return self.observe(index, 0 if found is None else found[0])
+        statistic = evaluate_secretly(self.model.candidates[index], self.oracle)
+        return self.observe(index, statistic or 0)
 
     def observe(self, index: int, statistic: int) -> Trace:
         posterior = self.posterior.condition(index, self.model.standardised(statistic))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._data.tables import row_norms
+from .._rows import row_norms
 
 __all__ = ["UnitBall"]
 

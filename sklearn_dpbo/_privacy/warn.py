@@ -1,0 +1,20 @@
+"""Warnings that name the line of the user's code (zone: public)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["warn"]
+
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning at the nearest caller outside the package."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, category, stacklevel=depth)

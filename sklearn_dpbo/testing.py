@@ -1,0 +1,48 @@
+"""Reproducible noise, for tests of code that uses the package (zone: released)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+
+from ._privacy.checks import check_number
+from ._privacy.noise import seed_noise
+from .exceptions import PrivacyWarning
+
+__all__ = ["seeded_noise"]
+
+
+@contextmanager
+def seeded_noise(seed: int) -> Iterator[None]:
+    """Draw reproducible noise, which protects nothing: for tests only.
+
+    Use it in a ``with`` statement or as a decorator. Whatever is fitted inside, in this thread and
+    in joblib's workers, draws its noise from seeded generators of the same distributions. Its
+    privacy report says so. Each fit inside draws other noise. Code in other threads, which may
+    serve real data at the same time, is not affected.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 up. The same code with the same seed draws the same noise.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_dpbo.learners import PrivateRidge
+    >>> from sklearn_dpbo.testing import seeded_noise
+    >>> def fitted():
+    ...     with warnings.catch_warnings(), seeded_noise(0):
+    ...         return PrivateRidge(y_bounds=(0, 1), bounds=(0, 9)).fit([[1], [5], [8]], [0, 1, 1])
+    """
+    check_number("seed", seed, "a whole number from 0 up", lambda n: n >= 0, Integral)
+    warnings.warn(
+        f"seeded_noise({seed!r}) makes the noise predictable: what is released inside is NOT "
+        "private. Use it in tests only.",
+        PrivacyWarning,
+        stacklevel=3,
+    )
+    with seed_noise((int(seed),)):
+        yield
