@@ -40,7 +40,7 @@ from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
 from ..search._results import clipping_in_words
 from ..strategies._choice import prepare_choice
-from ..strategies._release import Designer, count_scores
+from ..strategies._release import Designer, release_scores
 from ._optuna import on_trials, plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
@@ -433,8 +433,7 @@ class PrivateObjective:
         if self._chosen is None:
             self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
-        counted = count_scores(params, statistics, oracle)
-        ((score, interval),), _ = counted.release(self._units, mechanisms)
+        ((score, interval),) = release_scores(params, statistics, oracle, mechanisms).scores
         return Best(dict(params), score, interval)
 
     def _choose(self) -> int:

@@ -26,7 +26,7 @@ from .._space.space import SearchSpace, divide
 from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release, Strategy
 from ._proposals import Domain
-from ._release import count_scores
+from ._release import release_scores
 from ._utility import noise_hints
 
 __all__ = ["OneTable", "Plan"]
@@ -263,7 +263,7 @@ class OneTable(Strategy):
         index = plan.position(model.fit, model.member)
         params, estimator = plan.params[index], model.estimator()
         oracle.add(params, oracle.make_model(check=False)(estimator))
-        scores, _ = count_scores(params, statistic, oracle).release(units, mechanisms)
+        scores = release_scores(params, statistic, oracle, mechanisms).scores
         hints: tuple[str, ...] = ()
         if len(plan.params) > 1:
             hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .._data.split import Training
 from .._data.tables import take_rows
-from .._data.units import Units
 from .._evaluation.companions import spread_rows
 from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import SCORE
@@ -29,10 +28,10 @@ from ._base import Scores
 __all__ = [
     "Designer",
     "ReleaseDesign",
-    "UnreleasedScores",
-    "count_scores",
+    "Released",
     "expected_widths",
     "release_all_scores",
+    "release_scores",
 ]
 
 # Training rows that a candidate answers, at most.
@@ -50,35 +49,13 @@ class _Part(NamedTuple):
     detail: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class UnreleasedScores:
-    """All scores of one candidate, and its report, before noise; made by `count_scores`."""
+class Released(NamedTuple):
+    """Scores of one candidate, its report's evaluation, and the scorers as they were released."""
 
-    scorers: list[PrivateScorer]
-    design: Evaluation | None
-    parts: list[_Part]
-    tables: list[Sensitive]
-
-    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Report | None]:
-        """Release scores, and the report's evaluation, with what the budget has left."""
-        noisy: list[NoisyCounts] = []
-        for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
-            share = part.weight / sum(other.weight for other in self.parts[i:])
-            epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
-            purpose, detail = part.purpose, part.detail
-            noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
-        return self.computed(noisy, units)
-
-    def computed(self, noisy: list[NoisyCounts], units: Units) -> tuple[Scores, Report | None]:
-        """Return what follows from the noisy counts of each part."""
-
-        def of(counts: Query) -> NoisyCounts:
-            return noisy[[part.counts for part in self.parts].index(counts)]
-
-        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
-        if self.design is None:
-            return scores, None
-        return scores, partial(self.design._released, tuple(map(of, self.design._parts)))
+    scores: Scores
+    report: Report | None
+    scorers: tuple[PrivateScorer, ...]
+    hints: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +67,6 @@ class ReleaseDesign:
 
     scorers: tuple[PrivateScorer | None, ...]
     evaluation: Evaluation | None
-
-    @property
-    def parts(self) -> tuple[Query, ...]:
-        """What is released for the report."""
-        return self.evaluation._parts if self.evaluation else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,31 +110,46 @@ class Designer:
         return ReleaseDesign(tuple(None if own is each else own for own, each in pairs), design)
 
 
-def count_scores(
-    params: dict[str, Any], statistic: Sensitive, oracle: Evaluator
-) -> UnreleasedScores:
-    """Count what all scores of one candidate, with this statistic, and its report come from.
+def release_scores(
+    params: dict[str, Any], statistic: Sensitive, oracle: Evaluator, mechanisms: Mechanisms
+) -> Released:
+    """Release all scores of one candidate, with this statistic, and what its report comes from.
 
     Scores of the same counts share one release; those of the report's counts need none. Scores and
-    report get half of epsilon each, and their releases equal parts.
+    report get half of what is left of epsilon each, and their releases equal parts.
     """
-    scorers, design = _designed(oracle, oracle.model(params).design)
-    parts = _parts(scorers, design.parts if design else ())
+    scorers, evaluation = _designed(oracle, oracle.model(params).design)
+    parts, units = _parts(scorers, evaluation), oracle.problem.units
     tables = [
         statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
         for part in parts
     ]
-    return UnreleasedScores(scorers, design.evaluation if design else None, parts, tables)
+    noisy: list[NoisyCounts] = []
+    for i, (part, table) in enumerate(zip(parts, tables, strict=True)):
+        share = part.weight / sum(other.weight for other in parts[i:])
+        epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
+        purpose, detail = part.purpose, part.detail
+        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+
+    def of(counts: Query) -> NoisyCounts:
+        return noisy[[part.counts for part in parts].index(counts)]
+
+    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
+    if evaluation is None:
+        return Released(scores, None, tuple(scorers), ())
+    report = partial(evaluation._released, tuple(map(of, evaluation._parts)))
+    hint = evaluation._labels_hint()
+    return Released(scores, report, tuple(scorers), (hint,) * bool(hint))
 
 
 def _designed(
     oracle: Evaluator, design: ReleaseDesign | None
-) -> tuple[list[PrivateScorer], ReleaseDesign | None]:
-    """Return the scorers as a design says."""
+) -> tuple[list[PrivateScorer], Evaluation | None]:
+    """Return scorers and evaluation as a design says."""
     if design is None:
         return list(oracle.scorers), None
     pairs = zip(design.scorers, oracle.scorers, strict=True)
-    return [own or scorer for own, scorer in pairs], design
+    return [own or scorer for own, scorer in pairs], design.evaluation
 
 
 def expected_widths(
@@ -174,8 +161,8 @@ def expected_widths(
     """
     designer = Designer.of(oracle, epsilon / n)
     own = designer.by_answers(public) if designer and public else None
-    scorers, design = _designed(oracle, own)
-    parts, units = _parts(scorers, design.parts if design else ()), oracle.problem.units
+    scorers, evaluation = _designed(oracle, own)
+    parts, units = _parts(scorers, evaluation), oracle.problem.units
     whole = sum(part.weight for part in parts)
     widths: list[Callable[[], Width]] = []
     for scorer in scorers:
@@ -214,11 +201,12 @@ def release_all_scores(
     return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
 
-def _parts(scorers: list[PrivateScorer], report: tuple[Query, ...]) -> list[_Part]:
+def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[_Part]:
     """Return the releases: scores that do not follow from the report's parts, and these parts.
 
     If there are both, all the scores have the same weight as the parts together.
     """
+    report = evaluation._parts if evaluation else ()
     shared = _distinct(scorers)
     alone = [(counts, group) for counts, group in shared if counts not in report]
     parts = [

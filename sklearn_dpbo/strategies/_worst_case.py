@@ -15,7 +15,7 @@ from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._guidance import Guidance
 from ._one_table import OneTable
-from ._release import count_scores, release_all_scores
+from ._release import release_all_scores, release_scores
 from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
 
 __all__ = ["WorstCase"]
@@ -159,11 +159,9 @@ class WorstCase(Strategy):
             all_scores = release_all_scores(validated, oracle, mechanisms)
             scores = all_scores[best]
         else:
-            counted = count_scores(candidates[best].params, statistics.take(chosen), oracle)
-            scores, report = counted.release(units, mechanisms)
-            if counted.design and (hint := counted.design._labels_hint()):
-                hints += (hint,)
-            scorers = tuple(counted.scorers)
+            scores, report, scorers, hints = release_scores(
+                candidates[best].params, statistics.take(chosen), oracle, mechanisms
+            )
         if not guidance.warned:
             hints += released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
         n_scored = int(np.isfinite(public).sum())
