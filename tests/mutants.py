@@ -463,6 +463,18 @@ MUTANTS = {
         PROTECTED
         + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
     ),
+    "one unit's output may declare another type": Mutant(
+        "_evaluation/separately.py",
+        "if _declared(X) != self.declared:",
+        "if False:",
+        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
+    ),
+    "one unit's output may have cells of another type": Mutant(
+        "_evaluation/separately.py",
+        " or not all(map(set.issubset, cells, self.cells)):",
+        ":",
+        SEPARATELY + "test_cells_of_a_type_that_no_companion_has_are_refused",
+    ),
     "outputs of a part are views of its arrays": Mutant(
         "_evaluation/separately.py",
         "else X[own]).copy())",
@@ -478,6 +490,12 @@ MUTANTS = {
     "models change the global generators": Mutant(
         "_evaluation/suppress_output.py",
         "    stack.callback(np.random.set_state, np.random.get_state())\n",
+        "",
+        ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
+    "models change the generator of module random": Mutant(
+        "_evaluation/suppress_output.py",
+        "    stack.callback(random.setstate, random.getstate())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),

@@ -159,9 +159,10 @@ def noise_source() -> Noise:
 
 def seeds_here() -> Iterator[Seed | None]:
     """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
-    thread, seeds = _seeds.get() or (0, repeat(None))
+    nothing: Iterator[Seed | None] = repeat(None)
+    thread, seeds = _seeds.get() or (0, nothing)
     # A thread may inherit the context of the one that started it: it draws no seeded noise.
-    return seeds if thread == get_ident() else repeat(None)
+    return seeds if thread == get_ident() else nothing
 
 
 @contextmanager

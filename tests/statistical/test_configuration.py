@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 import traceback
 
 import numpy as np
@@ -11,7 +10,6 @@ import worst_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from sklearn.base import clone
 
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
@@ -40,15 +38,6 @@ whole = st.integers(-5, 5)
 steps = st.lists(st.tuples(st.integers(-2, 12), whole), max_size=12)
 
 
-@given(first=whole, jumps=steps)
-def test_from_jumps_adds_up_the_jumps(first, jumps):
-    at, by = [a for a, _ in jumps], [b for _, b in jumps]
-    u = PiecewiseConstant.from_jumps((0, 10), first, at, by)
-    for rho in np.linspace(0, 10, 41):
-        assert u(rho) == first + sum(b for a, b in jumps if a <= rho)
-    assert (np.diff(u.values) != 0).all(), "the value does not change at a breakpoint"
-
-
 @given(st.lists(st.tuples(whole, steps), min_size=1, max_size=6), st.integers(1, 30))
 def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     functions = [PiecewiseConstant.from_jumps((0, 10), f, *zip(*j, strict=True) if j else ([], []))
@@ -70,30 +59,14 @@ def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     [
         ((0, 1), [0.5], [1], "n breakpoints must separate n"),
         ((0, 1), [0.5, 0.2], [1, 2, 3], "increasing"),
-        ((0, 1), [0.0], [1, 2], "within the interval"),
-        ((0, 1), [math.nan], [1, 2], "finite"),
         ((0, 1), [1.5], [1, 2], "within the interval"),
         ((0, 1), [0.5], [1, math.nan], "finite numbers"),
-        ((1, 1), [], [1], "low < high"),
         ((0, math.inf), [], [1], "finite ends"),
-        (3, [], [1], "pair"),
     ],
 )
 def test_malformed_step_function_raises(interval, breakpoints, values, says):
     with pytest.raises(ValueError, match=says):
         PiecewiseConstant(interval, breakpoints, values)
-
-
-def test_invalid_sum_of_step_functions_raises():
-    u = PiecewiseConstant((0, 1), [], [1])
-    with pytest.raises(ValueError, match="empty"):
-        PiecewiseConstant.total([])
-    with pytest.raises(ValueError, match="quantized"):
-        PiecewiseConstant.total([PiecewiseConstant((0, 1), [], [0.5])])
-    with pytest.raises(ValueError, match="same interval"):
-        PiecewiseConstant.total([u, PiecewiseConstant((0, 2), [], [1])])
-    with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
-        u(1.1)
 
 
 # ---------------------------------------------------------------- families
@@ -276,23 +249,15 @@ def test_breakpoints_equal_those_computed_by_hand():
     ("make", "says"),
     [
         (lambda: KnapsackItems([1, 2], [1, 0], 3), "sizes are positive"),
-        (lambda: KnapsackItems([1, 2], [1, -1], 3), "sizes are numbers from 0 up"),
         (lambda: KnapsackItems([1, -2], [1, 1], 3), "values are numbers from 0 up"),
-        (lambda: KnapsackItems([1, math.nan], [1, 1], 3), "values are numbers"),
         (lambda: KnapsackItems([1, 2], [1], 3), "an entry per item"),
-        (lambda: KnapsackItems([[1]], [[1]], 3), "one dimension"),
         (lambda: KnapsackItems([1], [1], -1), "capacity"),
         (lambda: Graph([1, 2], [[0, 2]]), "numbered from 0"),
         (lambda: Graph([1, 2], [[1, 1]]), "two different nodes"),
         (lambda: Graph([1, 2], [[0.5, 1]]), "pairs of node numbers"),
         (lambda: Graph([1, -2], []), "weights are numbers from 0 up"),
         (lambda: QuadraticProgram([[1, 2]]), "square matrix"),
-        (lambda: QuadraticProgram([["1.25 EUR"]]), "square matrix"),
-        (lambda: KnapsackItems(["1.25 EUR"], [1], 1), "values are numbers"),
-        (lambda: KnapsackItems([1], [1], None), "capacity"),
-        (lambda: Graph([1, 2], ["1.25"]), "pairs of node numbers"),
         (lambda: QuadraticProgram([[math.inf]]), "below 1e100"),
-        (lambda: QuadraticProgram(np.empty((0, 0))), "square matrix"),
     ],
 )
 def test_malformed_instance_raises(make, says):
@@ -342,14 +307,6 @@ def test_directions_are_determined_by_the_instance_and_the_seed():
     assert (draw(QuadraticProgram(A)) != draw(QuadraticProgram(2 * A))).all()
     other = OutwardRotation(n_directions=2, random_state=1)._directions
     assert (other(QuadraticProgram(A)) != draw(QuadraticProgram(A))).all()
-
-
-def test_error_without_the_solver_says_how_to_install_it(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r"sklearn_dpbo\[sdp\]"):
-        configurator(OutwardRotation()).fit([QuadraticProgram(np.eye(2))])
 
 
 # ---------------------------------------------------------------- the configurator
@@ -486,14 +443,6 @@ def test_best_parameter_does_not_depend_on_n_jobs():
     assert best[0] == best[1]
 
 
-def test_clone_keeps_parameters_and_pickle_keeps_results():
-    c = configurator(SLinear(n_directions=3))
-    assert clone(c).get_params()["family__n_directions"] == 3
-    fitted = configurator().fit([0.1] * 5)
-    assert not hasattr(clone(fitted), "best_parameter_")
-    assert pickle.loads(pickle.dumps(fitted)).best_parameter_ == fitted.best_parameter_
-
-
 def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
     with pytest.warns(PrivacyWarning, match="seeded"), seeded_noise(0):
         c = configurator().fit([0.5])
@@ -507,29 +456,19 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
     ("params", "says"),
     [
         ({"epsilon": 0}, "epsilon must be a finite number"),
-        ({"epsilon": math.inf}, "epsilon must be a finite number"),
-        ({"epsilon": True}, "epsilon must be a finite number"),
         ({"utility_bound": 0}, "utility_bound must be a positive"),
-        ({"utility_bound": "1"}, "utility_bound must be a positive"),
         ({"interval": (1, 1)}, "low < high"),
-        ({"interval": (2, 1)}, "low < high"),
         ({"interval": None}, "interval is missing"),
-        ({"interval": 3}, "pair"),
         ({"grid_size": 1}, "grid_size"),
         ({"grid_size": 2**21}, "grid_size"),
         ({"score_share": 1}, "score_share"),
         ({"invalid": "ignore"}, "invalid must be"),
         ({"family": Knapsack}, "such as Knapsack()"),
-        ({"family": "knapsack"}, "such as Knapsack()"),
         ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
         ({"family": OutwardRotation(), "interval": (0, 3.1)}, "gamma lies in"),
         ({"interval": (1, 1 + 1e-14)}, "floating point has no 64 numbers"),
-        ({"interval": "01"}, "pair"),
-        ({"interval": (0, 10**400)}, "pair"),
-        ({"epsilon": 10**400}, "epsilon must be"),
         ({"score_share": 1 - 2**-53}, "score_share must be"),
-        ({"n_jobs": "two"}, "n_jobs must be"),
     ],
 )
 def test_invalid_parameters_of_the_configurator_raise(params, says):
@@ -611,15 +550,3 @@ def test_utility_overridden_by_a_subclass_is_used():
     x = KnapsackItems([2, 3], [1, 2], 2)
     assert piecewise_utility(Other(), x, (0, 3)).values.tolist() == [0.25]
     assert piecewise_utility(Knapsack(), x, (0, 3)).values.tolist() != [0.25]
-
-
-def test_invalid_parameters_of_piecewise_utility_raise():
-    x = KnapsackItems([2], [1], 2)
-    with pytest.raises(ValueError, match="such as Knapsack()"):
-        piecewise_utility(Knapsack, x, (0, 1))
-    with pytest.raises(ValueError, match="one point or more"):
-        piecewise_utility(SLinear(), x, (0, 1), grid_size=0)
-    with pytest.raises(ValueError, match="empty"):
-        configurator().fit([])
-    with pytest.raises(ValueError, match="s is positive"):
-        SLinear().utility(list(programmes())[1], 0.0)

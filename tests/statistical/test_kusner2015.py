@@ -173,16 +173,6 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     assert search.best_params_ in [{"x": x} for x in GRID]
 
 
-def test_gp_strategies_spend_half_of_budget_on_each_release():
-    for strategy in (GPNoisy(**NOISY), GPNoiseFree(**FREE)):
-        privacy = fitted(strategy, seed=None, epsilon=0.7, delta=0.03).privacy_
-        assert [(s.epsilon, s.delta) for s in privacy.spends] == [(0.35, 0.015)] * 2
-        assert all("over the GP prior" in s.assumption for s in privacy.spends)
-        assert "Assumption 1" in privacy.assumption
-        assert "if the assumption holds; else none" in " ".join(privacy.details().split())
-        assert (privacy.epsilon, privacy.delta) == (0.7, 0.03)
-
-
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
@@ -796,16 +786,6 @@ def test_warning_and_report_say_where_published_form_fails(strategy, params, bas
     assert list(strategy.get_params()) == list(base().get_params())
 
 
-def test_published_forms_are_not_imported_with_the_package():
-    script = (
-        "import sys, sklearn_dpbo.papers.kusner2015 as k\n"
-        "print(k.__name__ + '.published' in sys.modules, hasattr(k, 'published'))\n"
-    )
-    assert (
-        subprocess.check_output([sys.executable, "-c", script], text=True).split() == ["False"] * 2
-    )
-
-
 # ------------------------------------------------------------ invalid parameters
 @pytest.mark.parametrize(
     ("strategy", "message"),
@@ -813,27 +793,17 @@ def test_published_forms_are_not_imported_with_the_package():
         (GPNoisy(k1=1.5), "k1 must be None or in"),
         (GPNoisy(noise=0), "noise must be None or positive"),
         (GPNoisy(kernel="rbf"), "kernel must be one of"),
-        (GPNoisy(length_scale=-1), "length_scale must be None or positive"),
-        (GPNoisy(length_scale=[]), "length_scale must be None or positive"),
         (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one number or 1, one per feature"),
         (GPNoisy(prior_scale=0), "prior_scale"),
-        (GPNoisy(prior_mean=math.nan), "prior_mean"),
         (GPNoisy(n_candidates=0), "n_candidates"),
         (GPNoisy(public_share=1), "public_share"),
         (GPNoisy(score_share=1), r"score_share must be in \[0, 1\)"),
-        (GPNoisy(score_share=None), "score_share must be in"),
         (GPNoisy(score_share=1e-300), "needs delta > 0"),
-        (GPNoiseFree(score_share=0, **(FREE | {"A": -1})), "A must be None or positive"),
-        (LipschitzConvex(acquisition="ei"), "sees secret scores"),
-        (LipschitzConvex(acquisition=ExpectedImprovement("x")), "xi must be a number"),
-        (LipschitzConvex(acquisition=UpperConfidenceBound(-1.0)), "kappa must be a number"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A must be positive"),
-        (GPNoiseFree(**(FREE | {"tau": 0})), "tau must be positive"),
         (GPNoiseFree(**FREE, max_level=-1), "max_level"),
         (LipschitzConvex(g_star=0), "g_star"),
         (LipschitzConvex(lipschitz=-1), "lipschitz"),
         (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
-        (LipschitzConvex(lambda_bounds=3), "lambda_bounds must be"),
     ],
 )
 def test_invalid_parameters_raise_value_error_before_any_fit(strategy, message, draws):

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reconstruction import reconstruct_from_projection
 from scipy.stats import beta, kstest, norm
-from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -147,9 +146,7 @@ def test_clipping_does_not_increase_distances(d, seed):
     ("params", "message"),
     [
         (dict(epsilon=0.0), "epsilon must be"),
-        (dict(epsilon=math.inf), "epsilon must be"),
         (dict(delta=0.0), r"delta must be in \(0, 1\)"),
-        (dict(delta=1.0), r"delta must be in \(0, 1\)"),
         (dict(distance=0), "distance must be positive"),
         (dict(max_norm=-1), "max_norm must be None or positive"),
         (dict(epsilon=60.0, delta=1e-12), "too small, or epsilon=60.0 too large"),
@@ -369,18 +366,12 @@ def test_optimize_finds_the_maximum(rng):
     ("params", "message"),
     [
         (dict(Z=[[1.0, np.nan]]), "array of finite numbers"),
-        (dict(Z=[1.0, 2.0]), "array of finite numbers"),
-        (dict(Z=np.empty((0, 2))), "array of finite numbers"),
         (dict(length_scale=0), "length_scale must be None or positive"),
-        (dict(noise=-1), "noise must be None or positive"),
-        (dict(prior_scale=0), "prior_scale must be None or positive"),
         (dict(prior_mean="a"), "prior_mean must be None or a number"),
         (dict(delta_ucb=1), r"delta_ucb must be in \(0, 1\)"),
         (dict(input_noise=-0.1), "input_noise must be 0 or more"),
         (dict(n_iter=0), "n_iter must be from 1 to 60"),
-        (dict(n_iter=61), "the number of rows"),
         (dict(prior_scale=1.0), "give all of"),
-        (dict(input_noise=None), "input_noise must be"),
     ],
 )
 def test_invalid_parameters_of_the_modeler_raise(X, params, message):
@@ -396,13 +387,8 @@ def test_invalid_outcomes_raise_and_are_not_recorded(X):
     m.tell(first, 1.0)
     for rows, values, message in [
         (60, 1.0, "numbered from 0 to 59"),
-        (-1, 1.0, "numbered from 0 to 59"),
-        (1.5, 1.0, "numbered from 0 to 59"),
         (first, 2.0, "already has an outcome"),
         (a, math.nan, "finite number"),
-        (a, "high", "finite number"),
-        (a, 1e200, "finite number"),
-        (a, 10**400, "finite number"),
         ([a, a], [1.0, 1.0], "already has an outcome"),
         ([a, b], [1.0], "found 1 for 2 rows"),
         ([a, b], [1.0, math.inf], "finite number"),
@@ -410,16 +396,6 @@ def test_invalid_outcomes_raise_and_are_not_recorded(X):
         with pytest.raises(ValueError, match=message):
             m.tell(rows, values)
     assert (m.rows, m.pending) == ([first], [a, b])
-
-
-def test_outcomes_can_be_told_before_a_row_is_asked_for(X):
-    f = outcome(X)
-    found = optimize(X, f, 12, start=[4, 8, 15], **KNOWN)
-    assert found.rows[:3] == [4, 8, 15]
-    assert len(set(found.rows)) == 12
-    m = Modeler(X, n_iter=5, **KNOWN)
-    m.tell([4, 8, 15], [f(4), f(8), f(15)])
-    assert m.ask() == found.rows[3]
 
 
 # ------------------------------------------------------------ messages
@@ -480,9 +456,3 @@ def test_lost_messages_are_sent_again_and_no_row_is_evaluated_twice(X):
     other = next(row for row in range(60) if row not in evaluated)
     with pytest.raises(ValueError, match="is nan, not a finite number"):
         hospital.answer({"type": "ask", "rows": [other]})
-
-
-def test_curator_that_is_not_fitted_raises(X):
-    for use in (lambda c: CuratorSide(c, outcome(X)), lambda c: optimize(c, outcome(X), 3)):
-        with pytest.raises(NotFittedError):
-            use(GaussianCurator())
