@@ -159,10 +159,9 @@ def noise_source() -> Noise:
 
 def seeds_here() -> Iterator[Seed | None]:
     """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
-    nothing: Iterator[Seed | None] = repeat(None)
-    thread, seeds = _seeds.get() or (0, nothing)
+    own = _seeds.get()
     # A thread may inherit the context of the one that started it: it draws no seeded noise.
-    return seeds if thread == get_ident() else nothing
+    return repeat(None) if own is None or own[0] != get_ident() else own[1]
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import math
 from decimal import Context, Decimal, Inexact
 from numbers import Real
 
+import numpy as np
+
 __all__ = ["EXACT", "parse_decimal", "round_down_decimal"]
 
 # Sums and differences of numbers from 1e-300 to 1e300 have fewer digits.
@@ -19,6 +21,7 @@ EXACT = Context(prec=2000, traps=[Inexact])
 def parse_decimal(name: str, number: object) -> Decimal:
     """Return a number as the decimal number that it is printed as: 0.1 for the float 0.1."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
+    number = number.item() if isinstance(number, np.generic) else number  # float32 has no 1e300
     if not (is_number and (number == 0 or 1e-300 <= number <= 1e300)):  # type: ignore[operator]
         zero = ", or 0" * (name != "epsilon")
         raise ValueError(f"{name} is a number from 1e-300 to 1e300{zero}; found {number!r}")

@@ -242,6 +242,7 @@ FEW_COMPONENTS = {
     "NMF", "FactorAnalysis", "FastICA", "KernelPCA", "GaussianMixture", "GaussianRandomProjection",
     "SparseRandomProjection",
 }  # fmt: skip
+CHAINS = {"ClassifierChain", "RegressorChain"}  # which scikit-learn 1.6 gives a base_estimator
 BOOSTED = {
     "xgboost": {"n_jobs": 1, "enable_categorical": True},
     "lightgbm": {"n_jobs": 1, "verbose": -1, "min_child_samples": 2},
@@ -261,9 +262,10 @@ def made(cls, options):
     named = NAMED["Regress" not in cls.__name__]
     if "estimators" in known:
         given["estimators"] = named
-    nests = "estimator" in known and "estimator" not in options
-    nested = [{"estimator": each} for _, each in named] if nests else []
-    if not nests or known["estimator"].default is not inspect.Parameter.empty:
+    name = "base_estimator" if cls.__name__ in CHAINS and "estimator" not in known else "estimator"
+    nests = name in known and name not in options
+    nested = [{name: each} for _, each in named] if nests else []
+    if not nests or known[name].default is not inspect.Parameter.empty:
         nested = [{}, *nested]
     for own in nested:
         with contextlib.suppress(TypeError, ValueError):  # of a choice of options, say

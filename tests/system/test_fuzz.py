@@ -34,6 +34,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
+    PrivateTableSearchCV,
     make_private_scorer,
 )
 from sklearn_dpbo._data.units import Units
@@ -776,7 +777,7 @@ def test_errors_about_complex_labels_do_not_quote_them():
     """scikit-learn's message does, and here they are protected."""
     y = HALVES + 918j
     learner = PrivateLogisticRegression(bounds=(0, 1), classes=[0, 1])
-    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, epsilon=1.0, delta=1e-6, protect="all")
+    search = PrivateTableSearchCV(learner, {"C": [1.0]})
     for model in (learner, search):
         with pytest.raises(ValueError, match="Complex data not supported") as caught:
             model.fit(SMALL, y)
