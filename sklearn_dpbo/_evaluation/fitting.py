@@ -210,24 +210,20 @@ def explore(
 
     The results are scores, or what each record adds to the mean if that is asked for.
     """
-    options, progress, n = oracles[0].options, oracles[0].progress, len(candidate_params)
-    jobs = (
-        (
-            params,
-            each.training,
-            each._use(by_record),
-        )
-        for each in oracles
+    options, progress = oracles[0].options, oracles[0].progress
+    jobs = [
+        (params, oracle.training, oracle._use(by_record))
+        for oracle in oracles
         for params in candidate_params
-    )
-    fits: list[Fit] = []
-    progress.expect(n * len(oracles))
-    with without_autologging(), closing(fit_all(options, jobs)) as found:
-        for each in found:
-            params = candidate_params[len(fits) % n]
-            progress.fitted(params, each.error, "explored within the training set")
-            fits.append(each if each.error else Fit(None, each.seconds, *each.result))
-    return [fits[k * n : (k + 1) * n] for k in range(len(oracles))]
+    ]
+    progress.expect(len(jobs))
+    explored: list[Fit] = []
+    with without_autologging(), closing(fit_all(options, jobs)) as fits:
+        for (params, _, _), (error, seconds, result, _) in zip(jobs, fits, strict=True):
+            progress.fitted(params, error, "explored within the training set")
+            explored.append(Fit(error, seconds, *([None] if error else result)))
+    n = len(candidate_params)
+    return [explored[k * n : (k + 1) * n] for k in range(len(oracles))]
 
 
 def _score(

@@ -233,12 +233,10 @@ class _Kind:
 
     def joined(self, parts: list[Any]) -> Any:
         """Return rows of this kind below each other, in one layout, with new labels."""
-        if isinstance(self.like, np.ndarray):
-            dtype = max((part.dtype for part in parts), key=lambda dtype: dtype.itemsize)
-            shape = sum(map(len, parts)), *self.like.shape[1:]
-            return np.concatenate(parts, out=np.empty(shape, dtype))
         if isinstance(self.like, list):
             return [row for part in parts for row in part]
+        if isinstance(self.like, np.ndarray):
+            return np.ascontiguousarray(stack(parts))
         if issparse(self.like):
             return as_table(stack(parts))
         rows = as_table(stack([part.reset_index(drop=True) for part in parts]).copy())

@@ -86,8 +86,9 @@ def _generators() -> Callable[[], None]:
 
     A normal number that they keep for the next call is dropped: every draw changes the state then.
     """
-    numpy, torch = np.random, sys.modules.get("torch")
-    bits: Any = numpy.get_bit_generator()
+    numpy: Any = np.random
+    torch: Any = sys.modules.get("torch")
+    bits = numpy.get_bit_generator()
     place = bits.ctypes.state_address if type(bits).__name__ == "MT19937" else None
     undo: list[Callable[[], Any]] = [
         lambda: numpy.get_bit_generator() is bits or numpy.set_bit_generator(bits),
