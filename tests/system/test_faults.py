@@ -54,8 +54,6 @@ from sklearn_dpbo import (
 from sklearn_dpbo._evaluation import suppress_output as suppress_output
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.strategies import WorstCase
 
 HERE = Path(__file__).parent
@@ -382,19 +380,6 @@ class Lines:
         return self._line
 
 
-class Constant:
-    """A family whose utility is the instance, in steps of 2^-20, whatever the parameter."""
-
-    def breakpoints(self, instance):
-        return np.empty(0)
-
-    def utility(self, instance, parameter):
-        return instance / 2**20
-
-
-TOTAL = 12_345_677
-
-
 def run_search(search):
     public, protected = data()
     search.fit(**public, **protected)
@@ -406,32 +391,16 @@ def fits(name, ledger):
     if name in ("none", "public"):
         params = {} if name == "none" else {"strategy": WorstCase(name, batch_size=4)}
         return search_of(ledger=ledger, **params), run_search, counts
-    if name == "threshold":
-        tuned = PrivateThresholdClassifier(
-            Known(1),
-            epsilon=EPSILON,
-            scoring="accuracy",
-            thresholds=64,
-            ledger=ledger,
-            prediction="together",
-        )
-        return tuned, run_search, {COUNTS[1], M - COUNTS[1]}
-    if name == "configurator":
-        parts = [TOTAL // 20] * 19
-        configurator = PrivateConfigurator(
-            Constant(), epsilon=EPSILON, utility_bound=1, interval=(0, 1), grid_size=64,
-            ledger=ledger,
-        )  # fmt: skip
-        instances = [*parts, TOTAL - sum(parts)]
-        return configurator, lambda c: c.fit(instances), {TOTAL}
-    rows = np.random.default_rng(0).random((5, 2))
-    curator = GaussianCurator(EPSILON, 1e-6, max_norm=1.0, ledger=ledger)
-    return curator, lambda c: c.fit(rows), set()
+    tuned = PrivateThresholdClassifier(
+        Known(1), epsilon=EPSILON, scoring="accuracy", thresholds=64, ledger=ledger,
+        prediction="together",
+    )  # fmt: skip
+    return tuned, run_search, {COUNTS[1], M - COUNTS[1]}
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
 @sizes(8, 60)
-@pytest.mark.parametrize("name", ["none", "public", "threshold", "configurator", "curator"])
+@pytest.mark.parametrize("name", ["none", "public", "threshold"])
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""
 
