@@ -96,7 +96,7 @@ save(
         "search": (2.4, 1.1, "search\n(charges first)", NOISE),
         "ledger": (2.4, 0, "ledger\n(of the data's owner)", PLAIN),
         "report": (4.9, 1.1, "result and\nprivacy report", RELEASED),
-        "verify": (7.1, 0, "ledger verify", PLAIN),
+        "verify": (7.1, 0, "ledger FILE", PLAIN),
         "paper": (9.2, 1.1, "paper, dashboard", RELEASED),
     },
     [("data", "search"), ("search", "report"), ("report", "paper"), ("ledger", "verify"),

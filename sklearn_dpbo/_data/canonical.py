@@ -90,13 +90,14 @@ def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
 
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
     """Return both frames with columns of the same types."""
-    own, protected = {}, {}
-    for j, name in enumerate(_same_names(X, X_val, "X")):
-        column, column_val = X.iloc[:, j], X_val.iloc[:, j]
-        new, new_val = _columns(column, column_val, f"[{name!r}]")
-        own |= {} if new is column else {j: new}
-        protected |= {} if new_val is column_val else {j: new_val}
-    return with_columns(X, own), with_columns(X_val, protected)
+    names = _same_names(X, X_val, "X")
+    given = [(X.iloc[:, j], X_val.iloc[:, j]) for j in range(len(names))]
+    cast = [_columns(*pair, f"[{name!r}]") for name, pair in zip(names, given, strict=True)]
+
+    def changed(i: int) -> dict[int, Any]:
+        return {j: pair[i] for j, pair in enumerate(cast) if pair[i] is not given[j][i]}
+
+    return with_columns(X, changed(0)), with_columns(X_val, changed(1))
 
 
 def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:

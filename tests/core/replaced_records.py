@@ -29,7 +29,10 @@ from sklearn_dpbo._data.canonical import in_one_form, training_table
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._evaluation.listed import is_estimator, why_unlisted
 
-N_MODELS = 3  # of each choice of options
+# Models of each choice of options: of one that a method of the class reads, and of others.
+N_READ, N_UNREAD = 5, 2
+# Tables beside which an odd record is alone of its kind.
+TELLING = "one missing", "zeros", "sparse", "positive", "one kind of objects"
 METHODS = "predict", "predict_proba", "decision_function", "transform"
 N, M, D = 90, 30, 8  # of 8 columns, one row is multiplied otherwise than two
 
@@ -229,6 +232,7 @@ ARGUMENTS = {
     "n_quantiles": 20,
     "nu": 0.1,
     "n_features": 16,
+    "n_features_to_select": 2,
     "cv": 2,
     "Cs": 2,
     "thresholds": 5,
@@ -314,6 +318,20 @@ def output(model, method, batch):
     return None
 
 
+def watched(model, names):
+    """The model, which adds the names of attributes that are read to a set."""
+
+    class Watched(type(model)):
+        def __getattribute__(self, name):
+            names.add(name)
+            return super().__getattribute__(name)
+
+    Watched.__name__ = type(model).__name__
+    with contextlib.suppress(TypeError):  # of compiled classes
+        model.__class__ = Watched
+    return model
+
+
 def in_turn(models, i, all_of_them):
     """All models, or one of them."""
     return models if all_of_them or not models else [models[i % len(models)]]
@@ -332,6 +350,7 @@ class Search:
         self.must_be_listed = must_be_listed
         self.calls = 0
         self.tried = set()
+        self._read = set()  # attributes that methods of the class read
 
     def quickly(self, cls, kinds=None, **options):
         """Breaks of one choice of options, on tables of these kinds, or else on any two."""
@@ -341,13 +360,17 @@ class Search:
     def thoroughly(self, cls):
         """Breaks of no options on all tables, and of every choice of options on some of them."""
         rng = np.random.default_rng(len(cls.__name__))
+        self._read = set()
         for options in options_of(cls):
-            yield from self._breaks(cls, options, rng, n_models=N_MODELS if options else None)
+            n_models = N_READ if options.keys() & self._read else N_UNREAD
+            yield from self._breaks(cls, options, rng, n_models=n_models if options else None)
 
     def _breaks(self, cls, options, rng, kinds=None, n_models=None):
         code = options.get("missing_values", np.nan)
         refused = set()
-        order = kinds or rng.permutation(list(tables(code)))
+        order = kinds or rng.permutation(list(tables(code))).tolist()
+        if options.keys() & self._read:
+            order.sort(key=lambda kind: kind not in TELLING)
         models = (
             (kind, model)
             for i, kind in enumerate(order)
@@ -355,7 +378,7 @@ class Search:
             if self._fits(model, read(code, kind)[0])
         )
         for kind, model in islice(models, n_models):
-            model = pickle.loads(pickle.dumps(model))
+            model = watched(pickle.loads(pickle.dumps(model)), self._read)
             for method in METHODS:
                 if hasattr(model, method):
                     for rows in self._broken(model, method, code, kind, refused, rng):

@@ -86,10 +86,8 @@ def test_whatever_calls_fit_again_is_told(counted, two_classes, caller):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["search", "table", "gp", "threshold", "evaluation", "objective", "learner", "curator",
-     "configurator"],
-)  # fmt: skip
+    "name", ["search", "table", "threshold", "evaluation", "objective", "learner"]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_whatever_spends_counts_once_with_all_that_it_fits_itself(counted, two_classes, name):
     """A table's search fits private learners, in the budget of its own."""

@@ -90,24 +90,15 @@ def test_listed_numbers_have_coordinates_in_ascending_order():
     assert first[10] == 0.5
 
 
-def test_candidates_depend_on_the_seed_alone():
-    grid = {"C": stats.loguniform(1e-3, 1e3), "k": list("abc")}
-    assert filled(grid, seed=1).params == filled(grid, seed=1).params
-    assert filled(grid, seed=1).params != filled(grid, seed=2).params
-
-
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
         ([], "non-empty list"),
-        (None, "dict or a non-empty list"),
-        ("C", "dict or a non-empty list"),
         (3, "dict or a non-empty list"),
         ([{"C": [1]}, 3], "each entry.*found 3"),
         ({"C": []}, "'C'.*empty"),
         ({"C": 3.0}, r"'C'.*write \[3.0\] for a single value"),
         ({"C": "abc"}, r"'C'.*write \['abc'\]"),
-        ({"C": (1e-3, 1e3, "log-uniform")}, r"'C'.*write scipy.stats.loguniform\(0.001, 1000.0\)"),
         ({"C": [1, 10, "uniform"]}, r"'C'.*write scipy.stats.uniform\(1, 10 - 1\)"),
         ({"C": {1, 2}}, "'C'.*list of values"),
         ({"C": np.ones((2, 2))}, r"one-dimensional; found shape \(2, 2\)"),
@@ -143,11 +134,6 @@ def test_candidates_of_several_dicts_are_counted_as_in_a_parameter_grid():
     assert SearchSpace(both).n_points == len(ParameterGrid(both)) == 6
     assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
     assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
-
-
-def test_distribution_without_its_parameters_raises():
-    with pytest.raises(ValueError, match=r"'n'.*give it its parameters"):
-        filled({"n": stats.randint})
 
 
 def test_fractions_of_a_discrete_distribution_are_not_rounded():

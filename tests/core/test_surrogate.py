@@ -93,11 +93,6 @@ def test_conditioning_without_a_value_shrinks_the_variance_and_keeps_the_mean():
     assert without_value.variance[7] < model.variance[7]
 
 
-def test_noise_variance_of_zero_raises():
-    with pytest.raises(ValueError, match="noise variance must be positive; found 0"):
-        Surrogate.on(np.zeros((2, 1)), Kernel("matern52", np.ones(1)), 0)
-
-
 def test_batch_is_spread_and_avoids_taken_points():
     domain = np.linspace(0, 1, 101)[:, None]
     model = Surrogate.on(domain, Kernel("matern52", np.array([0.2])), 1e-4).condition(50, 1.0)

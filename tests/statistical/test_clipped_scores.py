@@ -134,7 +134,12 @@ def _fewer_draws(monkeypatch):
 
 
 CELLS = [
-    pytest.param(target, epsilon, 100 if quick else RUNS, marks=[] if quick else pytest.mark.slow)
+    pytest.param(
+        target,
+        epsilon,
+        100 if quick else RUNS,
+        marks=[] if quick else pytest.mark.soak if epsilon > 1 else pytest.mark.slow,
+    )
     for target in TARGETS
     for epsilon in (1.0, 20.0)
     for quick in ([True, False] if (target, epsilon) == ("lognormal 1", 20.0) else [False])

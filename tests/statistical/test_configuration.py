@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 import traceback
 import warnings
 
@@ -300,12 +299,6 @@ def test_directions_are_determined_by_the_instance_and_the_seed():
     draw = OutwardRotation(n_directions=2)._directions
     assert (draw(QuadraticProgram(A)) == draw(QuadraticProgram(A.copy()))).all()
     assert (draw(QuadraticProgram(A)) != draw(QuadraticProgram(2 * A))).all()
-
-
-def test_error_without_the_solver_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r"sklearn_dpbo\[sdp\]"):
-        configurator(OutwardRotation()).fit([QuadraticProgram(np.eye(2))])
 
 
 # ---------------------------------------------------------------- the configurator

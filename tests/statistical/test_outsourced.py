@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reconstruction import reconstruct_from_projection
 from scipy.stats import kstest, norm
-from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -318,16 +317,6 @@ def test_invalid_outcomes_raise_and_are_not_recorded(X):
     assert (m.rows, m.pending) == ([first], [a, b])
 
 
-def test_outcomes_can_be_told_before_a_row_is_asked_for(X):
-    f = outcome(X)
-    found = optimize(X, f, 12, start=[4, 8, 15], **KNOWN)
-    assert found.rows[:3] == [4, 8, 15]
-    assert len(set(found.rows)) == 12
-    m = Modeler(X, n_iter=5, **KNOWN)
-    m.tell([4, 8, 15], [f(4), f(8), f(15)])
-    assert m.ask() == found.rows[3]
-
-
 # ------------------------------------------------------------ messages
 def test_two_sides_by_messages_find_the_same_as_one_process(X):
     c, f = curated(X), outcome(X)
@@ -386,9 +375,3 @@ def test_lost_messages_are_sent_again_and_no_row_is_evaluated_twice(X):
     other = next(row for row in range(60) if row not in evaluated)
     with pytest.raises(ValueError, match="is nan, not a finite number"):
         hospital.answer({"type": "ask", "rows": [other]})
-
-
-def test_curator_that_is_not_fitted_raises(X):
-    for use in (lambda c: CuratorSide(c, outcome(X)), lambda c: optimize(c, outcome(X), 3)):
-        with pytest.raises(NotFittedError):
-            use(GaussianCurator())

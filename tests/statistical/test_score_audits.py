@@ -103,8 +103,10 @@ QUICK_TO_CHOOSE, QUICK_TO_RELEASE = {"average_precision"}, {"f1", "roc_auc", "r2
 
 
 def each(quick):
-    slow = [pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES if name not in quick]
-    return pytest.mark.parametrize("name", [*sorted(quick), *slow])
+    """All families of scores: some by default, groups with the slow tests."""
+    marks = {name: pytest.mark.slow if "groups" in name else pytest.mark.soak for name in FAMILIES}
+    others = [pytest.param(name, marks=marks[name]) for name in FAMILIES if name not in quick]
+    return pytest.mark.parametrize("name", [*sorted(quick), *others])
 
 
 every_bug = pytest.mark.parametrize("bug", [None, "noise", "sensitivity"])

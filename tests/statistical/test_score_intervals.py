@@ -67,10 +67,18 @@ METRICS = ["f1", "precision", "matthews_corrcoef", "balanced_accuracy", "f1_macr
 
 
 QUICK = [(name, case) for name in ("f1", "matthews_corrcoef") for case in ("rare", "small")]
-EVERY = [
-    pytest.param(name, case, marks=[] if (name, case) in QUICK else pytest.mark.slow)
-    for name in METRICS
-    for case in CASES
+EVERY = [  # a third of what takes longer is slow: each metric, and each case
+    pytest.param(
+        name,
+        case,
+        marks=[]
+        if (name, case) in QUICK
+        else pytest.mark.soak
+        if (i + j) % 3
+        else pytest.mark.slow,
+    )
+    for i, name in enumerate(METRICS)
+    for j, case in enumerate(CASES)
 ]
 
 

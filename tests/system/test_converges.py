@@ -208,8 +208,8 @@ OFTEN = ("f1", "precision", "roc_auc")
 UNDER_SHIFT = (*OFTEN, "average_precision", "balanced_accuracy", "matthews_corrcoef")
 ONCE = sorted({*BINARY} - {*UNDER_SHIFT} - {name for name in BINARY if "fbeta" in name})
 QUICK = [
-    *((metric, at, learner) for at, learner in SHIFTS.items() for metric in UNDER_SHIFT),
-    *((metric, at, learner) for at, learner in OTHERS.items() for metric in OFTEN),
+    *((metric, "positives a third", "weights") for metric in UNDER_SHIFT),
+    *((metric, at, learner) for at, learner in (SHIFTS | OTHERS).items() for metric in OFTEN),
     *((metric, "positives a third", "depths") for metric in ONCE),
     *((metric, "as in training", "copies") for metric in ("accuracy", "f1", "roc_auc")),
     ("matthews_corrcoef", "as in training", "depths"),

@@ -8,12 +8,11 @@ import pytest
 from conftest import EveryFourth
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils import all_estimators
-from sklearn.utils.estimator_checks import check_classifiers_train, check_estimator
+from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._data.pickles import packed
@@ -96,12 +95,6 @@ def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, meth
     failed, n_checks = failed_checks(tuner(scoring=scoring, response_method=method))
     assert set(failed) <= EXPECTED, failed
     assert n_checks > 40
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_threshold_classifier_of_scikit_learn_fails_the_same_check():
-    with pytest.raises(AssertionError):
-        check_classifiers_train("tuned", TunedThresholdClassifierCV(LogisticRegression(), cv=3))
 
 
 # An error would tell that one record has an infinite target; it counts as the highest. Lists are

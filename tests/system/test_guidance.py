@@ -253,15 +253,6 @@ def test_failed_fits_are_reported_and_not_selected(kind):
     assert [e is not None for e in search.cv_results_["fit_error"]] == failed
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_initial_points_are_validated_first(kind):
-    start = [{"x": 0.71, "y": 0.21}, {"x": 0.1, "y": 0.9}]
-    search = search_of(kind, initial_points=start, epsilon=1000.0)
-    found = search.cv_results_
-    validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
-    assert validated[: len(start)] == start
-
-
 @pytest.mark.parametrize("n_start", [2, 7, 12])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start):

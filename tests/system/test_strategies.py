@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.papers.kusner2015.published import PublishedGPNoisy
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 
@@ -39,7 +38,6 @@ STRATEGIES = {
     "none": WorstCase("none"),
     "public": WorstCase("public"),
     "noisy": GPNoisy(),
-    "noisy, published": PublishedGPNoisy(),
     "noisy, alone": GPNoisy(score_share=0),
     "noise free": GPNoiseFree(A=0.1, tau=0.5),
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
