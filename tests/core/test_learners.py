@@ -66,8 +66,8 @@ def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, norm, c
 
 
 def test_bounds_scale_to_minus_1_and_1_and_leave_shares_as_they_are():
-    scaling = Scaling.between(np.array([0.0, 18.0, 0.0]), np.array([1.0, 100.0, 2.0]))
-    rows = scaling.with_norm(3.0).rows(np.array([[0, 18, 0], [1, 100, 2], [7, 59, np.nan]]))
+    scaling = Scaling.between(np.array([0.0, 18.0, 0.0]), np.array([1.0, 100.0, 2.0]), 3.0)
+    rows = scaling.rows(np.array([[0, 18, 0], [1, 100, 2], [7, 59, np.nan]]))
     assert np.allclose(3 * rows, [[0, -1, -1], [1, 1, 1], [1, 0, 0]])
 
 

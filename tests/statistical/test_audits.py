@@ -45,8 +45,8 @@ RUNS = {**dict.fromkeys(QUICK, 1000),
         "objective": 1500,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
-# Here too few runs would find the bugs: `guided` below, test_configuration.py and
-# test_threshold_distribution.py have audits that do.
+# Here too few runs would find the bugs: `guided` below and test_threshold_distribution.py have
+# audits that do, and test_configuration.py the distribution.
 ELSEWHERE = ["configurator", "threshold", "search, public"]
 # Bugs that so few runs find reliably, where others are tested with seeded noise. A sensitivity that
 # is halved is half of the noise, of which the mechanisms' own rows tell.

@@ -7,12 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
-import worst_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
@@ -394,16 +392,6 @@ def test_best_score_has_laplace_noise_of_the_documented_scale():
     below = 1 - np.array(scores)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
     assert np.mean(below > 0.05) == pytest.approx(math.exp(-0.5) / 2, abs=0.08)
-
-
-@pytest.mark.slow  # the distributions above see half of the noise, too
-@pytest.mark.parametrize("half", [False, True])
-def test_audit_refutes_the_configurator_if_and_only_if_its_noise_is_halved(half, monkeypatch):
-    """On the worst pair of neighbours for a choice of two."""
-    right = mechanisms._scale
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / (1 + half))
-    report = worst_cases.configurator(seed=0).audit(2500)
-    assert report.refuted == half and report.epsilon_lower_bound > 0.7
 
 
 def test_best_parameter_does_not_depend_on_n_jobs():

@@ -7,13 +7,12 @@ import pickle
 import subprocess
 import sys
 import traceback
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare, kstest, loguniform, norm, randint, uniform
+from scipy.stats import loguniform, norm, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
@@ -302,85 +301,9 @@ def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
     assert "A and tau" in GPNoiseFree(**FREE).assumption
 
 
-# ------------------------------------------------------------ distribution of the noise
-def laplace_p(strategy, scale, data=None, n_runs=100, **params):
-    """Return the p-value of |released - true| / scale being exponentially distributed."""
-    log, released = [], []
-
-    class Recorder(SeededNoise):
-        def discrete_laplace(self, scale):
-            sample = super().discrete_laplace(scale)
-            return lambda counts: log.extend(counts) or sample(counts)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
-        patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
-        for i in range(n_runs):
-            released.append(fitted(strategy, data, i, **params).best_score_)
-    # A uniform jitter makes discrete noise continuous.
-    jitter = np.random.default_rng(0).uniform(-0.5, 0.5, n_runs)
-    noise = np.array(released) - np.array(log) + jitter
-    return kstest(abs(noise) / scale, "expon").pvalue
-
-
 def half_the_noise(monkeypatch):
     right_scale = mechanisms._scale
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right_scale(*args) / 2)
-
-
-def scale_of(strategy, T):
-    if isinstance(strategy, GPNoisy):
-        x = (np.arange(4)[:, None] + 0.5) / 4
-        gamma = information_gain_bound(x, Kernel("squared_exponential", 0.3), 0.2, T)
-        delta = NoisyBounds(T, 4, 0.1, 0.999, 0.2, gamma).sensitivity_of_maximum
-    else:
-        delta = NoiseFreeBounds(T, 5, 0.1, 0.999, 1, 0.05, 0.5).sensitivity
-    return math.ceil(delta * 0.1 * M) / 2.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("strategy", "T", "params"),
-    [
-        (GPNoisy(**NOISY, n_candidates=4), 2, {"space": {"x": GRID[:4]}}),
-        (GPNoiseFree(**FREE, max_level=2), 3, {}),
-    ],
-    ids=["noisy", "noise free"],
-)
-def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, monkeypatch):
-    scale = scale_of(strategy, T)
-    assert laplace_p(strategy, scale, n_iter=T, **params) > 1e-2
-    half_the_noise(monkeypatch)
-    assert laplace_p(strategy, scale, n_iter=T, **params) < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("strategy", "params"),
-    [
-        (GPNoisy(**NOISY), {}),
-        (GPNoiseFree(**GIVEN, score_share=0, max_level=2), {"epsilon": 30.0}),
-    ],
-    ids=["half of the budget", "all of it"],
-)
-@pytest.mark.slow
-def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
-    draws, strategy, params, monkeypatch
-):
-    space = {"x": GRID[::2]} if isinstance(strategy, GPNoisy) else {"x": uniform(0, 1)}
-    shared = dict(space=space, n_iter=3, epsilon=60.0) | params
-
-    def p():
-        chosen = [fitted(strategy, seed=i, **shared).best_index_ for i in range(120)]
-        _, _, scores = draws[0]
-        return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
-
-    observed, scores = p()
-    log_p = scores / draws[0][1]
-    pmf = np.exp(log_p - log_p.max())
-    expected = 120 * pmf / pmf.sum()
-    assert chisquare(observed, expected).pvalue > 0.01
-    half_the_noise(monkeypatch)
-    assert chisquare(p()[0], expected).pvalue < 0.01
 
 
 # ------------------------------------------------------------ the path is secret
@@ -558,18 +481,6 @@ def test_algorithm_3_releases_best_score_with_expected_noise(
 def test_refit_without_released_candidate_raises_value_error():
     with pytest.raises(ValueError, match=r"releases a score and no candidate.*refit=False"):
         lipschitz(refit=True)
-
-
-@pytest.mark.slow
-def test_lipschitz_noise_is_laplace_and_half_noise_is_detected(monkeypatch):
-    data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
-    params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
-    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
-    delta = replace(delta, tolerance=1e-6).sensitivity
-    scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
-    assert laplace_p(LipschitzConvex(), scale, data, **params) > 1e-2
-    half_the_noise(monkeypatch)
-    assert laplace_p(LipschitzConvex(), scale, data, **params) < 1e-4
 
 
 @pytest.mark.parametrize(
