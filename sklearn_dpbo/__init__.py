@@ -10,12 +10,14 @@ from .objective._objective import PrivateObjective
 from .planning._solve import plan_search
 from .scoring._make import make_private_scorer
 from .search._search import PrivateBayesSearchCV
+from .search._table import PrivateTableSearchCV
 from .search._threshold import PrivateThresholdClassifier
 
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
     "PrivateObjective",
+    "PrivateTableSearchCV",
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",

@@ -32,6 +32,24 @@ LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
     # ------------------------------------------------------------------ too little noise
+    "seeded noise in threads that inherit the context": Mutant(
+        "_privacy/noise.py",
+        "own is None or own[0] != get_ident()",
+        "own is None",
+        "core/test_testing.py::test_no_other_thread_draws_seeded_noise",
+    ),
+    "tasks of workers draw unseeded noise": Mutant(
+        "_evaluation/progress.py",
+        "with seed_noise(seed):",
+        "with seed_noise(None):",
+        "core/test_testing.py::test_models_that_are_fitted_in_workers_are_seeded_alike[loky]",
+    ),
+    "score of the validation set without a warning": Mutant(
+        "search/_delegation.py",
+        "X is validated()",
+        "False",
+        "core/test_search.py::test_score_of_the_validation_set_warns",
+    ),
     "ranges of columns: sensitivity of one unit": Mutant(
         "learners/_scaling.py",
         "return _STEPS * math.sqrt(2 * d)",
@@ -395,7 +413,7 @@ MUTANTS = {
         "core/test_private_training.py::test_a_replacement_is_two_steps_of_adding_or_removing",
     ),
     "a second budget for the second part": Mutant(
-        "search/_one_table.py",
+        "search/_table.py",
         "budget=Budget(budget.epsilon))",
         "budget=Budget(2 * budget.epsilon))",
         "system/test_one_table.py::test_both_parts_spend_the_whole_budget_which_is_charged_once",
@@ -462,6 +480,18 @@ MUTANTS = {
         PROTECTED
         + "test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch",
     ),
+    "one unit's output may declare another type": Mutant(
+        "_evaluation/separately.py",
+        "if _declared(X) != self.declared:",
+        "if False:",
+        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
+    ),
+    "one unit's output may have cells of another type": Mutant(
+        "_evaluation/separately.py",
+        " or not all(map(set.issubset, cells, self.cells)):",
+        ":",
+        SEPARATELY + "test_cells_of_a_type_that_no_companion_has_are_refused",
+    ),
     "outputs of a part are views of its arrays": Mutant(
         "_evaluation/separately.py",
         "else X[own]).copy())",
@@ -477,6 +507,12 @@ MUTANTS = {
     "models change the global generators": Mutant(
         "_evaluation/suppress_output.py",
         "    stack.callback(np.random.set_state, np.random.get_state())\n",
+        "",
+        ROWS + "test_validation_predictions_do_not_change_global_random_states",
+    ),
+    "models change the generator of module random": Mutant(
+        "_evaluation/suppress_output.py",
+        "    stack.callback(random.setstate, random.getstate())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),

@@ -62,7 +62,7 @@ draw(
         "defaults": ("private defaults, one fit", "s", "0.5"),
         "newcomer": ("the same, columns as they come", "D", "C0"),
         "kernel": ("with curved boundaries, one fit", "^", "C2"),
-        "tuned": ('tuned, protect="all"', "o", "C3"),
+        "tuned": ("tuned, PrivateTableSearchCV", "o", "C3"),
     },
 )
 axes[1].set_title("One table, every record protected, epsilon = 1")

@@ -74,7 +74,7 @@ save(
 save(
     "one_table_flow.png",
     NARROW,
-    'One table: protect="all"',
+    "One table: PrivateTableSearchCV",
     {
         "table": (1.1, 4, "one table\n(sensitive)", SENSITIVE),
         "first": (0, 3, "first part\n(sensitive)", SENSITIVE),

@@ -60,7 +60,7 @@ class DividedTable:
         check_same_index("X", X, y=y, groups=groups)
         X = plain_table(X)
         if y is None:
-            raise ValueError('protect="all" takes one label per record, as y')
+            raise ValueError("y is None: pass one label per record as y")
         y = check_labels(y, labels, n_rows(X))
         units = Units.of(n_rows(X), groups)
         number = n_val(units.m)
@@ -78,6 +78,11 @@ class DividedTable:
         )
         training = Training(take_rows(X, fit), y[fit])
         return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes)
+
+    @property
+    def m(self) -> int:
+        """Number of units of both parts."""
+        return self.units.m + self.units_val.m
 
     def grouped(self, name: str) -> DividedTable:
         """Return the table, with the groups as an argument of this name of the models' `fit`."""
@@ -113,7 +118,7 @@ def plain_table(X: Any) -> Any:
     if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
         library = type(X).__module__.partition(".")[0]
         raise ValueError(
-            'protect="all" takes an array of numbers with two dimensions, or a pandas.DataFrame: '
+            "a protected table is an array of numbers with two dimensions, or a pandas.DataFrame: "
             "these declare what they hold, whatever the records are; found "
             + "a sparse table, " * issparse(X)
             + f"{type(X).__name__} ({library}). Convert it, as X.toarray() or X.to_pandas() does"

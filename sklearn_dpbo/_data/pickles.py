@@ -61,11 +61,13 @@ def copier(pickled: bytes) -> Callable[[], Any]:
     into, each copy needs its own of these; what pickle finds by name is the same in all copies.
     """
     like = fresh(pickled)
-    cls, recipe = type(like), like.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    cls: Any = type(like)
+    recipe = like.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    by_class = getattr(copyreg, "__newobj__"), (cls,)  # noqa: B009
     if (
         b"cloudpickle" in pickled
         or cls in copyreg.dispatch_table
-        or (*recipe[:2], *recipe[3:]) != (copyreg.__newobj__, (cls,), None, None)
+        or (*recipe[:2], *recipe[3:]) != (*by_class, None, None)
         or type(recipe[2]) is not dict
     ):
         return partial(fresh, pickled)

@@ -173,7 +173,8 @@ def _chosen_rows(
         warn(
             f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
             f"validation set. Only those {what} are protected. Pass the sensitive records as X_val "
-            'and y_val; if all are, use protect="all" with an estimator that trains privately.',
+            "and y_val; if all are, use PrivateTableSearchCV with an estimator that trains "
+            "privately.",
             PrivacyWarning,
         )
     if "Stratified" in name:

@@ -29,6 +29,8 @@ __all__ = [
 _OBJECT = np.dtype(object)
 # Floats hold all integers up to this.
 EXACT = 2**53
+# Types of pandas whose arrays have one type, whatever is missing.
+_OF_ONE_TYPE = ("StringDtype", "DatetimeTZDtype", "SparseDtype")
 # Types of cells that nobody can write into, so that they need no copies.
 _PLAIN = {str, bool, int, float, bytes, type(None)}
 
@@ -37,7 +39,9 @@ def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, or a frame or series of pandas, of any table.
 
     No cell decides there, by being missing, what type others have in an array. Numbers and truth
-    values of nullable types become floats, and so do categories; texts become objects.
+    values of nullable types become floats, and so do categories; texts become objects, and so do
+    columns of types that are not known. Sparse matrices are canonical: no row decides whether an
+    estimator sorts the entries of all.
     """
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
@@ -53,9 +57,19 @@ def as_table(X: Any) -> Any:
     if is_series(X):
         return _of_one_type(X)
     if issparse(X):
-        return X
+        return _canonical(X)
     X = np.asanyarray(X) if hasattr(X, "__array__") else objects(X)
     return X.astype(object) if X.dtype.kind in "UT" else X
+
+
+def _canonical(X: Any) -> Any:
+    """Return a sparse matrix whose rows have each entry once, in order; duplicates are summed.
+
+    In each row they are summed in the order in which they stand there.
+    """
+    entries = X.tocoo(copy=True)
+    entries.sum_duplicates()  # which sorts stably, unlike that of rows
+    return entries.asformat(X.format if X.format in ("csr", "csc", "coo") else "csr")
 
 
 def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
@@ -69,15 +83,22 @@ def with_columns(X: Any, columns: Mapping[int, Any]) -> Any:
 def _of_one_type(column: Any) -> Any:
     """Return a column whose array has one type, whatever is missing."""
     dtype = column.dtype
-    categories = getattr(dtype, "categories", None)
-    kind = getattr(dtype if categories is None else categories.dtype, "kind", "O")
-    if isinstance(dtype, np.dtype) or kind not in "iufb" or hasattr(dtype, "fill_value"):
-        return column  # that is numpy's, or sparse
-    if categories is not None:
-        exact = (np.abs(categories.astype(float)) < EXACT).all()
-        return column.cat.rename_categories(categories.astype(float if exact else object))
+    if isinstance(dtype, np.dtype) or type(dtype).__name__ in _OF_ONE_TYPE:
+        return column
+    if hasattr(dtype, "categories"):
+        return _of_categories(column, dtype.categories)
+    if dtype.kind not in "iufb":
+        return column.astype(object)
     values = column.to_numpy(dtype=float, na_value=np.nan)
     return type(column)(values, index=column.index, name=column.name)
+
+
+def _of_categories(column: Any, categories: Any) -> Any:
+    numbers = categories.dtype.kind in "iufb"
+    if not numbers and isinstance(categories.dtype, np.dtype):
+        return column  # objects and times: a missing one has the same type
+    exact = numbers and (np.abs(categories.astype(float)) < EXACT).all()
+    return column.cat.rename_categories(categories.astype(float if exact else object))
 
 
 def plain_array(X: Any) -> Any:

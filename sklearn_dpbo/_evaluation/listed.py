@@ -35,9 +35,9 @@ from sklearn._loss import _loss
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
-from sklearn.utils._set_output import _get_output_config
+from sklearn.utils._set_output import _get_output_config, _SetOutputMixin
 
-__all__ = ["KINDS", "LISTED", "READ", "Listed", "is_estimator", "why_unlisted"]
+__all__ = ["KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "is_estimator", "why_unlisted"]
 
 # Versions of which the source was read, of each compiled package the Python part.
 READ = {
@@ -142,6 +142,8 @@ _INVERTIBLE = (
     "FunctionTransformer", "MaxAbsScaler", "MinMaxScaler", "PowerTransformer",
     "QuantileTransformer", "RobustScaler", "StandardScaler",
 )  # fmt: skip
+# Of any class. (A frame that was read is one of declared types.)
+OBJECTS_IN_FRAMES = "with set_output, of arrays, objects or for polars"
 _OF_FILES = 'with input="file" or "filename"', lambda e: e.input == "content"
 _NEIGHBORS = (
     "on sparse tables, or with objects as metric or weights",
@@ -149,7 +151,6 @@ _NEIGHBORS = (
         not issparse(getattr(e, "_fit_X", None)) and {type(e.metric), type(e.weights)} == {str}
     ),
 )
-_FLOAT = np.dtype(float)
 # By class: where it is not listed, and whether a fitted estimator is.
 _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "CountVectorizer": _OF_FILES,
@@ -157,21 +158,10 @@ _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
         'with strategy="stratified" or "uniform"',
         lambda e: e.strategy in ("most_frequent", "prior", "constant"),
     ),
-    # Of objects pandas and polars make a type of column that depends on all of its cells.
-    "FunctionTransformer": (
-        "with kw_args, or of object arrays with set_output",
-        lambda e: (
-            not (e.kw_args or e.inv_kw_args)
-            and (_returns_arrays(e) or hasattr(e, "feature_names_in_"))
-        ),
-    ),
+    "FunctionTransformer": ("with kw_args", lambda e: not (e.kw_args or e.inv_kw_args)),
     "HashingVectorizer": _OF_FILES,
     "KNeighborsClassifier": _NEIGHBORS,
     "KNeighborsRegressor": _NEIGHBORS,
-    "SimpleImputer": (
-        "of objects with set_output",
-        lambda e: _returns_arrays(e) or getattr(e, "_fit_dtype", _FLOAT).kind != "O",
-    ),
     "SplineTransformer": ("with sparse_output=True", lambda e: not e.sparse_output),
     "TfidfVectorizer": _OF_FILES,
     "TransformedTargetRegressor": (
@@ -246,7 +236,7 @@ def why_unlisted(estimator: Any) -> str | None:
         return reason
     if line.unless and not _EXCEPT[line.name][1](estimator):
         return f"{line.name} {line.unless}"
-    return None
+    return f"{line.name} {OBJECTS_IN_FRAMES}" if _puts_objects_in_frames(estimator) else None
 
 
 def is_estimator(value: Any) -> bool:
@@ -363,10 +353,24 @@ def _is_of(cls: type, *modules: str) -> bool:
     return inside and getattr(home, cls.__name__, None) is cls
 
 
-def _returns_arrays(transformer: Any) -> bool:
-    """Whether a transformer returns arrays, not frames."""
-    config: dict[str, str] = _get_output_config("transform", transformer)
-    return config["dense"] == "default"
+def _puts_objects_in_frames(estimator: Any) -> bool:
+    """Whether cells may decide the types of the columns of frames that an estimator returns.
+
+    Of objects pandas makes text or times if all cells are such, and polars makes numbers.
+    """
+    if not isinstance(estimator, _SetOutputMixin):
+        return False
+    output = _get_output_config("transform", estimator)["dense"]
+    if output == "default":
+        return False
+    parts = getattr(estimator, "__dict__", {})
+    return (
+        output != "pandas"
+        or not hasattr(estimator, "feature_names_in_")  # it was fitted on an array
+        or bool(parts.get("passthrough"))
+        or type(parts.get("func")) is functools.partial  # which makes an array
+        or np.dtype(object) in (parts.get("dtype"), parts.get("_fit_dtype"))
+    )
 
 
 def _name_of(value: Any) -> str:

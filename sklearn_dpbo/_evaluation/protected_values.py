@@ -48,11 +48,11 @@ _FEW = 0.1
 class ProtectedTable:
     """Protected records; their labels, which follow the companions'; their units and companions.
 
-    `rows` and `labels` begin with the companions, and end with the protected records. What parts of
-    models return for all of them is kept under the `name`, if it has one, for other candidates.
+    `X` are the protected records alone: of many, each copy takes memory. What parts of models
+    return for all of them is kept under the `name`, if it has one, for other candidates.
     """
 
-    rows: Any
+    X: Any
     labels: NDArray[Any] | None
     units: Units
     companions: Companions
@@ -62,12 +62,10 @@ class ProtectedTable:
     @np.errstate(all="ignore")  # of casts, which would tell of a label
     def of(cls, problem: Problem, companions: Companions) -> ProtectedTable:
         """Return the validation set of a problem."""
-        rows, y = stack([companions.X, problem.X_val]), problem.y_val
-        if isinstance(rows, np.ndarray):  # whose layout sums depend on
-            rows = np.ascontiguousarray(rows)
+        y = problem.y_val
         if y is not None and companions.y is not None:
             y = np.concatenate([companions.y, y])
-        return cls(rows, y, problem.units, companions)
+        return cls(problem.X_val, y, problem.units, companions)
 
     @property
     def y(self) -> Any:
@@ -77,7 +75,7 @@ class ProtectedTable:
     @property
     def n(self) -> int:
         """Number of protected records."""
-        return n_rows(self.rows) - len(self.companions)
+        return n_rows(self.X)
 
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
         """Return the raw integers of the first query that the model was made for."""
@@ -111,10 +109,8 @@ class ProtectedTable:
         Public: the companions are predicted in the types, and in the place, of protected records.
         """
         k = len(self.companions)
-        twice = np.tile(np.arange(k), 2)
-        y = None if self.labels is None else self.labels[twice]
-        rows, units = take_rows(self.rows, twice), Units.of(k)
-        public = replace(self, rows=rows, labels=y, units=units, name="")
+        y = None if self.labels is None else self.labels[np.tile(np.arange(k), 2)]
+        public = replace(self, X=self.companions.X, labels=y, units=Units.of(k), name="")
         model = model.asked(query)
         with suppress_output():
             found = public.values(model, query)
@@ -138,7 +134,21 @@ class ProtectedTable:
         own = np.where(rows < 0, 0, rows + k)
         index = np.concatenate([np.arange(n_above), own, np.arange(n_above, k)])
         y = None if self.labels is None else self.labels[index]
-        return with_own_cells(take_rows(self.rows, index)), y
+        return with_own_cells(self._rows(rows)), y
+
+    @np.errstate(all="ignore")  # of casts, which would tell of a record
+    def _rows(self, rows: NDArray[np.intp]) -> Any:
+        public, index = self.companions.X, np.arange(len(self.companions))
+        above, below = (
+            take_rows(public, part) for part in np.split(index, [self.companions.n_above])
+        )
+        own = self.X  # all of them are copied once
+        if not np.array_equal(rows, np.arange(self.n)):
+            own = stack([take_rows(public, index[:1]), take_rows(own, rows[rows >= 0])])
+            own = take_rows(own, np.where(rows < 0, 0, np.cumsum(rows >= 0)))
+        both = stack([above, own, below])
+        # Sums depend on the layout.
+        return np.ascontiguousarray(both) if isinstance(both, np.ndarray) else both
 
     def beside_companions(
         self, model: Model, packed_query: bytes, rows: NDArray[np.intp]

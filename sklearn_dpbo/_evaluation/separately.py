@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._data.pickles import Unpickler, copier, fresh
-from .._data.tables import is_frame, is_series, n_rows, stack, take_rows, with_own_cells
+from .._data.tables import as_table, is_frame, is_series, n_rows, stack, take_rows, with_own_cells
 from .parts import CutOut, Step
 from .suppress_output import drop_errors
 
@@ -212,7 +212,7 @@ class _Kind:
         """Return the kind of what companions get; TypeError of one that a user may have made."""
         kind = type(public)
         known = kind in (np.ndarray, list) or is_frame(public) or is_series(public)
-        cells = [set(map(type, column)) for column in _undeclared(public)]
+        cells = [set(map(_type_of, column)) for column in _undeclared(public)]
         if not (known or issparse(public)) or kind.__module__.split(".")[0] not in _LIBRARIES:
             raise TypeError(f"outputs of type {kind.__name__}")
         if kind is list and not set().union(*cells) <= _PLAIN | {dict}:
@@ -226,7 +226,7 @@ class _Kind:
         own = slice(first, first + n)
         rows = with_own_cells((X.iloc[own] if hasattr(X, "iloc") else X[own]).copy())
         if self.cells:
-            cells = [set(map(type, column)) for column in _undeclared(rows)]
+            cells = [set(map(_type_of, column)) for column in _undeclared(rows)]
             if len(cells) != len(self.cells) or not all(map(set.issubset, cells, self.cells)):
                 return None
         return rows
@@ -240,9 +240,14 @@ class _Kind:
         if isinstance(self.like, list):
             return [row for part in parts for row in part]
         if issparse(self.like):
-            return stack(parts)
-        found = stack([part.reset_index(drop=True) for part in parts]).copy()
-        return found.set_axis(self.like.columns, axis=1) if is_frame(found) else found
+            return as_table(stack(parts))
+        rows = as_table(stack([part.reset_index(drop=True) for part in parts]).copy())
+        return rows.set_axis(self.like.columns, axis=1) if is_frame(rows) else rows
+
+
+def _type_of(cell: Any) -> Any:
+    """Return the type of a cell; None of integers of which numpy would make objects."""
+    return None if type(cell) is int and abs(cell) >= 2**63 else type(cell)
 
 
 def _declared(X: Any) -> Any:

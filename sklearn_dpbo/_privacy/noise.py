@@ -159,9 +159,9 @@ def noise_source() -> Noise:
 
 def seeds_here() -> Iterator[Seed | None]:
     """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
-    thread, seeds = _seeds.get() or (0, repeat(None))
+    own = _seeds.get()
     # A thread may inherit the context of the one that started it: it draws no seeded noise.
-    return seeds if thread == get_ident() else repeat(None)
+    return repeat(None) if own is None or own[0] != get_ident() else own[1]
 
 
 @contextmanager

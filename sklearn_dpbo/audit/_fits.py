@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from .._data.tables import as_table, n_rows, take_rows
 from .._privacy.accounting import uncounted
 from .._privacy.noise import seed_noise
-from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
+from ..search._delegation import DelegatesToBest
 from ._mechanism import check, report_on, rough_bound, runs_on
 from ._neighbours import Neighbours, check_neighbours, differing, training_neighbours
 from ._report import AuditReport
@@ -125,9 +125,9 @@ def audit_estimator(
     Parameters
     ----------
     estimator : estimator
-        One that protects the records it is fitted on, and declares how; or a search with
-        ``protect="all"``. At a small delta, thousands of fits show little of Gaussian noise: set
-        its epsilon to 2 or 3, and its delta to 0.05.
+        One that protects the records it is fitted on, and declares how, such as a
+        `PrivateTableSearchCV`. At a small delta, thousands of fits show little of Gaussian noise:
+        set its epsilon to 2 or 3, and its delta to 0.05.
     X, y : array-like
         A few records that span the allowed range (see `training_neighbours`), and their labels. An
         audit does not protect them.
@@ -176,14 +176,10 @@ def audit_estimator(
     for pair in pairs.values():
         check_neighbours(*pair)
     prepared = _prepared(estimator)
-    if getattr(estimator, "protect", None) == "all":
-        training = PrivateTraining("approximate", groups="groups")
-        seeded = []
-    else:
-        training = private_training(estimator)
-        # Estimators of other libraries seed their noise by `random_state`.
-        names = prepared.get_params()
-        seeded = [name for name in names if name.rpartition("__")[2] == "random_state"]
+    training, names = private_training(estimator), prepared.get_params()
+    # Estimators of other libraries seed their noise by `random_state`. Searches do not.
+    seeded = [name for name in names if name.rpartition("__")[2] == "random_state"]
+    seeded = [] if _is_search(estimator) else seeded
     if training.groups is None and (
         groups is not None or any(len(p[0]) > 2 for p in pairs.values())
     ):
@@ -244,6 +240,10 @@ class _Fit:
             return estimator.fit(*given[0], **given[1])
 
 
+def _is_search(estimator: Any) -> bool:
+    return isinstance(estimator, DelegatesToBest)
+
+
 def _prepared(estimator: Any) -> Any:
     """Return a clone without a ledger; of a search, one that always evaluates the same candidates.
 
@@ -255,7 +255,7 @@ def _prepared(estimator: Any) -> Any:
                 f"an audit fits thousands of times, and no ledger pays for that: set {name}=None"
             )
     prepared = clone(estimator)
-    if hasattr(estimator, "protect") and estimator.random_state is None:
+    if _is_search(estimator) and estimator.random_state is None:
         prepared.set_params(random_state=0)
     return prepared
 

@@ -17,7 +17,7 @@ class PrivateTraining:
 
     An estimator returns it from a method `private_training` without arguments. It covers everything
     that the fitted estimator holds, because all of it is released. The declaration is believed: a
-    search with ``protect="all"`` is only as private as the declaration is true. `audit_estimator`
+    `PrivateTableSearchCV` is only as private as the declaration is true. `audit_estimator`
     finds some that are false. Two mistakes are common. A fit must not fail because of a record,
     because the failure would reveal it. And the noise must differ from fit to fit: if a parameter
     seeds it, the method should raise ValueError.

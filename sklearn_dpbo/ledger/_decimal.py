@@ -10,7 +10,7 @@ import math
 from decimal import Context, Decimal, Inexact
 from numbers import Real
 
-from .._privacy.checks import is_finite
+import numpy as np
 
 __all__ = ["EXACT", "parse_decimal", "round_down_decimal"]
 
@@ -21,12 +21,11 @@ EXACT = Context(prec=2000, traps=[Inexact])
 def parse_decimal(name: str, number: object) -> Decimal:
     """Return a number as the decimal number that it is printed as: 0.1 for the float 0.1."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
-    # (Floats of few bits would overflow in a comparison with 1e300.)
-    value = float(number) if is_number and is_finite(number) else math.nan  # type: ignore[arg-type]
-    if not (number == 0 or 1e-300 <= value <= 1e300) or not is_number:
+    number = number.item() if isinstance(number, np.generic) else number  # float32 has no 1e300
+    if not (is_number and (number == 0 or 1e-300 <= number <= 1e300)):  # type: ignore[operator]
         zero = ", or 0" * (name != "epsilon")
         raise ValueError(f"{name} is a number from 1e-300 to 1e300{zero}; found {number!r}")
-    return Decimal(repr(value))
+    return Decimal(repr(float(number)))  # type: ignore[arg-type]
 
 
 def round_down_decimal(x: Decimal) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
-from types import MethodType
 from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from sklearn import get_config
@@ -19,35 +19,24 @@ from sklearn.utils.metadata_routing import (
     get_routing_for_object,
     process_routing,
 )
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
 from .._privacy.checks import check_named
+from .._privacy.warn import warn
+from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 
-__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate"]
+# What a search held as its validation set, which `score` must not be called on.
+_VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
+
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_validated"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
-
-
-class _IfDelegateHas:
-    """A method that is there if the fitted estimator has it.
-
-    As `available_if` of scikit-learn, but the error itself says why there is none, not its cause.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self._method
-        name = self._method.__name__
-        getattr(instance._delegate(name), name)
-        return MethodType(self._method, instance)
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -69,7 +58,7 @@ def delegate(name: str, summary: str) -> Any:
         -------
         result : what the fitted estimator's `{name}` returns
         """
-    return _IfDelegateHas(method)
+    return available_if(lambda self: hasattr(self._delegate(name), name))(method)
 
 
 def _attribute(name: str, what: str) -> property:
@@ -129,11 +118,11 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **others: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
-        It is computed exactly, *without privacy*: do not publish the score on the validation set,
-        publish ``best_score_`` instead.
+        It is computed exactly, *without privacy*: do not publish the score on protected records,
+        publish ``best_score_`` instead. Called with the object that `fit` had as X_val, it warns.
 
         Parameters
         ----------
@@ -144,20 +133,20 @@ class DelegatesToBest(Delegates):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records. With metadata routing, other estimators pass them on if the
             search requests them (`set_score_request`) or, if `scoring` is None, its estimator does.
-        **others : dict
-            Nothing else is taken: no score here depends on other metadata.
 
         Returns
         -------
         score : float
         """
-        if others:
-            raise TypeError(
-                f"{type(self).__name__}.score takes X, y and sample_weight, as no score depends on "
-                f"anything else; found {sorted(others)}: leave them out"
-            )
         estimator = self._delegate("score")
         check_is_fitted(self)
+        validated = _VALIDATED.get(self)
+        if validated is not None and X is validated():
+            warn(
+                "score() of X_val is exact, and protects none of its records. What may be "
+                "published is best_score_",
+                PrivacyWarning,
+            )
         return selecting_scorer(self)(estimator, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
@@ -180,6 +169,13 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
+
+
+def remember_validated(search: Any, X_val: Any) -> None:
+    """Remember which object a search had as its validation set, without keeping it alive."""
+    _VALIDATED.pop(search, None)
+    with suppress(TypeError):  # a list, or None
+        _VALIDATED[search] = ref(X_val)
 
 
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:

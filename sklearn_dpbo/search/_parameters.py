@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -25,8 +25,8 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 from ..strategies._worst_case import WorstCase
 
-__all__ = ["RESPONSE_METHODS", "Setup", "check_parameters", "check_values", "n_iter_of"]
-__all__ += ["prepare_scorer", "setup_of", "space_of"]
+__all__ = ["RESPONSE_METHODS", "check_parameters", "check_values", "n_iter_of"]
+__all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
@@ -36,11 +36,6 @@ RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
     "decision_function": ("decision_function",),
-}
-# What a ledger says of a search, by whose records it protects.
-_CHARGED = {
-    "validation": "choice and score of a candidate",
-    "all": "a fitted model and its score",
 }
 _BOOL = (bool, np.bool_)
 
@@ -66,6 +61,10 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",
     ),
+    "n_fits": (
+        is_number(lambda n: 1 <= n <= 10_000, Integral, optional=True),
+        "None or a whole number from 1 to 10,000",
+    ),
     "n_jobs": (is_number(kind=Integral, optional=True), "None or a whole number"),
     "refit": (
         lambda refit: isinstance(refit, (str, *_BOOL)),
@@ -78,7 +77,6 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "prediction": one_of("auto", "together", "separate"),
     "release": one_of("best", "evaluation", "all"),
-    "protect": one_of(*_CHARGED),
     "response_method": one_of(*RESPONSE_METHODS),
     "n_calls": (is_number(lambda n: n >= 1, Integral), "a whole number from 1 up"),
     "best_share": (is_number(lambda s: 0.001 <= s <= 0.999), "from 0.001 to 0.999"),
@@ -90,22 +88,14 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-class Setup(NamedTuple):
-    """What a search does, by its parameters, which are checked."""
-
-    scorers: dict[str, PrivateScorer]
-    space: SearchSpace
-    n_iter: int
-    strategy: Any
-    mechanisms: Mechanisms
-    options: FitOptions
-
-
-def setup_of(search: Any, groups: Any) -> Setup:
+def setup_of(
+    search: Any, groups: Any
+) -> tuple[dict[str, PrivateScorer], SearchSpace, int, Strategy, Mechanisms, FitOptions]:
     """Return what the search does, or raise an error for wrong parameters."""
     check_parameters(search)
-    scorers, space = _scorers_of(search), space_of(search)
-    strategy = _resolve_strategy(search.strategy).protecting(search.protect)
+    scorers = scorers_of(search)
+    space = space_of(search.param_grid, search.estimator)
+    strategy = _resolve_strategy(search.strategy)
     strategy.check(Budget(search.epsilon, search.delta))
     _check_strategy(search, strategy, scorers)
     n_iter = n_iter_of(search, space, strategy)
@@ -114,7 +104,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
         search.ledger,
         search.epsilon,
         search.delta,
-        what=_CHARGED[search.protect],
+        what="choice and score of a candidate",
         mechanism=f"{type(search).__name__}, {name}",
         unit=unit_name(groups),
         assumption=strategy.assumption,
@@ -126,7 +116,7 @@ def setup_of(search: Any, groups: Any) -> Setup:
             GuaranteeAssumptionWarning,
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
-    return Setup(scorers, space, n_iter, strategy, Mechanisms(budget, noise), options)
+    return scorers, space, n_iter, strategy, Mechanisms(budget, noise), options
 
 
 def check_parameters(estimator: Any) -> None:
@@ -143,7 +133,7 @@ def check_values(params: dict[str, Any]) -> None:
             raise ValueError(f"{name} must be {expected}; found {value!r} ({kind}){hint}")
 
 
-def _scorers_of(search: Any) -> dict[str, PrivateScorer]:
+def scorers_of(search: Any) -> dict[str, PrivateScorer]:
     """Return the scorers by name, the one that selects first."""
     named = search.refit if isinstance(search.refit, str) else None
     scorers = resolve_scorers(search.scoring, search.estimator, named)
@@ -165,23 +155,27 @@ def prepare_scorer(scorer: PrivateScorer, y: Any) -> PrivateScorer:
     return scorer.prepare(y)
 
 
-def space_of(search: Any) -> SearchSpace:
+def space_of(param_grid: Any, estimator: Any) -> SearchSpace:
     """Return the search space, whose parameters the estimator has."""
-    space = SearchSpace(search.param_grid)
+    space = SearchSpace(param_grid)
     for params in space.examples():
         try:
-            set_candidate(clone(search.estimator), params)
+            set_candidate(clone(estimator), params)
         except (AttributeError, ValueError) as error:  # AttributeError: "a__b", a is no estimator
             raise ValueError(f"param_grid cannot be set on the estimator: {error}") from None
     return space
 
 
+def n_listed(space: SearchSpace) -> int:
+    """Return how many candidates of a space to consider: all of a grid that is not huge."""
+    return int(space.n_points) if space.n_points <= _LARGEST_GRID else _N_ITER
+
+
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
     """Return the most candidates to fit: unless it was given, all of a grid."""
     is_grid = math.isfinite(space.n_points) and strategy.assumption is None
-    listed = is_grid and space.n_points <= _LARGEST_GRID
-    n_iter = int(search.n_iter or (space.n_points if listed else _N_ITER))
-    if is_grid and n_iter < space.n_points and strategy.protects == "validation":
+    n_iter = int(search.n_iter or (n_listed(space) if is_grid else _N_ITER))
+    if is_grid and n_iter < space.n_points:
         warn(
             f"param_grid has {space.n_points:,} candidates; with n_iter={n_iter:,} fits, the "
             f"search tries only some of them. Without n_iter it tries all, up to {_LARGEST_GRID:,}",
@@ -208,7 +202,7 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         raise ValueError(f"{name} releases a score and no candidate: pass refit=False")
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
-    if search.release != "best" and (assumes or strategy.protects == "all"):
+    if search.release != "best" and assumes:
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"
         )

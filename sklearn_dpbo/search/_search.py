@@ -15,8 +15,12 @@ from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, report_of_validation_set
 from ..strategies._base import Strategy, Task
 from ..strategies._utility import warn_of_low_utility
-from ._delegation import DelegatesToBest, RoutesToEstimator, replace_fitted
-from ._one_table import fit_one_table
+from ._delegation import (
+    DelegatesToBest,
+    RoutesToEstimator,
+    remember_validated,
+    replace_fitted,
+)
 from ._parameters import prepare_scorer, setup_of
 from ._results import (
     already_released,
@@ -42,8 +46,8 @@ class PrivateBayesSearchCV(
 
     The search fits candidates on a training set and scores them on a validation set. The training
     set is not protected; the validation set is: `best_params_` and `best_score_` are
-    (epsilon, delta)-differentially private for each record (or group of records) of it. With
-    ``protect="all"`` there is one table, all of whose records are protected.
+    (epsilon, delta)-differentially private for each record (or group of records) of it. If the
+    training set is sensitive, too, use `PrivateTableSearchCV`.
 
     Parameters
     ----------
@@ -54,8 +58,7 @@ class PrivateBayesSearchCV(
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
         mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of
         lists is evaluated completely, unless `n_iter` is smaller; in a larger space, the strategy
-        chooses candidates. (With ``protect="all"`` each fit costs privacy, and fewer candidates
-        may be fitted: see `OneTable`.)
+        chooses candidates.
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
@@ -117,14 +120,6 @@ class PrivateBayesSearchCV(
         delta > 0). The choice keeps its own share, because it is more accurate without that noise.
         Candidates then predict the validation set twice. Only `WorstCase` releases more than
         "best".
-    protect : {"validation", "all"}, default="validation"
-        Whose records are protected. "all": those of one table, X and y of `fit`, whether a model is
-        fitted on them or evaluated; `best_estimator_` is also private. The estimator must train
-        privately, as `PrivateLogisticRegression` does, and most such estimators need delta > 0; the
-        search sets their epsilon and delta. `strategy` is then "worst_case" or an `OneTable`;
-        `n_iter` limits the candidates, and the number of fits follows from the number of records.
-        (The strategies of Kusner et al. protect every record under an assumption, with ordinary
-        estimators. They release no model, and need ``refit=False``.)
 
     Attributes
     ----------
@@ -143,7 +138,7 @@ class PrivateBayesSearchCV(
         The same for every metric, by name (private). Only if `scoring` is a list or a dict.
     best_estimator_ : estimator
         Fitted on the training set with `best_params_`. With `WorstCase`, it is the model that was
-        evaluated. Not protected, unless ``protect="all"``. Only if refit.
+        evaluated. Not protected. Only if refit.
     cv_results_ : dict of arrays
         Candidates tried, in order; failures; whether each was scored on the validation set
         (``validated``), otherwise its score within the training set (``public_score``) and its fit
@@ -165,8 +160,6 @@ class PrivateBayesSearchCV(
         exact and not private; its attribute `clipping` says what larger losses count as.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
-    n_splits_ : int
-        Always 1.
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -176,6 +169,7 @@ class PrivateBayesSearchCV(
 
     See Also
     --------
+    PrivateTableSearchCV : One table, all of whose records are protected.
     make_private_scorer : Metrics with known sensitivity.
     public : Marks arguments of `fit`, such as `eval_set`, as public.
     plan_search : How many validation records, which epsilon, how many candidates.
@@ -219,7 +213,6 @@ class PrivateBayesSearchCV(
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
         release: str = "best",
-        protect: str = "validation",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -237,7 +230,6 @@ class PrivateBayesSearchCV(
         self.ledger = ledger
         self.prediction = prediction
         self.release = release
-        self.protect = protect
 
     def fit(
         self,
@@ -255,8 +247,7 @@ class PrivateBayesSearchCV(
         ----------
         X : array-like of shape (n_samples, n_features)
             The training set: not protected. Without X_val, a part of it is held out as the
-            validation set (see `cv`). With ``protect="all"``, the table, all of whose records are
-            protected: an array of numbers or a pandas.DataFrame.
+            validation set (see `cv`).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
             Targets of X.
         X_val : array-like of shape (n_val, n_features), default=None
@@ -269,8 +260,7 @@ class PrivateBayesSearchCV(
         **fit_params : dict
             For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
             of X, such as weights, are split as X is. Otherwise a number, text, None, or anything
-            that is marked as public, as in ``eval_set=public([(X_stop, y_stop)])``. With
-            ``protect="all"``, only `groups` (same meaning as groups_val).
+            that is marked as public, as in ``eval_set=public([(X_stop, y_stop)])``.
 
         Returns
         -------
@@ -285,12 +275,6 @@ class PrivateBayesSearchCV(
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
             or if all candidates fail: nothing is released or spent.
         """
-        if self.protect == "all":
-            others = {"X_val": X_val, "y_val": y_val, **fit_params}
-            fitted, hints = fit_one_table(self, X, y, groups_val, others)
-            replace_fitted(self, fitted)
-            warn_of_low_utility(hints)
-            return self
         scorers, space, n_iter, strategy, mechanisms, options = setup_of(self, groups_val)
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
@@ -322,5 +306,6 @@ class PrivateBayesSearchCV(
                 if self.refit:
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
+            remember_validated(self, X_val)
         warn_of_low_utility(release.hints)
         return self

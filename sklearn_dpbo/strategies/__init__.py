@@ -4,11 +4,9 @@ A strategy turns (search space, sensitive oracle, budget) into a frozen `Release
 """
 
 from ._base import Release, Strategy
-from ._one_table import OneTable
 from ._worst_case import WorstCase
 
 __all__ = [
-    "OneTable",
     "Release",
     "Strategy",
     "WorstCase",

@@ -118,12 +118,9 @@ class Strategy(BaseEstimator):
     ----------
     assumption : str or None
         What the guarantee assumes of the data, or None.
-    protects : {"validation", "all"}
-        Which records it protects: `protect` of the search.
     """
 
     assumption: str | None = None
-    protects: str = "validation"
 
     @property
     def released(self) -> str:
@@ -134,21 +131,6 @@ class Strategy(BaseEstimator):
     def releases_candidate(self) -> bool:
         """Whether a candidate is released, or a score only."""
         return True
-
-    def protecting(self, protect: str) -> Strategy:
-        """Return the strategy with these parameters that protects these records.
-
-        Parameters
-        ----------
-        protect : {"validation", "all"}
-            As the search has it; ValueError if the strategy cannot.
-        """
-        if protect == self.protects:
-            return self
-        raise ValueError(
-            f"{type(self).__name__} works with protect={self.protects!r}; found "
-            f"protect={protect!r}. strategy='worst_case' takes both"
-        )
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""

@@ -14,7 +14,6 @@ from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._guidance import Guidance
-from ._one_table import OneTable
 from ._release import count_scores, release_all_scores
 from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
 
@@ -41,9 +40,6 @@ class WorstCase(Strategy):
       so it costs no privacy.
 
     The estimator's own parameters are always among the candidates if they lie in the space.
-
-    With ``protect="all"`` there are no public records, and ``WorstCase()`` is the same as
-    ``OneTable()`` with its `score_share`.
 
     Parameters
     ----------
@@ -93,21 +89,6 @@ class WorstCase(Strategy):
         self.public_cv = public_cv
         self.initial_points = initial_points
         self.prior_weight = prior_weight
-
-    def protecting(self, protect: str) -> Strategy:
-        """Return itself; if every record of one table is protected, the equivalent `OneTable`."""
-        if protect != "all":
-            return super().protecting(protect)
-        same = WorstCase(self.guidance, self.score_share)
-        kept = {name: repr(value) for name, value in same.get_params(deep=False).items()}
-        own = self.get_params(deep=False)
-        if other := [name for name in own if repr(own[name]) != kept.get(name)]:
-            raise ValueError(
-                'protect="all" leaves no public records to learn from, so of the parameters of '
-                f"WorstCase it takes only score_share. Leave out {other}, or use OneTable, which "
-                "has parameters for this case"
-            )
-        return OneTable(score_share=self.score_share)
 
     def check(self, budget: Budget) -> None:
         """Raise ValueError if a parameter makes no sense."""

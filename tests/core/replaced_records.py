@@ -25,14 +25,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils._param_validation import MissingValues, Options
 
-from sklearn_dpbo._data.canonical import in_one_form, training_table
+from sklearn_dpbo._data.canonical import in_one_form
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._evaluation.listed import is_estimator, why_unlisted
 
 # Models of each choice of options: of one that a method of the class reads, and of others.
-N_READ, N_UNREAD = 5, 2
+N_READ, N_UNREAD = 6, 2
 # Tables beside which an odd record is alone of its kind.
-TELLING = "one missing", "zeros", "sparse", "positive", "one kind of objects"
+TELLING = "one missing", "zeros", "sparse", "positive", "numbers", "one kind of objects"
 METHODS = "predict", "predict_proba", "decision_function", "transform"
 N, M, D = 90, 30, 8  # of 8 columns, one row is multiplied otherwise than two
 
@@ -159,7 +159,7 @@ def read(code, kind, rows=()):
         return None
     if kind not in (*DECLARED, "integers of pyarrow"):
         return X, batch
-    return in_one_form(training_table(X), as_table(batch))
+    return in_one_form(as_table(X), as_table(batch))
 
 
 @cache
@@ -242,6 +242,7 @@ FEW_COMPONENTS = {
     "NMF", "FactorAnalysis", "FastICA", "KernelPCA", "GaussianMixture", "GaussianRandomProjection",
     "SparseRandomProjection",
 }  # fmt: skip
+CHAINS = {"ClassifierChain", "RegressorChain"}  # which scikit-learn 1.6 gives a base_estimator
 BOOSTED = {
     "xgboost": {"n_jobs": 1, "enable_categorical": True},
     "lightgbm": {"n_jobs": 1, "verbose": -1, "min_child_samples": 2},
@@ -261,9 +262,10 @@ def made(cls, options):
     named = NAMED["Regress" not in cls.__name__]
     if "estimators" in known:
         given["estimators"] = named
-    nests = "estimator" in known and "estimator" not in options
-    nested = [{"estimator": each} for _, each in named] if nests else []
-    if not nests or known["estimator"].default is not inspect.Parameter.empty:
+    name = "base_estimator" if cls.__name__ in CHAINS and "estimator" not in known else "estimator"
+    nests = name in known and name not in options
+    nested = [{name: each} for _, each in named] if nests else []
+    if not nests or known[name].default is not inspect.Parameter.empty:
         nested = [{}, *nested]
     for own in nested:
         with contextlib.suppress(TypeError, ValueError):  # of a choice of options, say

@@ -21,6 +21,7 @@ from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateObjective,
+    PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
     private_evaluation,
@@ -181,13 +182,6 @@ def test_a_positive_class_is_asked_for_and_not_proposed(two_classes):
                          "pos_label=...)")  # fmt: skip
 
 
-def test_score_says_what_it_takes(two_classes):
-    X, y, *_ = two_classes
-    message = r"PrivateBayesSearchCV.score takes X, y and sample_weight.*\['metadata'\]"
-    with pytest.raises(TypeError, match=message):
-        fit(two_classes).score(X, y, metadata=1)
-
-
 # ------------------------------------------------------------------- ledgers that run out
 def test_an_epsilon_of_zero_is_quoted_as_it_was_given(ledger, tmp_path):
     for charge in (
@@ -262,8 +256,8 @@ def weak_fits(two_classes):
         "search": lambda e, d: PrivateBayesSearchCV(
             model, grid, epsilon=e, delta=d
         ).fit(*data, **val),
-        "table": lambda e, d: PrivateBayesSearchCV(
-            learner, grid, epsilon=e, delta=d or 1e-9, protect="all"
+        "table": lambda e, d: PrivateTableSearchCV(
+            learner, grid, epsilon=e, delta=d or 1e-9
         ).fit(*data),
         "threshold": lambda e, d: PrivateThresholdClassifier(model, epsilon=e).fit(*data, **val),
         "evaluation": lambda e, d: private_evaluation(

@@ -24,12 +24,14 @@ from sklearn.compose import (
     make_column_transformer,
 )
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import StackingClassifier
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
 
 from sklearn import impute  # isort: skip
 from replaced_records import Search
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import VarianceThreshold
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, PairwiseKernel
@@ -151,6 +153,7 @@ class Number(float):
 
 
 SPARSE = sparse.csr_matrix(np.eye(6))
+FRAME = pd.DataFrame({"c": np.arange(10)})
 UNLISTED = [
     (Clip(), "your class Clip"),
     (LikeScaler(), "your class LikeScaler"),
@@ -184,7 +187,23 @@ UNLISTED = [
     (DummyClassifier(strategy="uniform"), "DummyClassifier with strategy="),
     (FrozenEstimator(preprocessing.LabelBinarizer()), "LabelBinarizer"),
     (make_pipeline(preprocessing.LabelBinarizer()), "LabelBinarizer"),
-    (FunctionTransformer().set_output(transform="pandas"), "FunctionTransformer with kw_args, or"),
+    (FunctionTransformer().set_output(transform="pandas"), "FunctionTransformer with set_output"),
+    (StandardScaler().set_output(transform="polars").fit(FRAME), "StandardScaler with set_output"),
+    (
+        FunctionTransformer(partial(check_array)).set_output(transform="pandas").fit(FRAME),
+        "FunctionTransformer with set_output, of arrays",
+    ),
+    (
+        preprocessing.OneHotEncoder(dtype=object).set_output(transform="pandas").fit(FRAME),
+        "OneHotEncoder with set_output, of arrays",
+    ),
+    (
+        StackingClassifier([("a", GaussianNB())], passthrough=True)
+        .set_output(transform="pandas")
+        .fit(FRAME, [0, 1] * 5),
+        "StackingClassifier with set_output, of arrays",
+    ),
+    (VarianceThreshold().set_output(transform="pandas").fit(FRAME.to_numpy()), "VarianceThreshold"),
     (TransformedTargetRegressor(transformer=decomposition.PCA()), "TransformedTargetRegressor"),
     (TransformedTargetRegressor(func=clip_lab_values), "your function clip_lab_values"),
 ]  # fmt: skip
@@ -199,7 +218,8 @@ LISTED_OBJECTS = [
     CountVectorizer(stop_words="english"),
     TransformedTargetRegressor(func=np.log1p, inverse_func=np.expm1),
     RidgeClassifier().fit(np.eye(6), [0, 1] * 3),  # with a LabelBinarizer
-    FunctionTransformer().set_output(transform="pandas").fit(pd.DataFrame({"c": [1]})),
+    FunctionTransformer().set_output(transform="pandas").fit(FRAME),
+    StandardScaler().set_output(transform="pandas").fit(FRAME),
 ]
 
 
@@ -238,7 +258,7 @@ def test_objects_in_frames_that_a_transformer_makes_are_not_listed():
     imputer = impute.SimpleImputer(strategy="most_frequent").fit(cells)
     assert why_unlisted(imputer) is None
     with config_context(transform_output="pandas"):
-        assert why_unlisted(imputer) == "SimpleImputer of objects with set_output"
+        assert why_unlisted(imputer).startswith("SimpleImputer with set_output, of arrays, objects")
 
 
 def test_every_line_names_a_class_a_kind_and_where_it_is_not_listed():

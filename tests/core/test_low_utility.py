@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
+    PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
     private_evaluation,
@@ -67,10 +68,9 @@ def evaluation(epsilon=0.2, ledger=None, m=400, positive=80):
 
 
 def one_table(epsilon=0.5, ledger=None):
-    searched = PrivateBayesSearchCV(
-        PrivateLogisticRegression(classes=[0, 1]), {"C": [0.1, 1.0]}, epsilon=epsilon, delta=1e-6,
-        protect="all", ledger=ledger,
-    )  # fmt: skip
+    searched = PrivateTableSearchCV(
+        PrivateLogisticRegression(classes=[0, 1]), {"C": [0.1, 1.0]}, epsilon=epsilon, ledger=ledger
+    )
     return searched.fit(*patients(600, 200))
 
 

@@ -8,20 +8,17 @@ from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.runs import Composed, Repeated
 from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.learners import PrivateTraining
-from sklearn_dpbo.strategies import OneTable
-from sklearn_dpbo.strategies._one_table import default_fits
+from sklearn_dpbo.strategies._one_table import default_fits, held_out, plan_fits
 
 SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 
 
-def plan_of(strategy=None, composition="zCDP", space=SPACE, n_units=1000, first=None):
-    first = first or {"rate": 2.0, "clip": 1.0, "another": 5}
-    rng = np.random.default_rng(0)
-    strategy, training = strategy or OneTable(), PrivateTraining(composition)
-    budget = Budget(1.0, 1e-6)
-    return strategy.plan(
-        SearchSpace(space), training, n_units, budget, n_iter=16, first=first, rng=rng
-    )
+def plan_of(composition="zCDP", space=SPACE, n_units=1000, first=None, n_fits=None):
+    return plan_fits(
+        SearchSpace(space), PrivateTraining(composition), Budget(1.0, 1e-6),
+        n_fits=n_fits or default_fits(n_units, 1.0), n_candidates=16,
+        first=first or {"rate": 2.0, "clip": 1.0, "another": 5}, rng=np.random.default_rng(0),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -30,8 +27,7 @@ def plan_of(strategy=None, composition="zCDP", space=SPACE, n_units=1000, first=
 )  # fmt: skip
 def test_more_models_are_fitted_the_less_noise_each_has(n_units, epsilon, n):
     assert default_fits(n_units, epsilon) == n
-    assert OneTable().n_val(n_units, epsilon) == round(n_units * (0.2 if n == 24 else 0.1))
-    assert OneTable(test_size=0.3).n_val(n_units, epsilon) == round(0.3 * n_units)
+    assert held_out(n_units, epsilon) == round(n_units * (0.2 if n == 24 else 0.1))
 
 
 def test_few_fits_are_composed_and_many_repeated():
@@ -40,8 +36,9 @@ def test_few_fits_are_composed_and_many_repeated():
     assert isinstance(repeated.runs, Repeated)
     assert np.isclose(repeated.runs.mean, 24)
     assert len(repeated.fits) == 16  # candidates: n_iter
-    assert plan_of(OneTable("compose", n_fits=9)).runs == Composed(9)
-    assert isinstance(plan_of(OneTable("repeat", n_fits=2)).runs, Repeated)
+    assert plan_of(n_fits=3).runs == Composed(3)
+    assert isinstance(plan_of(n_fits=5).runs, Repeated)
+    assert plan_of(n_fits=24, space={"clip": [0.5, 1.0]}).runs == Composed(2)
     assert isinstance(plan_of(composition="approximate", n_units=10_000).runs, Repeated)
 
 

@@ -39,6 +39,7 @@ from sklearn.preprocessing import (
     StandardScaler,
     scale,
 )
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.extmath import make_nonnegative
 
@@ -50,6 +51,7 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo._data.split import Problem, Training, hold_out
+from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.companions import Companions
 from sklearn_dpbo._evaluation.evaluator import Evaluator
@@ -817,13 +819,13 @@ def test_tables_of_any_two_types_of_numbers_stand_together_as_one_type():
     for of, of_val in PAIRS:
         problem = problem_of(LogisticRegression(), (of(X), y), (of_val(X[:M]), y[:M]))
         companions = Companions.of(problem)
-        rows = ProtectedTable.of(problem, companions).rows
+        rows, _ = ProtectedTable.of(problem, companions).batch(np.arange(M))
         # pandas 2 makes float64 of sparse float32 when it puts rows together.
         if not (isinstance(rows, pd.DataFrame) and isinstance(rows.dtypes.iloc[0], pd.SparseDtype)):
             assert types_of(companions.X) == types_of(problem.X_val)
         assert types_of(rows)[1] == types_of(companions.X)[1]
         found = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=float)
-        assert np.array_equal(found[len(companions) :], X[:M])
+        assert np.array_equal(found[companions.n_above :][:M], X[:M])
 
 
 @pytest.mark.parametrize(
@@ -951,3 +953,45 @@ def test_a_missing_cell_does_not_decide_the_type_of_a_column(kind):
         raw, sensitivity = statistics(model, train, val, prediction="auto")
         counts.append(raw[0, 0])
     assert abs(counts[0] - counts[1]) <= sensitivity == 1
+
+
+def of_arrow(cells):
+    arrow = pytest.importorskip("pyarrow")
+    return pd.arrays.ArrowExtensionArray(arrow.array(cells).dictionary_encode())
+
+
+EXTENSIONS = {
+    "a dictionary of arrow": (of_arrow, [3, None]),
+    "arrow's times": (lambda cells: pd.array(cells, dtype="timestamp[s][pyarrow]"), [3, None]),
+    "texts": (lambda cells: pd.array(cells, dtype="string"), ["a", None]),
+    "categories of times": (pd.Categorical, [pd.Timestamp(2024, 1, 1), None]),
+    "periods": (pd.array, [pd.Period(2024), None]),
+    "intervals": (pd.Categorical, [pd.Interval(0, 1), None]),
+}
+
+
+@pytest.mark.parametrize("kind", EXTENSIONS)
+def test_an_array_of_a_column_has_one_type_whatever_is_missing(kind):
+    make, (cell, missing) = EXTENSIONS[kind]
+    if "arrow" in kind:
+        pytest.importorskip("pyarrow")
+    columns = [pd.Series(make([cell, cell])), pd.Series(make([cell, missing]))]
+    one, other = (np.asarray(as_table(column.to_frame("c"))).dtype for column in columns)
+    assert one == other
+
+
+def test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted():
+    """SVC sorts all if one is not sorted, and reads one of several entries for a cell."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.choice([-3.0, 3.0], (200, 1)), rng.integers(1, 3, (200, 29))])
+    columns, cells = [0] * 4 + [*range(1, 30)], [3.0, -1, -1, -2] + [1] * 29
+    counts = []
+    for first in (1, -1):
+        rows = [columns[:: first if i == 7 else 1] for i in range(M)]
+        values = [cells[:: first if i == 7 else 1] for i in range(M)]
+        shape = np.arange(M + 1) * len(columns)
+        X_val = sparse.csr_matrix((np.concatenate(values), np.concatenate(rows), shape), (M, 30))
+        train = sparse.csr_matrix(X), (X[:, 0] > 0).astype(int)
+        raw, _ = statistics(SVC(kernel="linear"), train, (X_val, np.ones(M, dtype=int)))
+        counts.append(raw[0, 0])
+    assert abs(counts[0] - counts[1]) <= 1

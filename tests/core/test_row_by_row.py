@@ -310,11 +310,14 @@ def test_validation_predictions_do_not_change_global_random_states(two_classes):
     for data in (X_val, spoilt):
         np.random.seed(0)
         random.seed(0)
-        np.random.normal()  # numpy keeps a second one
+        np.random.normal(), random.gauss(0, 1)  # of which a second one is kept
         count(Gambler(), X, y, data, y_val)
-        after.append((np.random.normal(), np.random.random(), random.random()))
+        drawn = np.random.normal(), random.gauss(0, 1), np.random.random(), random.random()
+        after.append(drawn)
     assert after[0] == after[1]
     assert after[0][0] == np.random.RandomState(0).normal(size=2)[1]
+    generator = random.Random(0)
+    assert after[0][1] == [generator.gauss(0, 1) for _ in range(2)][1]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e18])

@@ -16,7 +16,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import IterativeImputer
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -30,7 +30,7 @@ from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._evaluation.evaluator import Evaluator
 from sklearn_dpbo._evaluation.fitting import FitOptions, fit
 from sklearn_dpbo._evaluation.parts import CutOut
-from sklearn_dpbo._evaluation.separately import SHARED, Batch, for_batch
+from sklearn_dpbo._evaluation.separately import SHARED, Batch, _Kind, for_batch
 from sklearn_dpbo._evaluation.suppress_output import suppress_output
 
 M = 24
@@ -73,6 +73,10 @@ TRAIN, VAL = table(300), table(M, seed=1)
 Y, Y_VAL = labels(TRAIN), labels(VAL, seed=3)
 
 
+def bands(X):
+    return pd.DataFrame({"band": pd.cut(X[:, 0], [0, 30, 60, 120], labels=[1, 2, 3])})
+
+
 # ------------------------------------------------------------ what once moved many predictions
 def replaced(rows, i, row):
     rows = rows.copy()
@@ -108,6 +112,21 @@ def test_a_cell_that_changes_the_type_of_a_column_moves_its_own_count():
     assert changed(model, train, (val, ones), (neighbour, ones)) <= 1
     search = PrivateBayesSearchCV(model, {"max_rounds": [100]}).fit(*train, X_val=val, y_val=ones)
     assert search.privacy_.condition == "record by record: ExplainableBoostingClassifier"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_missing_category_of_a_users_function_moves_its_own_count():
+    """Whole categories are an array of integers, of which numpy's reciprocal is whole, too."""
+    y = np.repeat([1, 0], 300)
+    age = np.where(y, 20.0, 80.0)
+    age[2:10], age[10:12] = 45, 150  # rare, so that no companion has them
+    parts = bands, SimpleImputer(strategy="most_frequent"), np.reciprocal
+    steps = [FunctionTransformer(part) if callable(part) else part for part in parts]
+    model = make_pipeline(*steps, DecisionTreeClassifier(random_state=0))
+    train = age[:, None], y
+    X_val = np.full((M, 1), 45.0)
+    pair = [(X, np.ones(M, dtype=int)) for X in (X_val, replaced(X_val, 7, 150.0))]
+    assert changed(model, train, *pair) <= 1
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -377,6 +396,14 @@ def test_what_one_record_draws_changes_no_draw_for_another(draws):
     first, other = (values_of(model, (TRAIN, Y), (val, Y_VAL)) for val in vals)
     same = draws is draws_by_python  # one number for the batch, which is the same each time
     assert np.array_equal(first[1:], other[1:]) and (same or 0 < first[5:].mean() < 1)
+
+
+@pytest.mark.parametrize("make", [list, lambda cells: np.array(cells, dtype=object), pd.Series])
+def test_cells_of_a_type_that_no_companion_has_are_refused(make):
+    """What reads all cells at once would choose one type for them."""
+    kind = _Kind.of(make([1.0, None, "a"]))
+    assert list(kind.rows(make([None, "b", 2.5]), 1, 2)) == ["b", 2.5]
+    assert kind.rows(make([None, True, 2.5]), 1, 1) is None
 
 
 class Holds:

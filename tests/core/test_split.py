@@ -51,7 +51,7 @@ def test_a_given_validation_set_is_not_changed():
 
 def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning():
     with pytest.warns(
-        PrivacyWarning, match=r"10 records, .* by number.*Only those 10.*protect=\"all\""
+        PrivacyWarning, match=r"10 records, .* by number.*Only those 10.*PrivateTableSearchCV"
     ) as caught:
         problem = split()
     assert caught[0].filename == __file__ or "split" not in caught[0].filename

@@ -1,4 +1,4 @@
-"""Strategies of `protect="validation"` where every record of one table is protected."""
+"""What a search on one table charges, and what fails before."""
 
 import warnings
 
@@ -8,14 +8,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateTableSearchCV
 from sklearn_dpbo._privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
 from sklearn_dpbo.scoring._of_counts import RankingScore
 from sklearn_dpbo.scoring._scorers import MeanScore
-from sklearn_dpbo.strategies import OneTable, Strategy, WorstCase
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
@@ -26,58 +25,15 @@ def data(n=400):
     return X, (X[:, 0] > 0).astype(int)
 
 
-def fitted(strategy, estimator=None, **params):
+def fitted(estimator=None, **params):
     params = dict(epsilon=2.0, delta=1e-6, random_state=0) | params
     estimator = (
         PrivateLogisticRegression(max_norm=2.0, max_iter=5) if estimator is None else estimator
     )
     space = params.pop("space", {"clip": [0.5, 1.0]})
-    search = PrivateBayesSearchCV(estimator, space, strategy=strategy, protect="all", **params)
+    search = PrivateTableSearchCV(estimator, space, **params)
     with seed_noise((0,)):
         return search.fit(*data())
-
-
-# ------------------------------------------------------------ the worst case
-@pytest.mark.parametrize(
-    ("strategy", "same"),
-    [
-        ("worst_case", OneTable()),
-        (WorstCase(), OneTable()),
-        (WorstCase("none"), OneTable()),
-        (WorstCase(score_share=0.2), OneTable(score_share=0.2)),
-    ],
-)
-def test_worst_case_is_one_table(strategy, same):
-    one, other = fitted(strategy), fitted(same)
-    assert one.best_score_ == other.best_score_
-    assert one.best_params_ == other.best_params_
-    assert one.privacy_.details() == other.privacy_.details()
-    assert one.strategy is strategy
-
-
-@pytest.mark.parametrize(
-    ("strategy", "names"),
-    [
-        (WorstCase(initial_points=[{"clip": 0.5}]), r"\['initial_points'\]"),
-        (WorstCase(public_cv=np.arange(4)), r"\['public_cv'\]"),
-    ],
-)
-def test_parameters_that_take_public_records_are_refused(strategy, names):
-    with pytest.raises(ValueError, match=f"takes only score_share. Leave out {names}"):
-        fitted(strategy)
-
-
-def test_share_of_worst_case_is_checked_as_that_of_one_table():
-    with pytest.raises(ValueError, match="score_share"):
-        fitted(WorstCase(score_share=1.5))
-    with pytest.raises(ValueError, match="score_share \\+ label_share"):
-        fitted(WorstCase(score_share=0.97))
-
-
-# ------------------------------------------------------------ what is tried on made-up records
-def test_strategies_for_a_validation_set_are_refused():
-    with pytest.raises(ValueError, match="Strategy works with protect='validation'.*worst_case"):
-        fitted(Strategy(), delta=0.1)
 
 
 # ------------------------------------------------------------ budgets
@@ -117,7 +73,7 @@ def test_score_that_cannot_be_computed_of_counts_is_an_error_before_a_charge(
     params = dict(scoring=scoring, ledger=ledger, epsilon=1.0)
     with pytest.raises(RuntimeError, match="a defect") as caught:
         if protect == "all":
-            fitted("worst_case", **params)
+            fitted(**params)
         else:
             (X, y), (X_val, y_val) = data(), data()
             search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **params)
@@ -145,7 +101,7 @@ def test_model_that_predicts_one_value_all_over_its_bounds_is_warned_of(estimato
     y = 100.0 * y if estimator is RIDGE else np.where(X[:, 0] > 0.5, "yes", "no")
     if estimator not in (LOGISTIC, RIDGE):
         space = {f"privatelogisticregression__{name}": values for name, values in space.items()}
-    search = PrivateBayesSearchCV(estimator, space, epsilon=5.0, delta=1e-6, protect="all")
+    search = PrivateTableSearchCV(estimator, space, epsilon=5.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)

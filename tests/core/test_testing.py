@@ -72,7 +72,7 @@ def test_models_that_are_fitted_in_workers_are_seeded_alike(backend):
     def coefficients(n_jobs):
         search = PrivateBayesSearchCV(ridge, {"alpha": [0.1, 1.0]}, epsilon=1e5, n_jobs=n_jobs)
         with seeded_noise(0), joblib.parallel_config(backend):
-            search.fit(X, X[:, 0], X_val=X[:20], y_val=X[:20, 0].copy())
+            search.fit(X, X[:, 0], X_val=X[:20].copy(), y_val=X[:20, 0].copy())
         assert not search.best_estimator_.privacy_.secure and not search.privacy_.secure
         return search.best_estimator_.coef_.tolist()
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
+from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.audit import audit_estimator, training_neighbours
@@ -21,8 +21,8 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.search import _one_table as one_table
-from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.search import _table
+from sklearn_dpbo.strategies import _one_table
 
 EPSILON, DELTA = 2.0, 0.2
 CLAIM = {"epsilon": EPSILON, "delta": DELTA}
@@ -275,7 +275,7 @@ def test_audit_refutes_a_learner_if_and_only_if_its_noise_is_halved(name, groups
 @pytest.fixture
 def quick(monkeypatch):
     """Leave out what is tried on made-up records before a search: it draws nothing."""
-    monkeypatch.setattr(one_table, "try_out", lambda *_: None)
+    monkeypatch.setattr(_table, "try_out", lambda *_: None)
 
 
 def cut(units, test_size=0.5):
@@ -289,11 +289,16 @@ def cut(units, test_size=0.5):
     return table.training.X[:, 0].astype(int), table.X_val[:, 0].astype(int)
 
 
-def search(model, grid, delta=DELTA, **strategy):
-    return PrivateBayesSearchCV(
-        model, grid, epsilon=EPSILON, delta=delta, protect="all", random_state=0,
-        strategy=OneTable(test_size=0.5, **strategy), prediction="together",
-    )  # fmt: skip
+@pytest.fixture(autouse=True)
+def _halves(monkeypatch):
+    """Both parts of a table are equally large."""
+    monkeypatch.setattr(_table, "held_out", lambda n_units, epsilon: round(0.5 * n_units))
+
+
+def search(model, grid, delta=DELTA, **params):
+    return PrivateTableSearchCV(
+        model, grid, epsilon=EPSILON, delta=delta, random_state=0, prediction="together", **params
+    )
 
 
 def replaced_label(table, labels, units, unit):
@@ -333,7 +338,7 @@ def searched(*some):
     searched(("compose", 2, 1000), ("repeat", 4, 600)),
 )
 def test_audit_of_a_search_of_which_a_fitted_record_changes(
-    accounting, factor, n, units, bug, weaker, quick
+    accounting, factor, n, units, bug, weaker, quick, monkeypatch
 ):
     """One fit, and half of the noise; or two on average, repeated, and a quarter.
 
@@ -346,10 +351,9 @@ def test_audit_of_a_search_of_which_a_fitted_record_changes(
     pair = replaced_label(table, labels, UNITS[units], UNITS[units][fitted[0]])
     if bug is not None:
         weaker(factor)
-    tuned = search(
-        logistic(max_iter=1), {"C": [1e6]}, accounting=accounting,
-        n_fits=1 if accounting == "compose" else 2,
-    )  # fmt: skip
+    if accounting == "repeat":
+        monkeypatch.setattr(_one_table, "_COMPOSED", 0)
+    tuned = search(logistic(max_iter=1), {"C": [1e6]}, n_fits=1 if accounting == "compose" else 2)
     report = audited(tuned, pair, n, bug)
     assert report.refuted == (bug is not None), str(report)
 
@@ -370,7 +374,7 @@ def test_audit_of_a_search_of_which_an_evaluated_record_changes(what, units, bug
     if bug is not None:
         weaker(2)
     tuned = search(
-        PrivateRidgeClassifier(), {"columns": columns}, 1e-3, accounting="compose",
+        PrivateRidgeClassifier(), {"columns": columns}, 1e-3,
         n_fits=1, score_share=share,
     )  # fmt: skip
     report = audited(tuned, pair, 600, bug)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
-from sklearn_dpbo.scoring import _intervals, _of_counts
+from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6
@@ -94,7 +94,6 @@ RELEASES = {
 def released(monkeypatch):
     """Noise, as it is drawn; little time is spent on intervals."""
     monkeypatch.setattr(_intervals, "_N_DRAWS", 40)
-    monkeypatch.setattr(_of_counts, "_N_SAMPLES", 1)
     draw, noise = mechanisms._draw, []
 
     def recording(sample, sealed):

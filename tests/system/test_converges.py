@@ -27,6 +27,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateObjective,
+    PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
     private_evaluation,
@@ -579,12 +580,10 @@ def test_logistic_regression_is_that_of_scikit_learn_on_the_rows_it_sees():
 def test_one_table(columns):
     """The model, and its score on records that it was not fitted on."""
     X, y, X_test, y_test = quarters(columns)
-    search = PrivateBayesSearchCV(
+    search = PrivateTableSearchCV(
         PrivateLogisticRegression(classes=[0, 1]),
         {"clip": [0.7, 1.4]},
         epsilon=EPSILON,
-        delta=1e-6,
-        protect="all",
         random_state=0,
     ).fit(X, y)
     public = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)

@@ -14,7 +14,12 @@ from sklearn.svm import SVC
 from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    PrivateTableSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+)
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
@@ -114,6 +119,26 @@ def test_learners_pass_scikit_learn_estimator_checks(learner, expected):
     assert set(failed) == expected, failed
     of_lists = [failed[name] for name in expected if name.endswith("_train")]
     assert all("X is a list" in str(error) for error in of_lists)
+    assert n_checks > 40
+
+
+# A protected table declares what it holds: arrays of objects and lists are refused. An error would
+# reveal that a target is missing or infinite. GridSearchCV fails "check_supervised_y_2d", too.
+REFUSED = {"check_dtype_object", "check_complex_data", "check_supervised_y_2d"}
+REFUSED |= {"check_fit2d_1sample", "check_supervised_y_no_nan"}
+REFUSED |= {
+    f"check_{kind}{what}"
+    for kind in ("classifier", "regressor")
+    for what in ("_data_not_an_array", "s_train")
+}
+
+
+@pytest.mark.parametrize(
+    "learner", [PrivateLogisticRegression(), PrivateRidge(y_bounds=(-200, 200))]
+)
+def test_searches_on_one_table_pass_scikit_learn_estimator_checks(learner):
+    failed, n_checks = failed_checks(PrivateTableSearchCV(learner, epsilon=1e5, random_state=0))
+    assert set(failed) <= REFUSED, failed
     assert n_checks > 40
 
 

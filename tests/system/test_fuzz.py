@@ -30,7 +30,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, ShuffleSplit
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateTableSearchCV,
+    make_private_scorer,
+)
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import LedgerError
@@ -652,7 +657,7 @@ def test_errors_about_complex_labels_do_not_quote_them():
     """scikit-learn's message does, and here they are protected."""
     y = HALVES + 918j
     learner = PrivateLogisticRegression(bounds=(0, 1), classes=[0, 1])
-    search = PrivateBayesSearchCV(learner, {"C": [1.0]}, epsilon=1.0, delta=1e-6, protect="all")
+    search = PrivateTableSearchCV(learner, {"C": [1.0]})
     for model in (learner, search):
         with pytest.raises(ValueError, match="Complex data not supported") as caught:
             model.fit(SMALL, y)

@@ -12,11 +12,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo._privacy.runs import gdp_within
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.learners._private_training import private_training
-from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.strategies import _one_table
 
 interpret = pytest.importorskip("interpret.privacy")
 
@@ -35,19 +35,17 @@ def boosting(**params):
 
 
 def search_over(estimator=None, grid=None, **params):
-    shared = {"epsilon": 8.0, "delta": 1e-6, "random_state": 0, "n_iter": 4}
+    shared = {"epsilon": 8.0, "delta": 1e-6, "random_state": 0}
     estimator = boosting() if estimator is None else estimator
-    return PrivateBayesSearchCV(
-        estimator, GRID if grid is None else grid, protect="all", **shared | params
-    )
+    return PrivateTableSearchCV(estimator, GRID if grid is None else grid, **shared | params)
 
 
 # ----------------------------------------------------------------------------------- in a search
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
 @pytest.mark.parametrize("labels", [Y, np.array(["no", "yes"])[Y], Y.astype(bool)])
-def test_a_search_chooses_and_keeps_a_model(accounting, labels):
-    strategy = OneTable(accounting=accounting, n_fits=3)
-    search = search_over(strategy=strategy).fit(X, labels)
+def test_a_search_chooses_and_keeps_a_model(accounting, labels, monkeypatch):
+    monkeypatch.setattr(_one_table, "_COMPOSED", {"compose": 4, "repeat": 0}[accounting])
+    search = search_over(n_fits=3).fit(X, labels)
     model = pickle.loads(pickle.dumps(search.best_estimator_))
     assert (model.predict(X) == labels).mean() > BETTER_THAN_CHANCE
     assert abs(search.best_score_ - (model.predict(X) == labels).mean()) < 0.1
@@ -76,7 +74,7 @@ def test_fits_are_silent(capfd, caplog):
     for n_fits in (1, 4):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            search_over(strategy=OneTable("compose", n_fits=n_fits)).fit(X, Y)
+            search_over(n_fits=n_fits).fit(X, Y)
         assert not [each for each in caught if issubclass(each.category, UserWarning)]
         assert capfd.readouterr() == ("", "")
         heard = [each.getMessage() for each in caplog.records if "interpret" in each.name]

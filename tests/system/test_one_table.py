@@ -10,16 +10,23 @@ import sklearn
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    brier_score_loss,
+    f1_score,
+    mean_absolute_error,
+    r2_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, make_private_scorer
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateRidgeClassifier
-from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.strategies import _one_table
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = [
@@ -40,7 +47,15 @@ def table(n=300, d=2):
 def search_of(estimator=None, grid=ALPHAS, **params):
     estimator = PrivateRidgeClassifier() if estimator is None else estimator
     params = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0} | params
-    return PrivateBayesSearchCV(estimator, grid, protect="all", **params)
+    return PrivateTableSearchCV(estimator, grid, **params)
+
+
+@pytest.fixture
+def accounted(monkeypatch):
+    """Return what sets how fits are accounted for, whatever their number."""
+    return lambda how: monkeypatch.setattr(
+        _one_table, "_COMPOSED", {"compose": 99, "repeat": 0}[how]
+    )
 
 
 @pytest.fixture
@@ -58,10 +73,13 @@ def cut(monkeypatch):
 
 # ------------------------------------------------------------------------- the result
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
-def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(accounting, cut):
+def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(
+    accounting, cut, accounted
+):
+    accounted(accounting)
     X, y = table()
     grid = {"columns": [[1], [0, 1]], "alpha": [1e-6]}
-    search = search_of(grid=grid, strategy=OneTable(accounting=accounting), **FREE).fit(X, y)
+    search = search_of(grid=grid, **FREE).fit(X, y)
     (parts,) = cut
     assert (len(parts.training.X), len(parts.X_val)) == (240, 60)
     assert search.best_params_ == {"columns": [0, 1], "alpha": 1e-6}
@@ -75,11 +93,13 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(acc
     assert model.coef_ == pytest.approx(alone.coef_, abs=1e-3), "never refitted on all records"
 
 
-def test_one_candidate_is_not_paid_for_as_a_choice():
-    search = search_of(grid={}, epsilon=1.0).fit(*table(1000))
+@pytest.mark.parametrize("grid", [None, {}])
+def test_one_candidate_is_not_paid_for_as_a_choice(grid, accounted):
+    search = search_of(grid=grid, epsilon=1.0).fit(*table(1000))
     assert [loss.epsilon for loss in search.privacy_.spends] == [1.0, 1.0]
     assert search.best_params_ == {} and search.best_score_interval_[0] > 0.8
-    repeated = search_of(grid={}, epsilon=1.0, strategy=OneTable("repeat", n_fits=2)).fit(*table())
+    accounted("repeat")
+    repeated = search_of(grid=grid, epsilon=1.0, n_fits=2).fit(*table())
     assert [loss.epsilon for loss in repeated.privacy_.spends] == [1.0, 0.6, 0.4]
 
 
@@ -96,11 +116,10 @@ def test_a_model_of_one_class_is_warned_of_where_labels_are_scored():
 
 
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
-def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp_path):
+def test_both_parts_spend_the_whole_budget_which_is_charged_once(accounting, tmp_path, accounted):
+    accounted(accounting)
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 2.0, delta=1e-5, create=True)
-    strategy = OneTable(accounting=accounting, n_fits=3)
-    grid = {"max_norm": [0.5, 1.0, 2.0]}
-    search = search_of(grid=grid, strategy=strategy, ledger=ledger)
+    search = search_of(grid={"max_norm": [0.5, 1.0, 2.0]}, n_fits=3, ledger=ledger)
     Context().run(search.fit, *table())
     assert (ledger.spent["epsilon"], ledger.spent["delta"]) == (2.0, 1e-6)
     assert len(ledger.history) == 1
@@ -169,16 +188,15 @@ def test_the_report_is_of_all_records_and_on_the_model_too():
         assert ("other steps" in report.condition) == isinstance(search.estimator, Pipeline)
 
 
-@pytest.mark.parametrize("named", ["groups", "groups_val"])
 @pytest.mark.parametrize("pipeline", [False, True])
-def test_groups_are_protected_as_wholes_and_lie_in_one_part(pipeline, named, cut):
+def test_groups_are_protected_as_wholes_and_lie_in_one_part(pipeline, cut):
     X, y = table()
     groups = np.random.default_rng(1).integers(0, 60, 300)
     estimator, grid = PrivateRidgeClassifier(), ALPHAS
     if pipeline:
         estimator = make_pipeline(Normalizer(), estimator)
         grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
-    search = search_of(estimator, grid).fit(X, y, **{named: groups})
+    search = search_of(estimator, grid).fit(X, y, groups=groups)
     m = len(set(groups.tolist()))
     assert (search.privacy_.unit, search.privacy_.m) == ("group", m)
     (parts,) = cut
@@ -279,27 +297,60 @@ def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
     assert (np.abs(before - after) <= sensitivity).all()
 
 
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
+    X, y = table(2000)
+    estimator = PrivateLogisticRegression(classes=[0, 1])
+    search = search_of(estimator, None, scoring=scoring, release="evaluation", **FREE).fit(X, y)
+    (parts,) = cut
+    predicted, y_val = search.predict(parts.X_val), parts.y_val
+    risks = search.predict_proba(parts.X_val)[:, 1]
+    exact = {
+        "accuracy": accuracy_score(y_val, predicted), "f1": f1_score(y_val, predicted),
+        "roc_auc": roc_auc_score(y_val, risks), "brier_score": brier_score_loss(y_val, risks),
+    }  # fmt: skip
+    for name, value in exact.items():
+        close = 1e-4 if name in ("accuracy", "f1") else 5e-3
+        assert search.evaluation_.score(name).value == pytest.approx(value, abs=close), name
+    assert "evaluation_" in search.privacy_.released
+    assert sum(loss.epsilon for loss in search.privacy_.spends[1:]) <= FREE["epsilon"] * (1 + 1e-9)
+
+
+def test_an_evaluation_of_a_regressor_converges(cut):
+    X, _ = table(2000)
+    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
+    search = search_of(PrivateRidge(y_bounds=(4, 17)), None, release="evaluation", **FREE).fit(X, y)
+    (parts,) = cut
+    error = mean_absolute_error(parts.y_val, search.predict(parts.X_val))
+    assert search.evaluation_.score("mean_absolute_error").value == pytest.approx(error, abs=0.02)
+
+
+def test_verbose_says_how_many_models_are_fitted(capsys):
+    search_of(verbose=1, grid=None).fit(*table())
+    assert capsys.readouterr().out.startswith("1 fit of PrivateRidgeClassifier, with epsilon=2,")
+
+
 # ------------------------------------------------------------------------- as in scikit-learn
 
 
-def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret():
+def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret(accounted):
     for accounting, masked in (("compose", False), ("repeat", True)):
-        grid = {"max_norm": [0.5, 1.0, 2.0]}
-        search = search_of(grid=grid, strategy=OneTable(accounting=accounting, n_fits=3))
+        accounted(accounting)
+        search = search_of(grid={"max_norm": [0.5, 1.0, 2.0]}, n_fits=3)
         results = search.fit(*table()).cv_results_
         assert np.ma.getmaskarray(results["validated"]).all() == masked
         assert np.isnan(results["mean_fit_time"]).all() and not any(results["fit_error"])
         assert len(results["params"]) == 3, "the public ones, fitted or not"
 
 
-def test_seeds_decide_all_and_workers_nothing():
+def test_seeds_decide_all_and_workers_nothing(accounted):
+    accounted("repeat")
     X, y = table()
     pipeline = make_pipeline(Normalizer(), PrivateRidgeClassifier())
-    strategy = OneTable("repeat", n_fits=3)
     grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
 
     def found(seed=0, **params):
-        search = search_of(pipeline, grid, strategy=strategy, **params)
+        search = search_of(pipeline, grid, n_fits=3, **params)
         with seeded_noise(seed):
             search.fit(X, y)
         return search.best_params_, search.best_score_, search.best_estimator_[-1].gram_.tolist()
@@ -312,7 +363,7 @@ def test_fits_of_one_search_have_different_noise():
     """Global generators are restored after each fit; what it drew must not come again."""
     Drawing.drawn.clear()
     grid = {"max_norm": [0.5, 1.0, 2.0]}
-    search_of(Drawing(), grid, strategy=OneTable("compose", n_fits=3)).fit(*table())
+    search_of(Drawing(), grid, n_fits=3).fit(*table())
     drawn = [number for n, number in Drawing.drawn if n == 270]
     assert len(set(drawn)) == len(drawn) == 3
     assert np.random.random() not in drawn, "nobody can draw it again"
@@ -369,10 +420,8 @@ def wrong_inputs():
     yield "two outputs", {}, {"y": np.stack([y, y], axis=1)}, "y should be a 1d array"
     yield "one class", {}, {"y": np.zeros(300)}, "two or more classes"
     yield "lengths of groups", {}, {"groups": y[:-1]}, "entries for"
-    yield "two groups", {}, {"groups": y, "groups_val": y}, r"found \['groups'\] as well"
-    yield "validation set", {}, {"X_val": X}, r"cuts it itself; found \['X_val'\]"
-    yield "weights", {}, {"sample_weight": y}, r"cuts it itself; found \['sample_weight'\]"
-    yield "cv", {"cv": 3}, {}, r"cuts it itself; found \['cv'\]"
+    yield "validation set", {}, {"X_val": X}, "X_val"
+    yield "weights", {}, {"sample_weight": y}, "sample_weight"
     yield "delta", {"delta": 0.0}, {}, "delta is 0, and the noise of the estimator needs more"
     yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
     scaled = Pipeline([("step", StandardScaler()), ("model", model)])
@@ -396,12 +445,11 @@ def wrong_inputs():
         {},
         "differently beside",
     )
-    yield "evaluation", {"release": "evaluation"}, {}, "leave out release='evaluation'"
-    yield "release", {"release": "all"}, {}, "leave out release='all'"
-    yield "strategy", {"strategy": OneTable(test_size=1.0)}, {}, "test_size"
-    yield "other protection", {"protect": "validation", "strategy": OneTable()}, {}, "works with"
-    yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "strategy": OneTable("compose"),
-                          "grid": {"max_norm": [1, 2]}}, {}, "a smaller delta"  # fmt: skip
+    yield "release", {"release": "all"}, {}, '"best" or "evaluation"'
+    yield "share", {"score_share": 0.97}, {}, "score_share must be less than 0.95"
+    yield "no share", {"score_share": 0.0}, {}, "score_share must be in"
+    yield "fits", {"n_fits": 0}, {}, "n_fits must be None or"
+    yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "grid": {"max_norm": [1, 2]}}, {}, "a smal"
 
 
 WRONG = list(wrong_inputs())
@@ -425,9 +473,9 @@ def test_wrong_input_is_refused_before_anything_is_charged(params, data, message
 @pytest.mark.parametrize(
     "grid", [{"max_norm": [1, 2, 3, -1]}, {"max_norm": [1.0, *range(2, 40), -3]}]
 )
-def test_all_values_are_tried_before_anything_is_spent(grid, witness):
-    search = search_of(witness(), grid, ledger=witness.ledger_)
-    search.set_params(strategy=OneTable("compose", n_fits=40))
+def test_all_values_are_tried_before_anything_is_spent(grid, witness, accounted):
+    accounted("compose")
+    search = search_of(witness(), grid, ledger=witness.ledger_, n_fits=40)
     with pytest.raises(ValueError, match="fails on made-up records"):
         search.fit(*table())
     assert witness.ledger_.spent["epsilon"] == 0
@@ -435,7 +483,7 @@ def test_all_values_are_tried_before_anything_is_spent(grid, witness):
 
 @pytest.mark.parametrize(("n_fits", "warned"), [(None, True), (2, False)])
 def test_a_warning_says_that_few_candidates_are_fitted(n_fits, warned):
-    search = search_of(grid={"max_norm": [1, 2, 3]}, strategy=OneTable(n_fits=n_fits))
+    search = search_of(grid={"max_norm": [1, 2, 3]}, n_fits=n_fits)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         search.fit(*table())

@@ -24,7 +24,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivateTableSearchCV, make_private_scorer
 from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import seed_noise
@@ -35,7 +35,8 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.strategies import OneTable
+from sklearn_dpbo.search import _table
+from sklearn_dpbo.strategies import _one_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 
@@ -85,10 +86,10 @@ def table():
 
 def search_of(accounting="repeat", estimator=None, **params):
     estimator = Known(params.pop("fail", None)) if estimator is None else estimator
-    strategy = OneTable(accounting=accounting, n_fits=4, test_size=0.2)
+    _one_table._COMPOSED = {"compose": 99, "repeat": 0}[accounting]
     params = {"epsilon": 1e-7, "random_state": 0, "prediction": "together"} | params
     grid = params.pop("grid", {"which": list(COUNTS)})
-    return PrivateBayesSearchCV(estimator, grid, protect="all", strategy=strategy, **params)
+    return PrivateTableSearchCV(estimator, grid, n_fits=4, **params)
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +97,15 @@ def drawn(monkeypatch):
     """Exactly K fits are made, if their number is random; and exceptions start afresh."""
     monkeypatch.setattr(Repeated, "draw", lambda *_: K)
     Known.calls = 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _same_cut():
+    """A fifth of the table is held out; `search_of` sets how fits are accounted for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_one_table, "_COMPOSED", _one_table._COMPOSED)
+        patch.setattr(_table, "held_out", lambda n_units, epsilon: round(0.2 * n_units))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,407 @@
+"""`PrivateTableSearchCV`: every record of one table is protected (zone: released)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.utils import get_tags
+
+from .._data.divided_table import DividedTable
+from .._data.units import Units, unit_name
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import FitOptions
+from .._evaluation.progress import CallbackSupportMixin, watched
+from .._evaluation.secret_fits import try_out
+from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from .._privacy.warn import warn
+from .._space.space import SearchSpace
+from ..evaluation._design import needs
+from ..exceptions import LowUtilityWarning, PrivacyWarning
+from ..learners._declaration import PrivateTraining
+from ..learners._private_training import private_training
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
+from ..report._html import ShowsPrivacy
+from ..report._report import PrivacyReport, report_of
+from ..scoring._precision import warn_of_expected_width
+from ..scoring._scorers import PrivateScorer
+from ..strategies._one_table import (
+    LABEL_SHARE,
+    Plan,
+    default_fits,
+    held_out,
+    plan_fits,
+    search_table,
+)
+from ..strategies._release import expected_widths, rehearse
+from ..strategies._utility import released_hints, warn_of_low_utility
+from ._delegation import DelegatesToBest, public_generator, refuse_steps_before, replace_fitted
+from ._parameters import check_parameters, n_listed, scorers_of, space_of
+from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
+from ._table_models import (
+    condition_of,
+    depends_on_labels,
+    labels_of,
+    last_step,
+    oracle_of,
+    warn_of_model,
+    with_budget,
+    with_frequent_labels,
+)
+
+__all__ = ["PrivateTableSearchCV"]
+
+_RELEASED = "best_params_, best_index_, best_score_, best_score_interval_"
+_NOT_PROTECTED = (
+    "how long the fit took, which says something about how many models were fitted; the number of "
+    "records (or groups) and columns, dtypes, group identifiers, classes and bounds; and whatever "
+    "else is computed from the records, including another run of this fit"
+)
+
+
+class PrivateTableSearchCV(
+    DelegatesToBest, ShowsPrivacy, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator
+):
+    """Fit, or search, on one table of which every record is protected.
+
+    The best parameters, the score and the fitted model are (epsilon, delta)-differentially private
+    with respect to every record (or group of records), and may all be published. The table is cut
+    into two parts by row number, or by group. Models that train privately are fitted on the first
+    part and compared on the second. Each record lies in one part only, so each part can spend all
+    of epsilon. If some records may be used openly, `PrivateBayesSearchCV` is more accurate.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        One that trains privately, as `PrivateLogisticRegression` does, or a pipeline that ends in
+        one. The search sets its epsilon, delta and classes.
+    param_grid : dict, list of dict or None, default=None
+        Parameter names and their values, as in `PrivateBayesSearchCV`. None fits once, with the
+        estimator's own parameters, and releases a private score of the model: with few records,
+        that is often better than a search, because each fit costs privacy. The estimator's own
+        parameters are the first candidate, if they are in the space.
+    epsilon : float, default=1.0
+        Privacy loss of everything that is released, in total.
+    delta : float, default=1e-6
+        In [0, 1), and far below 1 divided by the number of records. Most estimators need it.
+    scoring : str, PrivateScorer, list, dict or None, default=None
+        The metric, as in `PrivateBayesSearchCV`. Label frequencies that it needs are released
+        first, with 5 % of the second part's epsilon.
+    n_fits : int or None, default=None
+        Number of fits. Up to 4 are made exactly, and their costs add up. More are a number on
+        average: a random number of random candidates is fitted, only the best model is released,
+        and the number stays secret, which makes each fit cheaper. None derives it from the number
+        of records and epsilon: 24 if their product is 10,000 or more, else 2 to 4. Models that cost
+        no further privacy, such as those of `PrivateRidge` with another `alpha`, are not counted.
+    score_share : float, default=0.4
+        Share of the second part's epsilon for the released score; the choice has the rest. A single
+        model is not chosen, and its score has all of it.
+    release : {"best", "evaluation"}, default="best"
+        What is released of the second part. "best": the chosen model's score. "evaluation": also an
+        evaluation of it, as `evaluation_`: what `private_evaluation` returns. Its bins lie where
+        made-up records of the declared schema have their scores. Metric and evaluation divide the
+        share of epsilon for scores as in `PrivateBayesSearchCV`.
+    refit : bool or str, default=True
+        Whether to keep `best_estimator_`, the model that was evaluated. With several metrics, the
+        name of the one that selects; with False it is the first.
+    n_jobs : int or None, default=None
+        As in joblib. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seeds public randomness: the cut of the table, candidates and made-up records. It never
+        seeds noise, so results differ between runs.
+    verbose : int, default=0
+        If positive, a line says how many models are fitted, and how private each is.
+    ledger : PrivacyLedger or None, default=None
+        Where (epsilon, delta) are charged, before anything is fitted on records.
+    prediction : {"auto", "together", "separate"}, default="auto"
+        As in `PrivateBayesSearchCV`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The chosen candidate (private).
+    best_index_ : int
+        Its position in `cv_results_` (private).
+    best_score_ : float
+        Its score on the second part, with noise (private).
+    best_score_interval_ : tuple of float
+        Contains the score without noise with a probability of 95 % (private).
+    best_scores_, best_score_intervals_ : dict
+        The same for every metric, by name (private). Only if `scoring` is a list or a dict.
+    best_estimator_ : estimator
+        The chosen model, fitted on the first part (private). Only if refit.
+    cv_results_ : dict of arrays
+        Candidates. Which of them were fitted is masked if that is secret.
+    evaluation_ : ClassifierEvaluation or RegressorEvaluation
+        Numbers and figures of the chosen model (private). Only with ``release="evaluation"``.
+    privacy_ : PrivacyReport
+        The privacy report: print it.
+    scorer_ : PrivateScorer, or dict of them
+        The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is not private.
+    multimetric_ : bool
+        Whether `scoring` is a collection of metrics, such as a list or a dict.
+    n_features_in_ : int
+        Number of features. Only if refit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if all are strings. Only if refit.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Only if refit and a classifier.
+
+    See Also
+    --------
+    PrivateBayesSearchCV : Any estimator, on a public training set.
+    sklearn_dpbo.learners : Estimators that train privately.
+
+    Notes
+    -----
+    Theorem and proof are on the documentation's page "The guarantee for one table".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_dpbo import PrivateTableSearchCV
+    >>> from sklearn_dpbo.learners import PrivateLogisticRegression
+    >>> X, y = make_classification(10_000, n_features=5, random_state=0)
+    >>> search = PrivateTableSearchCV(PrivateLogisticRegression(classes=[0, 1])).fit(X, y)
+    >>> search.best_score_  # doctest: +SKIP
+    0.94
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        scoring: Any = None,
+        n_fits: int | None = None,
+        score_share: float = 0.4,
+        release: str = "best",
+        refit: bool | str = True,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        ledger: PrivacyLedger | None = None,
+        prediction: str = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.scoring = scoring
+        self.n_fits = n_fits
+        self.score_share = score_share
+        self.release = release
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.ledger = ledger
+        self.prediction = prediction
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.sparse = False
+        tags.non_deterministic = True
+        return tags
+
+    def private_training(self) -> PrivateTraining:
+        """Return how the search protects its records."""
+        return PrivateTraining("approximate", groups="groups")
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+        """Fit models on one part of the table, and release the best of them, and its score.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features) or pandas.DataFrame
+            The table: all of its records are protected.
+        y : array-like of shape (n_samples,)
+            Targets of X.
+        groups : array-like of shape (n_samples,), default=None
+            Whom each record belongs to. All records of one group (of one patient, for example) are
+            then protected together.
+
+        Returns
+        -------
+        self : PrivateTableSearchCV
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed, the estimator does not train privately, or a candidate
+            fails on made-up records: nothing is fitted on records, released or spent.
+        BudgetExceededError, LedgerError
+            If the ledger refuses epsilon: nothing is released then.
+        """
+        refuse_steps_before(self, protects_all=True)
+        scorers, space, mechanisms = self._setup(groups)
+        budget = mechanisms.budget
+        training, rng = private_training(self.estimator), public_generator(self.random_state)
+        labels = labels_of(self.estimator, training, y)
+        table = self._cut(X, y, groups, training, labels, rng)
+        warn_of_weak_guarantee(budget, table.m, table.units.name)
+        plan = self._plan(space, training, table, budget, rng)
+        options = FitOptions(
+            with_budget(self.estimator, plan, training, labels),
+            n_jobs=self.n_jobs,
+            prediction=self.prediction,
+        )
+        report = needs(self.estimator, labels) if self.release == "evaluation" else ()
+        make = partial(oracle_of, options, table, scorers, report, rng)
+        even = np.full(len(labels), 1 / len(labels))
+        warned = self._try(plan, tried := make(even), table, budget)
+        second = replace(mechanisms, budget=Budget(budget.epsilon))
+        with watched(self), note_on_error(lambda: spent_before(budget)):
+            # Every record pays for what is released of its own part: this one pays for all fits.
+            what = plan.in_words(type(self.estimator).__name__)
+            budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, what))
+            counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
+            oracle = with_frequent_labels(make, table, second) if counted else make(even)
+            release, estimator = search_table(plan, table, oracle, second, self.score_share)
+            warn_of_model(estimator, oracle, labels, rng)
+        parts, also = (mechanisms, second), also_released(self, release, list(scorers))
+        privacy = self._report(parts, training, plan, table, oracle, tried.condition, also)
+        if hasattr(model := last_step(estimator), "privacy_"):
+            model.privacy_ = privacy  # of all that was fitted, not of its own fit
+        fitted = results_of(self, release, list(scorers), oracle, privacy)
+        replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
+        compared = released_hints(oracle, release.scores, (), compares=len(plan.params) > 1)
+        warn_of_low_utility(release.hints + (() if warned else compared))
+        return self
+
+    def _setup(self, groups: Any) -> tuple[dict[str, PrivateScorer], SearchSpace, Mechanisms]:
+        """Return scorers by name, the space, and what charges the first part; check parameters."""
+        check_parameters(self)
+        if self.release == "all":
+            raise ValueError(
+                'release="all" needs candidates that cost nothing to fit; with one protected table '
+                'release is "best" or "evaluation"'
+            )
+        if not self.score_share <= 1 - LABEL_SHARE - 1e-6:
+            raise ValueError(
+                f"score_share must be less than {1 - LABEL_SHARE}, as the choice needs the rest; "
+                f"found {self.score_share!r}"
+            )
+        scorers = scorers_of(self)
+        grid = {} if self.param_grid is None else self.param_grid
+        space = space_of(grid, self.estimator)
+        budget = budget_on(
+            self.ledger,
+            self.epsilon,
+            self.delta,
+            what="a fitted model and its score",
+            mechanism=type(self).__name__,
+            unit=unit_name(groups),
+            estimator=self.estimator,
+        )
+        return scorers, space, Mechanisms(budget, noise_source())
+
+    def _cut(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any,
+        training: PrivateTraining,
+        labels: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> DividedTable:
+        """Return the table in two parts."""
+        if groups is not None and training.groups is None:
+            raise ValueError(
+                f"{type(self.estimator).__name__} protects single records and no groups: leave "
+                "groups out if each record is another person's, or keep one record of each"
+            )
+        n_val = partial(held_out, epsilon=self.epsilon)
+        classifies = is_classifier(self.estimator)
+        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
+        return table if groups is None else table.grouped(str(training.groups))
+
+    def _plan(
+        self,
+        space: SearchSpace,
+        training: PrivateTraining,
+        table: DividedTable,
+        budget: Budget,
+        rng: np.random.Generator,
+    ) -> Plan:
+        """Return what is fitted, and warn if that is less than what was asked for."""
+        n_candidates = n_listed(space)
+        plan = plan_fits(
+            space,
+            training,
+            budget,
+            n_fits=self.n_fits or default_fits(table.m, self.epsilon),
+            n_candidates=n_candidates,
+            first=self.estimator.get_params(deep=True),
+            rng=rng,
+        )
+        if self.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_candidates)):
+            warn(
+                f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
+                f"{table.m:,} {table.units.name}s with epsilon={self.epsilon:g} are few. One fit "
+                "with parameters that are known to be good, without a search (param_grid=None), "
+                "may be better. n_fits sets another number",
+                LowUtilityWarning,
+            )
+        if self.verbose:
+            print(plan.in_words(type(self.estimator).__name__), flush=True)
+        return plan
+
+    def _try(self, plan: Plan, tried: Evaluator, table: DividedTable, budget: Budget) -> bool:
+        """Fit and score all candidates on made-up records; return whether scores will say little.
+
+        Nothing is known beforehand of scores other than means.
+        """
+        with warnings.catch_warnings():  # a fit's own budget is not what is spent
+            warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
+            warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
+            try_out(plan.fits, table.training, tried)
+        rehearse(plan.fits[0].params, tried, budget.epsilon)
+        share = 1.0 if plan.has_one_model else self.score_share
+        means = not tried.report and all(scorer.is_mean for scorer in tried.scorers)
+        return means and warn_of_expected_width(
+            lambda epsilon: expected_widths(tried, None, share * epsilon),
+            Units(table.m, table.units.labels),
+            budget.epsilon,
+        )
+
+    def _report(
+        self,
+        mechanisms: tuple[Mechanisms, Mechanisms],
+        training: PrivateTraining,
+        plan: Plan,
+        table: DividedTable,
+        oracle: Evaluator,
+        condition: str,
+        also: str,
+    ) -> PrivacyReport:
+        """Return the privacy report of both parts."""
+        first, second = mechanisms
+        return report_of(
+            first,
+            title="Differentially private hyper-parameter search on one table",
+            unit=table.units.name,
+            m=table.m,
+            data="table",
+            condition=condition_of(self.estimator, training, self.prediction) + condition,
+            protected=oracle.problem.protected,
+            not_protected=_NOT_PROTECTED,
+            released=clipping_in_words(oracle.scorers)
+            + also
+            + _RELEASED
+            + " and best_estimator_" * bool(self.refit),
+            delta=first.budget.delta,
+            spends=(*first.budget.losses, *second.budget.losses),
+            noise=f"{first.noise.description}; of the models: {training.noise}" + plan.in_bits,
+        )

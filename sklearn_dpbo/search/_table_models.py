@@ -1,0 +1,159 @@
+"""What a search on one table sets in its estimator, and warns of in a model (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+
+from .._data.divided_table import DividedTable
+from .._data.pickles import packed
+from .._evaluation.evaluator import Evaluator
+from .._evaluation.fitting import FitOptions, set_candidate
+from .._privacy.checks import as_floats
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.warn import warn
+from ..exceptions import LowUtilityWarning
+from ..learners._base import PrivateLearner
+from ..learners._declaration import PrivateTraining
+from ..learners._labels import public_classes
+from ..learners._private_training import private_training
+from ..scoring._of_counts import ConfusionScore
+from ..scoring._scorers import PrivateScorer
+from ..strategies._one_table import Plan, frequent_labels
+
+__all__ = ["condition_of", "depends_on_labels", "labels_of", "last_step", "oracle_of"]
+__all__ += ["warn_of_model", "with_budget", "with_frequent_labels"]
+
+# Number of bins of the range of targets, in which frequencies are counted.
+_N_TARGETS = 16
+# Predictions of a regressor within this share of the range of targets count as one value.
+_ALIKE = 1e-3
+_N_MADE_UP = 1000
+
+
+def warn_of_model(
+    estimator: Any, oracle: Evaluator, labels: NDArray[Any], rng: np.random.Generator
+) -> None:
+    """Warn of columns that noise hides, and of a model of one class where labels are scored."""
+    if isinstance(model := last_step(estimator), PrivateLearner):
+        model._warn_of_columns()
+        if any("predict" in scorer.response_method for scorer in oracle.scorers):
+            _warn_if_constant(model, labels, rng)
+
+
+def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
+    """Return the classes; of regression, numbers spread over the bounds of targets."""
+    params = estimator.get_params(deep=True)
+    if is_classifier(estimator):
+        return public_classes(params.get(training.classes), y)
+    bounds = as_floats(params.get(training.target_bounds))
+    if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+        raise ValueError(
+            f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
+            "target and the highest, chosen without looking at the data, (0, 100) say"
+        )
+    steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
+    return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
+
+
+def with_budget(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
+    """Return the estimator with epsilon, delta and classes set, which no candidate may change."""
+    values: dict[str | None, Any] = {
+        training.epsilon: plan.epsilon,
+        training.delta: plan.delta,
+        training.classes: labels,
+    }
+    own = {name: value for name, value in values.items() if name is not None}
+    found = clone(estimator).set_params(**own)
+    private_training(found)  # raises if its guarantee does not go so far
+    for each in plan.fits:
+        candidate = set_candidate(clone(found), each.params)
+        params = candidate.get_params(deep=True)
+        for name, value in params.items():
+            if name.rpartition("__")[2] == "ledger" and value is not None:
+                raise ValueError(
+                    f"give the ledger to the search, for all fits; the estimator has {name}"
+                )
+        changed = [name for name in own if not np.array_equal(params[name], own[name])]
+        if changed or private_training(candidate) != training:
+            raise ValueError(
+                f"{each.params} changes {changed or 'the kind of guarantee'}, which the search "
+                "sets itself so that all fits together keep its epsilon: leave that out, and "
+                "search over single parameters of one kind of estimator"
+            )
+    return found
+
+
+def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
+    """Whether a score depends on how frequent the labels are."""
+    if isinstance(scorer, ConfusionScore):
+        return scorer.prepare(labels).first is not None
+    rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
+    return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
+
+
+def last_step(estimator: Any) -> Any:
+    while isinstance(estimator, Pipeline):
+        estimator = estimator[-1]
+    return estimator
+
+
+def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
+    """Warn if a released learner predicts the same for made-up records all over its range."""
+    model = copy(model)
+    vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
+    low, high = model.center_ - model.scale_, model.center_ + model.scale_
+    made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
+    predicted = np.unique(model.predict(made_up))
+    alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
+    if len(predicted) == 1 or alike:
+        warn(
+            f"The chosen model predicts one value, {predicted.tolist()[0]!r}, for made-up records "
+            "all over the ranges of its columns. Perhaps the other classes are rare (choose by "
+            "'balanced_accuracy' or 'roc_auc'), there are too few records for this epsilon, or "
+            "`bounds`, if you gave any, are in other units or far too wide",
+            LowUtilityWarning,
+        )
+
+
+def condition_of(estimator: Any, training: PrivateTraining, prediction: str) -> str:
+    """Return what the guarantee takes for granted of the estimator."""
+    in_pipeline = isinstance(estimator, Pipeline) and prediction != "separate"
+    return (
+        f"{type(estimator).__name__} trains as privately as it declares "
+        f"({training.composition}, {training.neighbours}); "
+        + f"{training.condition}; " * bool(training.condition)
+        + "what its other steps make of a record depends on that record alone; " * in_pipeline
+    )
+
+
+def with_frequent_labels(
+    make: Callable[[NDArray[np.float64]], Evaluator], table: DividedTable, mechanisms: Mechanisms
+) -> Evaluator:
+    """Release label frequencies; return what evaluates models by scores that depend on them."""
+    shares = frequent_labels(table, mechanisms)
+    oracle = make(shares)
+    if table.classes:
+        oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
+    return oracle
+
+
+def oracle_of(
+    options: FitOptions,
+    table: DividedTable,
+    scorers: dict[str, PrivateScorer],
+    report: tuple[Any, ...],
+    rng: np.random.Generator,
+    frequent: NDArray[np.float64],
+) -> Evaluator:
+    """Return what evaluates models on the second part, with made-up records as the training set."""
+    problem = table.problem(frequent, rng)
+    y = problem.training.y
+    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
+    return Evaluator(options, problem, prepared, report=report)
