@@ -32,11 +32,7 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.learners._private_training import (
-    private_training,
-    refitted,
-    what_learns,
-)
+from sklearn_dpbo.learners._private_training import private_training, refitted, what_learns
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -101,9 +97,7 @@ def test_what_does_not_train_privately_is_refused_with_what_does(estimator):
 
 # ------------------------------------------------------------------------- steps before
 FIXED = OneHotEncoder(categories=[["a"]], sparse_output=False, handle_unknown="ignore")
-ORDINAL = OrdinalEncoder(
-    categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1
-)  # fmt: skip
+ORDINAL = OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +290,8 @@ def test_frames_stay_frames_and_text_columns_are_encoded():
     encode = OneHotEncoder(categories=[["a", "b"]], sparse_output=False, handle_unknown="ignore")
     texts = make_column_selector(dtype_include=object)
     step = ColumnTransformer([("t", encode, texts)], remainder=FunctionTransformer())
-    found = fitted(
-        step.set_output(transform="pandas"), X=X, made_up=Training(made_up, MADE_UP.y)
-    )[-1].X_  # fmt: skip
+    step.set_output(transform="pandas")
+    found = fitted(step, X=X, made_up=Training(made_up, MADE_UP.y))[-1].X_
     assert isinstance(found, pd.DataFrame)
     assert found.columns.tolist() == ["t__t_a", "t__t_b", "remainder__n"]
     assert found.iloc[:3, :2].to_numpy().tolist() == [[1, 0], [0, 1], [0, 0]]
@@ -330,10 +323,8 @@ def test_a_label_of_another_type_in_a_list_changes_no_other():
     def gram(learner, X, y):
         return learner(**free).fit(X, y).gram_
 
-    classifier, ridge = (
-        partial(PrivateRidgeClassifier, classes=[0, 1]),
-        partial(PrivateRidge, y_bounds=(0, 1)),
-    )
+    classifier = partial(PrivateRidgeClassifier, classes=[0, 1])
+    ridge = partial(PrivateRidge, y_bounds=(0, 1))
     for odd in ("a", None, 0.5, [1, 2], 2**70, np.nan):
         labels = [odd, *y[1:]]
         expected = gram(classifier, X, [7, *y[1:]])

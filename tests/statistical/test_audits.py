@@ -5,15 +5,13 @@ The noise need not be seeded, because the confidence is so high that a true clai
 refuted by accident.
 """
 
-import contextlib
 import importlib.util
 import math
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, uniform
+from scipy.stats import beta, binom
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.audit import (
@@ -23,8 +21,6 @@ from sklearn_dpbo.audit import (
     opposed_models,
 )
 from sklearn_dpbo.audit._events import as_tables, choose_event, epsilon_lower_bound
-from sklearn_dpbo.strategies import WorstCase, _guidance
-from sklearn_dpbo.testing import seeded_noise
 
 SURE = 1 - 1e-7
 
@@ -45,8 +41,7 @@ RUNS = {**dict.fromkeys(QUICK, 1000),
         "objective": 1500,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
-# Here too few runs would find the bugs: `guided` below and test_threshold_distribution.py have
-# audits that do, and test_configuration.py the distribution.
+# Here too few runs would find the bugs. Tests of the distributions do.
 ELSEWHERE = ["configurator", "threshold", "search, public"]
 # Bugs that so few runs find reliably, where others are tested with seeded noise. A sensitivity that
 # is halved is half of the noise, of which the mechanisms' own rows tell.
@@ -83,41 +78,6 @@ def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
         report, _ = AUDITS.audited(name, bug, RUNS.get(name, 4000), confidence=confidence)
         if report.refuted == (bug is not None):
             break
-    assert report.refuted == (bug is not None), str(report)
-
-
-@pytest.fixture
-def guided(monkeypatch):
-    """Explore few points, so that runs are short."""
-    monkeypatch.setattr(_guidance, "_POOL", 16)
-    monkeypatch.setattr("sklearn_dpbo.strategies._proposals._POINTS_PER_RADIUS", 2)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("bug", [None, "noise halved"])
-def test_audit_refutes_a_guided_search_if_and_only_if_its_noise_is_halved(guided, bug):
-    """A prior would hide what the noise does: with nine records it decides the choice."""
-    train, *pair = opposed_models(9)
-    seeds = count()
-    s = search(n_iter=8, random_state=0, refit=False).set_params(
-        param_grid={"label": [0, 1], "x": uniform(0, 1)},
-        strategy=WorstCase(
-            initial_points=[{"label": i, "x": 0.5} for i in (0, 1)],
-            prior_weight=None if bug is None else 0,
-        ),
-    )
-
-    def output(held_out):
-        X_val, y_val = held_out
-        with seeded_noise(next(seeds)):
-            s.fit(*train, X_val=X_val, y_val=y_val)
-        return s.best_params_["label"], s.best_score_
-
-    with contextlib.ExitStack() as stack:
-        if bug is not None:
-            AUDITS.BUGS[bug](stack)
-        confidence = SURE if bug is None else 0.95
-        report = audit_mechanism(output, pair, 1500, epsilon=2.0, confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 

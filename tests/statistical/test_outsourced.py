@@ -270,18 +270,6 @@ def test_a_modeler_that_is_told_what_another_was_goes_on_like_it(X, known):
     assert len(set(batch)) == 4 and [again.ask() for _ in range(4)] == batch
 
 
-def test_optimize_finds_the_maximum(rng):
-    Z = rng.random((5000, 2))
-
-    def f(row):
-        return -((Z[row] - [0.3, 0.7]) ** 2).sum()
-
-    assert optimize(Z, f, 40).best()[1] > -1e-3
-    noisy = curated(Z, epsilon=1.0, delta=0.1, distance=0.05)
-    found = optimize(noisy, f, 60, length_scale=0.3, noise=0.05, prior_mean=-0.2, prior_scale=0.2)
-    assert found.best()[1] > -5e-3
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [

@@ -5,7 +5,6 @@ errors (a missing key, for example), warnings of numpy, results that contradict 
 charges without a draw. Counts of outcomes are printed (``-n 0 -s``).
 """
 
-import copy
 import decimal
 import io
 import os
@@ -43,7 +42,6 @@ from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.papers.kusner2015 import GPNoisy, LipschitzConvex
 from sklearn_dpbo.scoring._make import selecting_scorer
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.testing import seeded_noise
 
 # ---------------------------------------------------------------- estimators that are quick to fit
 
@@ -626,13 +624,6 @@ def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
 # ---------------------------------------------------------------- bugs that these tests found
 
 
-def fitted_on(X, y, X_val, y_val, model, grid=None, **params):
-    search = PrivateBayesSearchCV(model, grid or {"a": [0.5]}, **params)
-    X_val = copy.deepcopy(X_val)  # X itself would be refused
-    with seeded_noise(0):
-        return search.fit(X, y, X_val=X_val, y_val=y_val)
-
-
 SMALL = np.linspace(0, 1, 12)[:, None]
 HALVES = (SMALL[:, 0] > 0.5).astype(int)
 
@@ -662,38 +653,3 @@ def test_errors_about_complex_labels_do_not_quote_them():
         with pytest.raises(ValueError, match="Complex data not supported") as caught:
             model.fit(SMALL, y)
         assert "918" not in f"{caught.value} {caught.value!r}"
-
-
-# ---------------------------------------------------------------- lists that are long
-
-LONG = 16_000
-LONG_LISTS = {
-    "backwards range": lambda: range(10**9, 0, -1),
-    "mixed": lambda: [*range(LONG // 2), *map(str, range(LONG // 2))],
-    "NaN": lambda: [NAN] * LONG,
-    "too many": lambda: list(range(10**6)),
-}
-
-
-class Anything(Cut):
-    """Takes any parameters."""
-
-    def decision_function(self, X):
-        return numbers(X) - 0.5
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.slow
-@pytest.mark.parametrize("values", LONG_LISTS)
-def test_long_lists_are_searched_or_refused(values, opened):
-    """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
-    ledger = opened("large")
-    grid = {"a": list(np.linspace(0, 1, LONG)), "b": LONG_LISTS[values]()}
-    found = outcome(
-        lambda: fitted_on(
-            SMALL, HALVES, SMALL, HALVES, Anything(), grid, n_iter=12, random_state=0, ledger=ledger
-        ),
-        lambda search: None,
-        ledger,
-    )
-    assert (found == "valid") == (len(grid["b"]) <= LONG)
