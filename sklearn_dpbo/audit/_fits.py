@@ -176,17 +176,16 @@ def audit_estimator(
     for pair in pairs.values():
         check_neighbours(*pair)
     prepared = _prepared(estimator)
-    training, names = private_training(estimator), prepared.get_params()
+    training = private_training(estimator)
+    params = prepared.get_params()
     # Estimators of other libraries seed their noise by `random_state`. Searches do not.
-    seeded = [name for name in names if name.rpartition("__")[2] == "random_state"]
+    seeded = [name for name in params if name.rpartition("__")[2] == "random_state"]
     seeded = [] if _is_search(estimator) else seeded
-    if training.groups is None and (
-        groups is not None or any(len(p[0]) > 2 for p in pairs.values())
-    ):
+    whole = (X, y) if groups is None else (X, y, groups)
+    if training.groups is None and max(map(len, [whole, *(one for one, _ in pairs.values())])) > 2:
         raise ValueError(
             f"{type(estimator).__name__} protects single records and no groups: leave groups out"
         )
-    params = prepared.get_params()
     if training.classes is not None and params[training.classes] is None:
         prepared.set_params(**{training.classes: np.unique(np.asarray(y))})
     delta = 0.0 if training.delta is None else params[training.delta]
@@ -194,17 +193,16 @@ def audit_estimator(
     seeds = _seeds(random_state)
 
     def given(data: Sequence[Any]) -> Given:
-        return (data[0], data[1]), {str(training.groups): each for each in data[2:]}
+        return tuple(data[:2]), dict(zip([str(training.groups)], data[2:], strict=False))
 
     def outputs(name: str, n: int) -> tuple[list[Any], list[Any]]:
         fit = _Fit(prepared, seeded, output, _probes(X, *pairs[name]))
         own = [next(seeds) for _ in range(n)]
         return runs_on([given(data) for data in pairs[name]], fit, own, n_jobs)
 
-    whole = (X, y) if groups is None else (X, y, groups)
     _Fit(prepared, seeded, output).fitted(given(whole), *next(seeds))  # so that errors show
-    name, *others = pairs
-    if others:
+    name = next(iter(pairs))
+    if len(pairs) > 1:
         n_few = max(_FEW, n // 10)
         name = max(pairs, key=lambda name: rough_bound(outputs(name, n_few), claim[1]))
     subject = f"{type(estimator).__name__}, {name}"
@@ -286,7 +284,7 @@ def _released(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
                 released |= _named(name, value)
     if "coef_[0]" not in released:
         names = ("decision_function", "predict_proba", "predict")
-        name = next((each for each in names if hasattr(estimator, each)), "predict")
+        name = next((method for method in names if hasattr(estimator, method)), "predict")
         for i, rows in enumerate(probes):
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

@@ -143,7 +143,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         price = Price.shared(len(moves), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         mechanisms = Mechanisms(budget, noise)
         noisy = mechanisms.tables(price, relative, purpose=what)
-        stds = [price.scale(each) for each in relative]
+        stds = [price.scale(moved) for moved in relative]
         cut = self._cut_off(units.m, mu)
         scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs, cut)
         self.center_ = scaling.center

@@ -280,7 +280,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
     def coef_std_(self) -> Floats:
         """Standard errors of `coef_`, to first order in inverse @ (products - sums @ w)."""
         check_is_fitted(self, "gram_")
-        w, constant = (each[..., 0] for each in self._solved())
+        w, constant = (part[..., 0] for part in self._solved())
         d, (basis, squares, products) = len(w), cast(tuple[Any, Any], self._kept)[1]
         least = 2 * math.sqrt(len(squares)) * self.noise_
         if squares.min() < least:
