@@ -36,7 +36,6 @@ class Known:
     def __init__(self, model, public, protected, epsilon, groups=None, **kwargs):
         X, y = protected
         self.units, self.epsilon = Units.of(len(y), groups), epsilon
-        kwargs = {"spread": True} | kwargs
         self.design = designed(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
         self.exact = []
         for part in self.design._parts:

@@ -28,6 +28,7 @@ ROWS = "core/test_row_by_row.py::"
 LOW_UTILITY = "core/test_low_utility.py::"
 SEPARATELY = "core/test_separately.py::"
 LISTED = "core/test_listed.py::"
+AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -599,6 +600,33 @@ MUTANTS = {
         "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
+    # ------------------------------------------------------------------ what bins hide
+    "areas: no allowance for the order within bins": Mutant(
+        "scoring/_metrics.py",
+        "return shift, abs(shift) + 3",
+        "return shift, 0 * abs(shift) + 0",
+        AREAS + "[1.0-forest-average_precision]",
+    ),
+    "areas: a forest's scores have bins of their own": Mutant(
+        "scoring/_response.py",
+        "<= len(scores) / 1000",
+        "<= len(scores) / 2",
+        AREAS + "[1000.0-forest-roc_auc]",
+    ),
+    "Brier score: probabilities lie at the means of their bins": Mutant(
+        "evaluation/_curves.py",
+        "if end is not None:",
+        "if False:",
+        "statistical/test_evaluation_intervals.py::"
+        "test_what_bins_hide_of_the_brier_score_lies_in_its_interval",
+    ),
+    "public rows are asked after protected predictions": Mutant(
+        "strategies/_worst_case.py",
+        "        if oracle.releases_all:\n",
+        "        oracle.fitted(candidates[best].params).predict(oracle.problem.training.X)\n"
+        "        if oracle.releases_all:\n",
+        "core/test_evaluation.py::test_after_protected_predictions_nothing_runs_but_these[several]",
+    ),
     # ------------------------------------------------------------------ warnings
     "wide intervals: expected with a quarter of the noise": Mutant(
         "strategies/_release.py",
@@ -608,10 +636,10 @@ MUTANTS = {
     ),
     "wide intervals: warned of after predictions": Mutant(
         "strategies/_guidance.py",
-        "        self.warned, self.responses = self._warn_of_wide_intervals(params)\n",
+        "        self.warned = warn_of_wide_intervals(\n",
         "        self._oracle.fit_candidates(params)\n"
         "        self._oracle.compare(params, self._oracle.scorer.query)\n"
-        "        self.warned, self.responses = self._warn_of_wide_intervals(params)\n",
+        "        self.warned = warn_of_wide_intervals(\n",
         LOW_UTILITY + "test_no_protected_record_has_been_predicted_when_the_warning_is_given",
     ),
     "contradiction: no union bound": Mutant(

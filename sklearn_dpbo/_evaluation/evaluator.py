@@ -45,6 +45,8 @@ class Evaluator:
 
     Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
     count as failed. `report` is what a report of the candidate chosen needs of predictions.
+    `design` returns, for a fitted candidate and the training set, what `Model.design` is: how its
+    scores will be released.
     """
 
     options: FitOptions
@@ -54,6 +56,7 @@ class Evaluator:
     progress: Progress = field(default_factory=Progress)
     report: tuple[Query, ...] = ()
     releases_all: bool = False
+    design: Callable[[Any, Training], Any] | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _rehearsed: bool = field(default=False, init=False, repr=False)
 
@@ -90,11 +93,15 @@ class Evaluator:
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
         """Return the model for this query; a user's gain is not computed again."""
         model = self.model(params)
-        return model if query is self.scorer.query else model.asked(query)
+        known = [k for k, own in enumerate(self._queries) if own is query]
+        if not known:
+            return model.asked(query)
+        k = known[0]
+        return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
         """Return what is released of an evaluated candidate, without noise, as a table of a row."""
-        return counted(self.table, self.model(params).asked(query), query)
+        return counted(self.table, self._asked(params, query), query)
 
     def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
@@ -107,7 +114,14 @@ class Evaluator:
     def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
         """Return an oracle that scores on a part of the training set, and costs no privacy."""
         parts = split_training(self.problem.training, self.options.estimator, cv, rng)
-        return PublicEvaluator(self.options, *parts, self.scorer, self.progress)
+        return PublicEvaluator(self.options, *parts, self.scorer, self.progress, self.asked)
+
+    @property
+    def asked(self) -> tuple[tuple[str, ...], ...]:
+        """Methods whose answers to public rows say how scores rank, and how precise they are."""
+        asked = {query.response_method for query in self.report}
+        asked |= {each.response_method for each in self.scorers if not each.is_mean}
+        return tuple(sorted(asked))
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.
@@ -156,7 +170,7 @@ class Evaluator:
         """Return what makes models of fitted candidates, without access to the validation set."""
         checked = self._check if check and self.options.prediction == "together" else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
-        return partial(_make_model, *public, checked, self.accept)
+        return partial(_make_model, *public, checked, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
@@ -167,9 +181,9 @@ class Evaluator:
         )
         self.progress.expect(len(pending))
         with closing(fit_all(self.options, jobs)) as fits:
-            for params, (error, _, model) in zip(pending, fits, strict=True):
-                self._models.add(params, error or model)
-                self.progress.fitted(params, error, "fitted to be validated")
+            for params, each in zip(pending, fits, strict=True):
+                self._models.add(params, each.error or each.result)
+                self.progress.fitted(params, each.error, "fitted to be validated")
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
@@ -199,16 +213,18 @@ def _make_model(
     training: Training,
     check: RowByRowCheck | None,
     accept: Callable[[Any, Training], None] | None,
+    design: Callable[[Any, Training], Any] | None,
     estimator: Any,
 ) -> Model:
     """Return the model of a fitted candidate; raises what `accept` and the check do."""
     if accept is not None:
         accept(estimator, training)
-    model = Model.of(without_callbacks(estimator), queries, companions, prediction)
+    estimator = without_callbacks(estimator)
+    model = Model.of(estimator, queries, companions, prediction)
     if check is not None:
         for method in model.responses:
             check.check(model.pickled, method)
-    return model
+    return model if design is None else replace(model, design=design(estimator, training))
 
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +25,7 @@ from .._data.tables import copied, copy_rows
 from .._privacy.accounting import uncounted
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
+from ..scoring._response import Responses
 from .progress import Progress, in_parallel
 from .suppress_output import without_autologging
 
@@ -32,6 +33,9 @@ __all__ = [
     "Fit", "FitOptions", "PublicEvaluator", "check_prediction", "explore", "fit", "fit_all",
     "fit_one", "report_failures", "set_candidate", "without_callbacks", "without_side_effects",
 ]  # fmt: skip
+
+# Methods of an estimator: of each tuple, the first that it has is called.
+Asked: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +62,15 @@ def check_prediction(prediction: Any) -> None:
 
 
 class Fit(NamedTuple):
-    """Why a fit failed or None, how many seconds it took, and what was made of its result."""
+    """Why a fit failed or None, how many seconds it took, and what was made of its result.
+
+    Within the training set, also what it answered to rows that it was not fitted on.
+    """
 
     error: str | None
     seconds: float
     result: Any
+    answers: Responses | None = None
 
     @property
     def score(self) -> float:
@@ -168,13 +176,17 @@ def report_failures(errors: tuple[str | None, ...]) -> None:
 # ---------------------------------------------------------------------- public scores
 @dataclass(frozen=True, eq=False)
 class PublicEvaluator:
-    """The public oracle: candidates in, fits with scores out; the scorer is prepared."""
+    """The public oracle: candidates in, fits with scores out; the scorer is prepared.
+
+    `asked` are the methods whose answers to the test rows are kept.
+    """
 
     options: FitOptions
     training: Training
     test: Training
     scorer: Any
     progress: Progress = field(default_factory=Progress)
+    asked: Asked = ()
 
     def __call__(
         self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
@@ -182,11 +194,10 @@ class PublicEvaluator:
         """Fit candidates on one part of the training set, score them on the other, in parallel."""
         return explore([self], candidate_params, by_record=by_record)[0]
 
-    def fitted(self, params: dict[str, Any]) -> Any:
-        """Return a candidate fitted on one part of the training set; None if that fails."""
-        with without_autologging():
-            estimator = self.options.candidate(params)
-            return fit_one(estimator, self.training, np.nan, lambda fitted: fitted).result
+    def _use(self, by_record: bool) -> Callable[[Any], Any]:
+        """Return what scores a fitted candidate; it has nothing but the test rows."""
+        score = self.scorer.record_gains if by_record else self.scorer
+        return partial(_score, score, self.test, self.asked)
 
 
 def explore(
@@ -204,7 +215,7 @@ def explore(
         (
             params,
             each.training,
-            partial(_score, each.scorer.record_gains if by_record else each.scorer, each.test),
+            each._use(by_record),
         )
         for each in oracles
         for params in candidate_params
@@ -215,9 +226,13 @@ def explore(
         for each in found:
             params = candidate_params[len(fits) % n]
             progress.fitted(params, each.error, "explored within the training set")
-            fits.append(each)
+            fits.append(each if each.error else Fit(None, each.seconds, *each.result))
     return [fits[k * n : (k + 1) * n] for k in range(len(oracles))]
 
 
-def _score(score: Callable[..., Any], test: Training, estimator: Any) -> Any:
-    return score(estimator, test.X, test.y)
+def _score(
+    score: Callable[..., Any], test: Training, asked: Asked, estimator: Any
+) -> tuple[Any, Responses | None]:
+    """Return the score of a fitted candidate, and what it answers."""
+    answers = Responses.of(estimator, test.X, test.y, asked) if asked else None
+    return score(estimator, test.X, test.y), answers

@@ -26,6 +26,7 @@ class Model:
     `responses` has these as they came, by method. For each query: `values` is what it makes of
     them, `clipped` the share of gains outside of its bounds. `cut` is it pickled for counting, with
     its unlisted parts cut out (empty if there are none to cut out), and `parts` names all parts.
+    `design` is how its scores will be released, if that depends on what it answers to public rows.
     """
 
     pickled: bytes
@@ -35,6 +36,7 @@ class Model:
     responses: dict[str, Response]
     values: tuple[NDArray[Any], ...]
     clipped: tuple[float, ...]
+    design: Any = None
 
     @classmethod
     def of(

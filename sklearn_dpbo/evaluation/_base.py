@@ -109,6 +109,10 @@ class Evaluation:
         """Say if released counts say that many errors count as less than they are."""
         return ""
 
+    def _labels_hint(self) -> str:
+        """Say if numbers of labels are not those of the model's own predictions."""
+        return ""
+
     @property
     def _names(self) -> list[str]:
         """Names of the main numbers."""

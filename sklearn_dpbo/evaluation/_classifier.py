@@ -164,6 +164,15 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=position)
         return self._score(area)
 
+    def _labels_hint(self) -> str:
+        if not self._binary or self._parts[0].follows:
+            return ""
+        return (
+            "The model's predict does not follow the scores of predict_proba (or "
+            "decision_function) for all public records. Numbers without a threshold are for the "
+            f"labels by scores above {self.threshold:.3g}, not for its predictions"
+        )
+
     @property
     def _names(self) -> list[str]:
         macro = "" if self._binary else "_macro"

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from .._data.tables import dense
-from .._privacy.warn import warn
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
@@ -132,7 +131,7 @@ def _cut_of(
 ) -> dict[str, Any]:
     """Return from which score on a classifier predicts the positive one of two classes.
 
-    With a warning, if public predictions follow no known threshold.
+    And whether all public predictions follow it, or no known threshold.
     """
     scores = class_scores(public.response, positives)[:, 0]
     predicted = encode(responses(("predict",)).response, classes) == positives[0]
@@ -142,10 +141,4 @@ def _cut_of(
     for cut in (usual, *responses.cuts, *others):
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
-    differing = float(np.mean((scores >= usual) != predicted))
-    warn(
-        f"{responses.name}.predict does not follow the scores of "
-        f"{responses.method(METHODS)} for {differing:.1%} of the public records. Numbers without a "
-        f"threshold are for the labels by scores above {usual:.3g}, not for its predictions",
-    )
     return {"cut": usual}

@@ -183,6 +183,8 @@ def private_evaluation(
             largest_error=largest_error,
         )
         _warn_if_clipped(design, public)
+        if hint := design._labels_hint():
+            warn(hint)
         warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, NamedTuple, NoReturn
 
 import joblib
@@ -25,7 +25,7 @@ from .._data.split import Problem, hold_out
 from .._data.tables import copied
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions, PublicEvaluator, set_candidate
+from .._evaluation.fitting import FitOptions, set_candidate
 from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noise import noise_source
@@ -40,7 +40,7 @@ from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
 from ..search._results import clipping_in_words
 from ..strategies._choice import prepare_choice
-from ..strategies._release import count_scores, public_model
+from ..strategies._release import Designer, release_scores
 from ._optuna import on_trials, plain
 
 __all__ = ["Best", "Call", "PrivateObjective"]
@@ -230,6 +230,7 @@ class PrivateObjective:
         self._chosen: int | None = None
         self._best: Best | None = None
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
+        self._evaluator.design = Designer.of(self._evaluator, best_share * _SCORE_SHARE * epsilon)
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
@@ -337,21 +338,18 @@ class PrivateObjective:
         left = budget.epsilon_beside(self._best_share)
         return Price.shared(n_calls, left, budget.delta, COUNTS)
 
-    @cached_property
-    def _public(self) -> PublicEvaluator:
-        return self._evaluator.public(None, np.random.default_rng(self._seed))
-
     def _proxy_offset(self) -> float:
         """Return what the line through integers misses at the estimator's own parameters.
 
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
         oracle = self._evaluator
-        try:
-            model = public_model({}, self._public, oracle)
-        except Exception:  # other candidates may be fitted without an error
+        public_oracle = oracle.public(None, np.random.default_rng(self._seed))
+        options = replace(oracle.options, error_score=np.nan)
+        (own,) = replace(public_oracle, options=options)(({},))
+        if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        public = oracle.scorer.predictions(*model)
+        public = own.answers(oracle.scorer.response_method)
         if oracle.scorer.choice_uses_public:
             oracle.select_by(oracle.scorer.choice(public))
         scorer, units = oracle.scorer, Units.of(len(public.response))
@@ -435,14 +433,7 @@ class PrivateObjective:
         if self._chosen is None:
             self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
-        counted = count_scores(
-            params,
-            statistics,
-            oracle,
-            mechanisms.budget.epsilon_left,
-            lambda params: public_model(params, self._public, oracle),
-        )
-        ((score, interval),), _ = counted.release(self._units, mechanisms)
+        ((score, interval),) = release_scores(params, statistics, oracle, mechanisms).scores
         return Best(dict(params), score, interval)
 
     def _choose(self) -> int:

@@ -47,7 +47,7 @@ _PARTS = 4
 # For the order within bins: how often it is drawn, into how many parts of bins in all, and of each
 # bin at least; and the least share of a class. Counts are no whole numbers, so that this part of a
 # record is drawn at once, which makes the deviation smaller by its root.
-_N_ORDERS, _N_PARTS, _FEWEST_PARTS, _LEAST_SHARE, _FINE = 40, 1_000, 8, 1e-6, 64
+_N_ORDERS, _N_PARTS, _FEWEST_PARTS, _LEAST_SHARE, _FINE = 40, 1_000, 16, 1e-6, 64
 
 
 def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
@@ -218,17 +218,17 @@ def hidden_order(
 ) -> tuple[float, float]:
     """Return how much an area exceeds the one known of bins by the order within, and what it may.
 
-    `table`, of shape (2, n_bins), counts records. The share of positive ones is taken as linear
-    between the middles of neighbouring bins, and records as spread at random over parts of their
-    bin, as this share says. The second number is how far off the first may be: its size, and two
-    standard deviations.
+    `table`, of shape (2, n_bins), counts records. The share of positive ones is taken as rising,
+    and linear between the middles of neighbouring bins, and records as spread at random over parts
+    of their bin, as this share says. The second number is how far off the first may be: its size,
+    and three standard deviations.
     """
     size, n_parts = table.sum(axis=0), max(_FEWEST_PARTS, _N_PARTS // table.shape[-1])
     if not (table.sum(axis=1) > 0).all():
         return 0.0, 0.0
     start, some = np.cumsum(size) - size, size > 0
     places = start[:, None] + size[:, None] * (np.arange(n_parts) + 0.5) / n_parts
-    middle, share = (start + size / 2)[some], table[1, some] / size[some]
+    middle, share = (start + size / 2)[some], monotone(table)[1, some] / size[some]
     positive = np.clip(np.interp(places, middle, share), _LEAST_SHARE, 1 - _LEAST_SHARE)
     rng, rows = np.random.default_rng(0), (_N_ORDERS, table.shape[-1])
     cells = [
@@ -238,7 +238,7 @@ def hidden_order(
     parts = np.stack(cells, axis=1).reshape(_N_ORDERS, 2, -1) / _FINE
     grown = area(parts) - known
     shift = float(np.mean(grown))
-    return shift, abs(shift) + 2 * math.sqrt(_FINE) * float(np.std(grown))
+    return shift, abs(shift) + 3 * math.sqrt(_FINE) * float(np.std(grown))
 
 
 def monotone(table: Floats) -> Floats:

@@ -7,7 +7,7 @@ Candidates are ranked by it where there is much noise, and by f itself where the
 
 *Areas under curves.* The choice is by pairs of records in the right order; where there is little
 noise, by the area itself. A histogram of the chosen candidate's predicted scores is released. The
-order that bins hide is estimated from public predictions. With many records, the area under one ROC
+order that bins hide is estimated from these counts. With many records, the area under one ROC
 curve is more precise if it is computed from a number of pairs.
 """
 

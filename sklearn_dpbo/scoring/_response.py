@@ -54,11 +54,10 @@ class Predictions:
 class Responses:
     """What a fitted model answers to public records; none of its code runs any more.
 
-    `name` is of the model's class, `classes` are its `classes_` or None, `by_method` has the
-    response of each method, and `cuts` are thresholds that the model says it has.
+    `classes` are its `classes_` or None, `by_method` has the response of each method, and `cuts`
+    are thresholds that the model says it has.
     """
 
-    name: str
     y: Any
     classes: Any
     by_method: dict[str, NDArray[Any]]
@@ -75,8 +74,7 @@ class Responses:
         """Return these responses of a fitted estimator."""
         own = (getattr(estimator, name, None) for name in ("best_threshold_", "threshold"))
         cuts = tuple(float(cut) for cut in own if isinstance(cut, Real))
-        classes = getattr(estimator, "classes_", None)
-        return cls(type(estimator).__name__, dense(y), classes, by_method, cuts)
+        return cls(dense(y), getattr(estimator, "classes_", None), by_method, cuts)
 
     def method(self, response_method: tuple[str, ...]) -> str:
         """Return the first of these methods that there is a response of."""

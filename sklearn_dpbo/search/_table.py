@@ -41,7 +41,7 @@ from ..strategies._one_table import (
     plan_fits,
     search_table,
 )
-from ..strategies._release import expected_widths, rehearse
+from ..strategies._release import Designer, expected_widths
 from ..strategies._utility import released_hints, warn_of_low_utility
 from ._delegation import DelegatesToBest, public_generator, refuse_steps_before, replace_fitted
 from ._parameters import check_parameters, n_listed, scorers_of, space_of
@@ -363,12 +363,12 @@ class PrivateTableSearchCV(
 
         Nothing is known beforehand of scores other than means.
         """
+        share = 1.0 if plan.has_one_model else self.score_share
+        tried.design = Designer.of(tried, share * budget.epsilon)
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
             try_out(plan.fits, table.training, tried)
-        rehearse(plan.fits[0].params, tried, budget.epsilon)
-        share = 1.0 if plan.has_one_model else self.score_share
         means = not tried.report and all(scorer.is_mean for scorer in tried.scorers)
         return means and warn_of_expected_width(
             lambda epsilon: expected_widths(tried, None, share * epsilon),

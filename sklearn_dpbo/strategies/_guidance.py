@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
-from .._data.tables import n_rows
-from .._evaluation.fitting import PublicEvaluator, explore, report_failures
+from .._data.tables import dense, n_rows
+from .._evaluation.fitting import Fit, PublicEvaluator, explore, report_failures
 from .._privacy.warn import warn
 from .._space.space import Points
+from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer
 from ._base import Task
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
-from ._release import public_model, rehearse
+from ._release import Designer
 from ._surrogate import single_threaded
 from ._utility import warn_of_wide_intervals
 
@@ -54,6 +55,8 @@ class Guidance:
         self._n_iter, self._rng, self._mechanisms = n_iter, rng, task.mechanisms
         self.history = History(space.none)
         self._few, self._scores_of_few = space.none, list[float]()
+        self._best_score = -math.inf
+        self._good: Responses | None = None
         self._model: PublicModel | None = None
         self._n_left = n_iter
         self._kind = "none" if n_iter < _FEWEST else options.guidance
@@ -81,37 +84,35 @@ class Guidance:
         """Fit n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
-        if self._oracle.scorer.choice_uses_public:
-            self._look_at_good_candidate()
-        if self._oracle.report or any(
-            scorer.release_uses_public for scorer in self._oracle.scorers
-        ):
-            _ = self._public  # raises for an invalid public_cv before anything is spent
+        if not len(self.history):
+            self._look_at_few()
+        oracle = self._oracle
+        if self._good is not None and oracle.scorer.choice_uses_public:
+            oracle.select_by(oracle.scorer.choice(self._good(oracle.scorer.response_method)))
         points = validation_batch(
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
-        self.warned, self.responses = self._warn_of_wide_intervals(params)
+        share = self._options.score_share if len(params) > 1 else 1.0
+        n = len(params) if oracle.releases_all else 1
+        oracle.design = Designer.of(oracle, share * self._mechanisms.budget.epsilon / n)
+        self.warned = warn_of_wide_intervals(
+            oracle, self.responses, self._mechanisms.budget, share, n
+        )
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, self._oracle.fit_candidates(params))
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
-        fitted = self.history.candidates[self.history.fitted[0]].params
-        rehearse(fitted, self._oracle, self._mechanisms.budget.epsilon)
         return self.history
 
-    def _warn_of_wide_intervals(self, params: tuple[dict[str, Any], ...]) -> Any:
-        """Warn by what the best candidate with a public score predicts, or else the first."""
-        scores, scored = np.array(self.public_scores), self._space.params(self._scored)
-        known, n = len(scores) > 0 and not np.isnan(scores).all(), len(params)
-        return warn_of_wide_intervals(
-            self._oracle,
-            lambda: self._public,
-            scored[int(np.nanargmax(scores))] if known else params[0],
-            self._mechanisms.budget,
-            share=self._options.score_share if n > 1 else 1.0,
-            n_released=n if self._oracle.releases_all else 1,
-        )
+    @property
+    def responses(self) -> Responses | None:
+        """What a good candidate answers to rows that it was not fitted on; None if not known."""
+        training, good = self._oracle.problem.training, self._good
+        if good is None or good.classes is None:
+            return good
+        known = np.array_equal(good.classes, np.unique(dense(training.y)))
+        return good if known else None
 
     def public_score(self, chosen: int) -> tuple[float, int]:
         """Return a candidate's score within the training set, and of how many rows; NaN if none."""
@@ -175,38 +176,39 @@ class Guidance:
     def _public(self) -> PublicEvaluator:
         return self._oracle.public(self._options.public_cv, self._rng)
 
-    def public_model(self, params: dict[str, Any]) -> tuple[Any, Any, Any]:
-        """Return a candidate fitted within the training set, and X and y of other rows of it."""
-        return public_model(params, self._public, self._oracle)
-
     @property
     def public_scores(self) -> list[float]:
         """Scores of candidates within the training set; NaN where there is none."""
         return [*self.history.public_scores.tolist(), *self._scores_of_few]
 
-    def _look_at_good_candidate(self) -> None:
-        """Adapt the selecting score to how a good candidate predicts."""
-        candidates = tuple(each.params for each in self.history.candidates)
-        if not candidates:
-            places = np.unique(np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT).astype(int))
-            self._few = self._pool.take(places)
-            candidates = self._space.params(self._few)
-            few = self._public(candidates)
-            self._scores_of_few = [each.score for each in few]
-            if errors := [each.error for each in few if each.error is not None]:
-                warn(
-                    f"{len(errors)} of {len(few)} candidates that were fitted on a part of the "
-                    "training set cannot be fitted or scored there. Validation records that cannot "
-                    "be predicted count as wrong, without a message: let the estimator take values "
-                    "that it has not seen, as OneHotEncoder(handle_unknown='ignore') does. The "
-                    f"first failed with {errors[0]}",
-                    FitFailedWarning,
-                )
-        scores = np.array(self.public_scores)
-        if not np.isnan(scores).all():
-            best, scorer = int(np.nanargmax(scores)), self._oracle.scorer
-            public = scorer.predictions(*self.public_model(candidates[best]))
-            self._oracle.select_by(scorer.choice(public))
+    def _look_at_few(self) -> None:
+        """Fit a few candidates within the training set, if scores depend on what these answer."""
+        own = self._oracle.options.estimator.get_params(deep=True)
+        spends = any(own[name] is not None for name in own if name.split("__")[-1] == "ledger")
+        if spends or not self._oracle.asked:
+            return
+        uses = self._oracle.scorer.choice_uses_public
+        places = np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT if uses else 1)
+        self._few = self._pool.take(np.unique(places.astype(int)))
+        few = self._scored_in_public(self._space.params(self._few))
+        self._scores_of_few = [each.score for each in few]
+        if errors := [each.error for each in few if each.error is not None]:
+            warn(
+                f"{len(errors)} of {len(few)} candidates that were fitted on a part of the "
+                "training set cannot be fitted or scored there. Validation records that cannot "
+                "be predicted count as wrong, without a message: let the estimator take values "
+                "that it has not seen, as OneHotEncoder(handle_unknown='ignore') does. The "
+                f"first failed with {errors[0]}",
+                FitFailedWarning,
+            )
+
+    def _scored_in_public(self, params: tuple[dict[str, Any], ...]) -> list[Fit]:
+        """Score candidates within the training set; keep what the best of all answered."""
+        fits = self._public(params)
+        for each in fits:
+            if each.score > self._best_score:
+                self._best_score, self._good = each.score, each.answers
+        return fits
 
     def _explore(self) -> None:
         """Explore within the training set, and decide how many candidates are validated then."""
@@ -218,7 +220,7 @@ class Guidance:
         points, history = self._first_explored(n), self.history
         while len(points):
             params = self._space.params(points)
-            history.add_explored(points, params, self._public(params))
+            history.add_explored(points, params, self._scored_in_public(params))
             if np.isnan(history.public_scores).all():
                 break
             self._model = self._learn()

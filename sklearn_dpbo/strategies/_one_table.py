@@ -31,7 +31,7 @@ from .._space.space import SearchSpace, divide
 from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release
 from ._proposals import Domain
-from ._release import count_scores
+from ._release import Designer, release_scores
 from ._utility import noise_hints
 
 __all__ = ["LABEL_SHARE", "Plan", "default_fits", "frequent_labels", "held_out", "plan_fits"]
@@ -194,18 +194,14 @@ def search_table(
     model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
     index = plan.position(model.fit, model.member)
     params, estimator = plan.params[index], model.estimator()
-    made_up = oracle.problem.training
+    oracle.design = Designer.of(oracle, mechanisms.budget.epsilon_left)
     oracle.add(params, oracle.make_model(check=False)(estimator))
-    left = mechanisms.budget.epsilon_left
-    counted = count_scores(
-        params, statistic, oracle, left, lambda _: (estimator, made_up.X, made_up.y)
-    )
-    scores, report = counted.release(units, mechanisms)
+    scores, report, _, own_hints = release_scores(params, statistic, oracle, mechanisms)
     hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
-    return Release(candidates, index, scores, report, hints=hints), estimator
+    return Release(candidates, index, scores, report, hints=hints + own_hints), estimator
 
 
 @ClearFrames()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
-from .._data.units import Units
+from .._data.split import Training
+from .._data.tables import take_rows
+from .._evaluation.companions import spread_rows
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import PublicEvaluator
-from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts
@@ -22,7 +19,6 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
-from ..scoring._histogram import n_bins
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
@@ -30,18 +26,16 @@ from ..scoring._scorers import PrivateScorer, Score, score_and_interval
 from ._base import Scores
 
 __all__ = [
-    "UnreleasedScores",
-    "count_scores",
+    "Designer",
+    "ReleaseDesign",
+    "Released",
     "expected_widths",
-    "public_model",
-    "rehearse",
     "release_all_scores",
+    "release_scores",
 ]
 
-# A candidate fitted within the training set, and X and y of records that it was not fitted on.
-PublicFit: TypeAlias = tuple[Any, Any, Any]
-# Returns the responses of a candidate to public records, by these methods; None if there are none.
-Answers: TypeAlias = Callable[[Iterable[tuple[str, ...]]], Any]
+# Training rows that a candidate answers, at most.
+_MOST_ROWS = 4_096
 # Returns the evaluation for units and a privacy report.
 Report: TypeAlias = Callable[..., Any]
 
@@ -55,74 +49,107 @@ class _Part(NamedTuple):
     detail: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class UnreleasedScores:
-    """All scores of one candidate, and its report, before noise; made by `count_scores`."""
+class Released(NamedTuple):
+    """Scores of one candidate, its report's evaluation, and the scorers as they were released."""
 
-    scorers: list[PrivateScorer]
-    design: Evaluation | None
-    parts: list[_Part]
-    tables: list[Sensitive]
-
-    def release(self, units: Units, mechanisms: Mechanisms) -> tuple[Scores, Report | None]:
-        """Release scores, and the report's evaluation, with what the budget has left."""
-        noisy: list[NoisyCounts] = []
-        for i, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
-            share = part.weight / sum(other.weight for other in self.parts[i:])
-            epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
-            purpose, detail = part.purpose, part.detail
-            noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
-        return self.computed(noisy, units)
-
-    def computed(self, noisy: list[NoisyCounts], units: Units) -> tuple[Scores, Report | None]:
-        """Return what follows from the noisy counts of each part."""
-
-        def of(counts: Query) -> NoisyCounts:
-            return noisy[[part.counts for part in self.parts].index(counts)]
-
-        scores = [score_and_interval(each, units, of(each.counts)) for each in self.scorers]
-        if self.design is None:
-            return scores, None
-        return scores, partial(self.design._released, tuple(map(of, self.design._parts)))
+    scores: Scores
+    report: Report | None
+    scorers: tuple[PrivateScorer, ...]
+    hints: tuple[str, ...]
 
 
-def count_scores(
-    params: dict[str, Any],
-    statistic: Sensitive,
-    oracle: Evaluator,
-    epsilon: float,
-    public_model: Callable[[dict[str, Any]], PublicFit],
-) -> UnreleasedScores:
-    """Count what all scores of one candidate, with this statistic, and its report come from.
+@dataclass(frozen=True, eq=False)
+class ReleaseDesign:
+    """How the scores of one candidate, and its report, will be released: fixed in public.
+
+    A scorer is None if it is released as it was prepared.
+    """
+
+    scorers: tuple[PrivateScorer | None, ...]
+    evaluation: Evaluation | None
+
+
+@dataclass(frozen=True, eq=False)
+class Designer:
+    """Returns the `ReleaseDesign` of a fitted candidate, by its answers to training rows.
+
+    `report` is what these are asked for; `epsilon` is that of all its scores. It runs where the
+    candidate is fitted, before anything protected is predicted.
+    """
+
+    scorers: tuple[PrivateScorer, ...]
+    report: tuple[Query, ...]
+    m: int
+    epsilon: float
+
+    @classmethod
+    def of(cls, oracle: Evaluator, epsilon: float) -> Designer | None:
+        """Return the designer for what is evaluated; None if public answers change nothing."""
+        scorers, report = oracle.scorers, oracle.report
+        if not report and not any(scorer.release_uses_public for scorer in scorers):
+            return None
+        return cls(scorers, report, oracle.problem.units.m, epsilon)
+
+    def __call__(self, estimator: Any, training: Training) -> ReleaseDesign:
+        """Let a fitted candidate answer training rows, spread over their labels."""
+        rows = spread_rows(training.X, training.y, _MOST_ROWS)
+        X, y = take_rows(training.X, rows), take_rows(training.y, rows)
+        asked = {query.response_method for query in self.report}
+        asked |= {each.response_method for each in self.scorers if each.release_uses_public}
+        return self.by_answers(Responses.of(estimator, X, y, asked))
+
+    def by_answers(self, public: Responses) -> ReleaseDesign:
+        """Return the design for these answers of a candidate."""
+        design = None
+        if self.report:
+            positive = getattr(self.scorers[0], "positive", None)
+            design = design_of(public, m=self.m, epsilon=self.epsilon, pos_label=positive)
+        given = design._parts if design else () if len(self.scorers) > 1 else None
+        released = [each.release(public, self.m, self.epsilon, given) for each in self.scorers]
+        pairs = zip(released, self.scorers, strict=True)
+        return ReleaseDesign(tuple(None if own is each else own for own, each in pairs), design)
+
+
+def release_scores(
+    params: dict[str, Any], statistic: Sensitive, oracle: Evaluator, mechanisms: Mechanisms
+) -> Released:
+    """Release all scores of one candidate, with this statistic, and what its report comes from.
 
     Scores of the same counts share one release; those of the report's counts need none. Scores and
-    report get half of epsilon each, and their releases equal parts. `public_model` is called if
-    public predictions are needed.
+    report get half of what is left of epsilon each, and their releases equal parts.
     """
-    answers = partial(_answers, params, oracle, public_model, epsilon)
-    scorers, design = _scorers_and_design(oracle, answers, epsilon)
-    parts = _parts(scorers, () if design is None else design._parts)
+    scorers, evaluation = _designed(oracle, oracle.model(params).design)
+    parts, units = _parts(scorers, evaluation), oracle.problem.units
     tables = [
         statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
         for part in parts
     ]
-    return UnreleasedScores(scorers, design, parts, tables)
+    noisy: list[NoisyCounts] = []
+    for i, (part, table) in enumerate(zip(parts, tables, strict=True)):
+        share = part.weight / sum(other.weight for other in parts[i:])
+        epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
+        purpose, detail = part.purpose, part.detail
+        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+
+    def of(counts: Query) -> NoisyCounts:
+        return noisy[[part.counts for part in parts].index(counts)]
+
+    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
+    if evaluation is None:
+        return Released(scores, None, tuple(scorers), ())
+    report = partial(evaluation._released, tuple(map(of, evaluation._parts)))
+    hint = evaluation._labels_hint()
+    return Released(scores, report, tuple(scorers), (hint,) * bool(hint))
 
 
-def rehearse(params: dict[str, Any], oracle: Evaluator, epsilon: float) -> None:
-    """Compute all scores of made-up counts: what fails then is an error before anything is spent.
-
-    The candidate was evaluated; it may be any if no score needs public predictions.
-    """
-    answers = partial(_answers, params, oracle, None, epsilon)
-    scorers, design = _scorers_and_design(oracle, answers, epsilon)
-    parts = _parts(scorers, () if design is None else design._parts)
-    y, units, n = oracle.companions.y, oracle.problem.units, len(oracle.companions)
-    made_up = [
-        NoisyCounts(counts.statistics(counts.lowest_values(y, n), y, Units(n)), scale=1.0)
-        for counts in (part.counts for part in parts)
-    ]
-    UnreleasedScores(scorers, design, parts, []).computed(made_up, units)
+def _designed(
+    oracle: Evaluator, design: ReleaseDesign | None
+) -> tuple[list[PrivateScorer], Evaluation | None]:
+    """Return scorers and evaluation as a design says."""
+    if design is None:
+        return list(oracle.scorers), None
+    pairs = zip(design.scorers, oracle.scorers, strict=True)
+    return [own or scorer for own, scorer in pairs], design.evaluation
 
 
 def expected_widths(
@@ -132,10 +159,10 @@ def expected_widths(
 
     `public` are responses of a candidate to public records; means alone need none.
     """
-    with warnings.catch_warnings():  # what a design warns of, it will warn of when it is used
-        warnings.simplefilter("ignore", UserWarning)
-        scorers, design = _scorers_and_design(oracle, lambda _: public, epsilon / n)
-    parts, units = _parts(scorers, () if design is None else design._parts), oracle.problem.units
+    designer = Designer.of(oracle, epsilon / n)
+    own = designer.by_answers(public) if designer and public else None
+    scorers, evaluation = _designed(oracle, own)
+    parts, units = _parts(scorers, evaluation), oracle.problem.units
     whole = sum(part.weight for part in parts)
     widths: list[Callable[[], Width]] = []
     for scorer in scorers:
@@ -146,32 +173,15 @@ def expected_widths(
     return widths
 
 
-def public_model(params: dict[str, Any], public: PublicEvaluator, oracle: Evaluator) -> PublicFit:
-    """Return a candidate fitted within the training set, and X and y of other rows of it.
-
-    If it cannot be fitted without these, as it was evaluated, and all rows.
-    """
-    estimator = public.fitted(params)
-    if estimator is not None:
-        return estimator, public.test.X, public.test.y
-    training = oracle.problem.training
-    return oracle.fitted(params), training.X, training.y
-
-
 def release_all_scores(
     candidates: dict[int, dict[str, Any]],
     oracle: Evaluator,
     mechanisms: Mechanisms,
-    public_model: Callable[[dict[str, Any]], PublicFit],
 ) -> dict[int, Scores]:
     """Release all scores of evaluated candidates, by number, with what the budget has left."""
     units, budget = oracle.problem.units, mechanisms.budget
-    each = budget.epsilon_left / len(candidates)
     scorers = {
-        i: _scorers_and_design(oracle, partial(_answers, params, oracle, public_model, each), each)[
-            0
-        ]
-        for i, params in candidates.items()
+        i: _designed(oracle, oracle.model(params).design)[0] for i, params in candidates.items()
     }
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
@@ -191,11 +201,12 @@ def release_all_scores(
     return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
 
 
-def _parts(scorers: list[PrivateScorer], report: tuple[Query, ...]) -> list[_Part]:
+def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[_Part]:
     """Return the releases: scores that do not follow from the report's parts, and these parts.
 
     If there are both, all the scores have the same weight as the parts together.
     """
+    report = evaluation._parts if evaluation else ()
     shared = _distinct(scorers)
     alone = [(counts, group) for counts, group in shared if counts not in report]
     parts = [
@@ -225,57 +236,3 @@ def _distinct(scorers: list[PrivateScorer]) -> list[tuple[Query, list[int]]]:
 
 def _names(scorers: Sequence[PrivateScorer], group: list[int]) -> str:
     return ", ".join(scorers[k].name for k in group) if len(scorers) > 1 else ""
-
-
-def _scorers_and_design(
-    oracle: Evaluator, answers: Answers, epsilon: float
-) -> tuple[list[PrivateScorer], Evaluation | None]:
-    """Return scorers and design of the report, with all set that public predictions say."""
-    scorers = list(oracle.scorers)
-    if not oracle.report and not any(scorer.release_uses_public for scorer in scorers):
-        return scorers, None
-    asked = {query.response_method for query in oracle.report}
-    asked |= {scorer.response_method for scorer in scorers if scorer.release_uses_public}
-    public = answers(asked)
-    m, design = oracle.problem.units.m, None
-    if oracle.report:
-        positive = getattr(oracle.scorer, "positive", None)
-        design = design_of(public, m=m, epsilon=epsilon, pos_label=positive)
-    given = design._parts if design else () if len(scorers) > 1 else None
-    return [scorer.release(public, m, epsilon, given) for scorer in scorers], design
-
-
-def _answers(
-    params: dict[str, Any],
-    oracle: Evaluator,
-    public_model: Callable[[dict[str, Any]], PublicFit] | None,
-    epsilon: float,
-    asked: Iterable[tuple[str, ...]],
-) -> Responses:
-    """Return the responses of a model that knows all classes to public records.
-
-    A model of so few scores that each has a bin, such as a small tree, predicts the records it was
-    fitted on: bins then separate its own scores, which those of another fit would not. Protected
-    predictions may have left traces in classes and modules: so the user's code runs without output,
-    and its errors are not reported. If the public model fails, the evaluated one predicts these
-    records, too; if that fails, what it answered to the companions at first is used.
-    """
-    training, first = oracle.problem.training, oracle.model(params).answers
-    if public_model is None:
-        return first
-    K = len(_classes(first))
-    most_scores = n_bins(oracle.problem.units.m, epsilon / (2 * K if K > 2 else 1))
-
-    def answers(model: Callable[[], PublicFit]) -> Responses | None:
-        with suppress_output(), drop_errors():
-            found = Responses.of(*model(), asked)
-            if np.array_equal(_classes(found), _classes(first)):
-                return found
-        return None
-
-    own = answers(lambda: (oracle.fitted(params), training.X, training.y))
-    return own or first
-
-
-def _classes(responses: Responses) -> Any:
-    return np.asarray(() if responses.classes is None else responses.classes)

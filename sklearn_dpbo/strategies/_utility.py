@@ -6,17 +6,13 @@ They use public and released facts only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import stdtrit
 
-from .._data.tables import dense
 from .._data.units import Units
 from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import PublicEvaluator
-from .._evaluation.suppress_output import drop_errors, suppress_output
 from .._privacy.accounting import Budget
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
@@ -58,39 +54,24 @@ def warn_of_low_utility(hints: Sequence[str]) -> None:
 
 def warn_of_wide_intervals(
     oracle: Evaluator,
-    public: Callable[[], PublicEvaluator],
-    params: dict[str, Any],
+    responses: Responses | None,
     budget: Budget,
     share: float,
     n_released: int = 1,
-) -> tuple[bool, Responses | None]:
-    """Warn, before anything is charged, if scores will have wide intervals.
+) -> bool:
+    """Warn, before anything is charged, if scores will have wide intervals; return whether.
 
-    Return whether they will, and the responses to public records that say so: of a candidate with
-    these `params`, fitted within the training set, unless all scores are means. `share` of epsilon
-    is for the scores of `n_released` candidates.
+    `responses` are those of a candidate to public records, which means alone do not need. `share`
+    of epsilon is for the scores of `n_released` candidates.
     """
-    responses = None
-    if oracle.report or not all(scorer.is_mean for scorer in oracle.scorers):
-        own = oracle.options.estimator.get_params(deep=True)
-        if any(own[name] is not None for name in own if name.rpartition("__")[2] == "ledger"):
-            return False, None  # a fit would spend
-        asked = {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
-        asked |= {query.response_method for query in oracle.report}
-        with suppress_output(), drop_errors():
-            test, model = public().test, public().fitted(params)
-            known = getattr(model, "classes_", None)
-            if known is None or np.array_equal(known, np.unique(dense(oracle.problem.training.y))):
-                responses = Responses.of(model, test.X, test.y, asked)
-        if responses is None:
-            return False, None
+    if responses is None and (oracle.report or not all(each.is_mean for each in oracle.scorers)):
+        return False
     delta = budget.delta if n_released > 1 else 0.0
-    warned = warn_of_expected_width(
+    return warn_of_expected_width(
         lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
         oracle.problem.units,
         budget.epsilon,
     )
-    return warned, responses
 
 
 def released_hints(

@@ -14,7 +14,7 @@ from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._guidance import Guidance
-from ._release import count_scores, release_all_scores
+from ._release import release_all_scores, release_scores
 from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
 
 __all__ = ["WorstCase"]
@@ -134,19 +134,17 @@ class WorstCase(Strategy):
             detail=guidance.prior_in_words,
         )
         best, report, all_scores = history.fitted[chosen], None, None
+        hints: tuple[str, ...] = ()
         scorers: tuple[PrivateScorer, ...] = ()
         if oracle.releases_all:
-            all_scores = release_all_scores(validated, oracle, mechanisms, guidance.public_model)
+            all_scores = release_all_scores(validated, oracle, mechanisms)
             scores = all_scores[best]
         else:
-            statistic, left = statistics.take(chosen), mechanisms.budget.epsilon_left
-            params, model = candidates[best].params, guidance.public_model
-            counted = count_scores(params, statistic, oracle, left, model)
-            scores, report = counted.release(units, mechanisms)
-            scorers = tuple(counted.scorers)
-        hints: tuple[str, ...] = ()
+            scores, report, scorers, hints = release_scores(
+                candidates[best].params, statistics.take(chosen), oracle, mechanisms
+            )
         if not guidance.warned:
-            hints = released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
+            hints += released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)

@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._evaluation.evaluator import Evaluator
@@ -334,3 +334,57 @@ def test_what_one_more_candidate_takes(two_classes):
         found.append(Counter(Counting.done))
     each = {name: (found[1][name] - found[0][name]) / 10 for name in found[0]}
     assert each == {"cloned": 1, "fitted": 1, "pickled": 1, "unpickled": 1, "predicted": 2}
+
+
+# ---------------------------------------------------------------- what runs when
+NOTED = []
+
+
+class Noting(LogisticRegression):
+    """Notes what runs, and of how many rows."""
+
+    def fit(self, X, y, sample_weight=None):
+        NOTED.append(("fit", len(X)))
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        NOTED.append(("predict_proba", len(X)))
+        return super().predict_proba(X)
+
+    def predict(self, X):
+        NOTED.append(("predict", len(X)))
+        return super().predict(X)
+
+    def decision_function(self, X):
+        NOTED.append(("decision_function", len(X)))
+        return super().decision_function(X)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(scoring="average_precision"),
+        dict(scoring="f1", release="evaluation"),
+        dict(scoring="f1", release="all"),
+        dict(scoring=["roc_auc", "average_precision", "accuracy"], refit="roc_auc"),
+    ],
+    ids=["areas", "evaluation", "all", "several"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_after_protected_predictions_nothing_runs_but_these(two_classes, options):
+    """Whatever the release needs of public records was asked before."""
+    X, y, X_val, y_val = two_classes
+    NOTED.clear()
+    search = PrivateBayesSearchCV(
+        Noting(),
+        {"C": np.logspace(-3, 3, 40).tolist()},
+        epsilon=9.0,
+        n_iter=12,
+        prediction="together",
+        **options,
+    )
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    with_companions = len(X_val) + 16
+    first = next(i for i, (_, n) in enumerate(NOTED) if n == with_companions)
+    assert {n for _, n in NOTED[first:]} == {with_companions}
+    assert "fit" not in {what for what, _ in NOTED[first:]}

@@ -9,7 +9,6 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.canonical import as_labels
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
-from sklearn_dpbo.scoring import _of_counts
 from sklearn_dpbo.scoring._make import NAMES
 from sklearn_dpbo.scoring._queries import Moments
 from sklearn_dpbo.scoring._response import Predictions
@@ -58,8 +57,7 @@ def counted_for(y):
 
 @pytest.mark.parametrize("kind", TRAINING)
 @pytest.mark.filterwarnings("ignore")
-def test_no_label_makes_the_lowest_values_of_any_counts_raise(kind, monkeypatch):
-    monkeypatch.setattr(_of_counts, "_N_SAMPLES", 1)  # no score is computed
+def test_no_label_makes_the_lowest_values_of_any_counts_raise(kind):
     training = TRAINING[kind]
     odd = [*LABELS, *training.tolist()]
     y, units, names = as_labels(odd, training), Units.of(len(odd)), []

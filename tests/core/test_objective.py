@@ -287,13 +287,13 @@ def test_an_interrupt_leaves_no_setting_with_the_score_of_another(objective_of, 
         assert objective.best().params["C"] in (1e-6, 1e-5)
         return
     objective({"C": 10.0})
-    count_scores = module.count_scores
-    monkeypatch.setattr(module, "count_scores", Interrupting(count_scores))
+    release_scores = module.release_scores
+    monkeypatch.setattr(module, "release_scores", Interrupting(lambda *args: None))
     with pytest.raises(KeyboardInterrupt):
         objective.best()
     with pytest.raises(BudgetExceededError, match="has chosen"):
         objective({"C": 5.0})
-    monkeypatch.setattr(module, "count_scores", count_scores)
+    monkeypatch.setattr(module, "release_scores", release_scores)
     assert objective.best().params == {"C": 10.0}
     assert sum(loss.epsilon for loss in objective.privacy_.spends) <= 1e6
 

@@ -74,7 +74,7 @@ def test_public_records_without_a_finite_response_end_no_fit_after_its_charge(na
     classes = np.arange(2)
     response[[3, 8]] = np.nan, -np.inf
     for found in (response, np.full(60, np.nan)):
-        public = Responses("", y, classes, dict.fromkeys(scorer.response_method, found))
+        public = Responses(y, classes, dict.fromkeys(scorer.response_method, found))
         placed = scorer.release(public, 40, 1.0)
         counts = placed.counts.statistics(placed.counts.lowest_values(y, 60), y, Units.of(60))
         assert np.isfinite(placed.value(counts, Units.of(60)))

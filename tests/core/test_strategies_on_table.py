@@ -59,8 +59,10 @@ def test_charge_that_the_ledger_refuses_is_none():
 # ------------------------------------------------------------ what fails before a charge
 
 
-@pytest.mark.parametrize("protect", ["all", "validation"])
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+@pytest.mark.parametrize(
+    ("protect", "scoring"),
+    [("all", "accuracy"), ("validation", "accuracy"), ("validation", "roc_auc")],
+)
 def test_score_that_cannot_be_computed_of_counts_is_an_error_before_a_charge(
     protect, scoring, tmp_path, monkeypatch
 ):

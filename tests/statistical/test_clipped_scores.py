@@ -109,7 +109,7 @@ def numbers(target, epsilon, seed, factor=1.0, names=tuple(SEARCHED)):
         noisy = noisy_counts(scorer.counts, y, p, epsilon, 10 * seed + k, factor)
         value, interval = score_and_interval(scorer, Units.of(M), noisy)
         yield name, SEARCHED[name](scorer, y, p), value, *interval
-    public = Responses("", y_public, None, {"predict": p_public})
+    public = Responses(y_public, None, {"predict": p_public})
     design = design_of(public, m=M, epsilon=epsilon)
     noisy = noisy_counts(design._parts[0], y, p, epsilon, 10 * seed + 9, factor)
     evaluation = design._released((noisy,), Units.of(M), report_of(epsilon, M))

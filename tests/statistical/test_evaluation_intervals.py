@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from evaluations import Known
 from scipy.stats import binom
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
@@ -128,3 +129,13 @@ def test_twice_the_noise_is_not_covered(rng):
     truth = binary_truth(model, *protected)
     covered = known.covered({name: truth[name] for name in ("accuracy", "recall")}, N_RUNS, 2.0)
     assert max(covered.values()) < FEWEST, covered
+
+
+def test_what_bins_hide_of_the_brier_score_lies_in_its_interval(rng):
+    """Without noise: public probabilities of a model that was fitted on them are not those."""
+    public, (X, y) = two_classes(2000, 0.3, rng)
+    model = RandomForestClassifier(30, max_depth=8, random_state=0).fit(*public)
+    known = Known(model, public, (X, y), epsilon=1e6)
+    value, low, high = known.fresh(rng).score("brier_score")
+    exact = brier_score_loss(y, model.predict_proba(X)[:, 1])
+    assert low <= exact <= high and low < value < high

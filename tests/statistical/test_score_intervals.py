@@ -1,9 +1,11 @@
 """Intervals of released scores contain the score on these very records, in 95 % of releases."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
@@ -11,6 +13,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._response import Predictions
 
 R = 200
@@ -223,3 +226,44 @@ def test_intervals_of_regressors_do_not_cover_if_there_is_twice_the_noise(name):
     scorer = make_private_scorer(name).prepare(public.y)
     scorer = scorer.release(lambda _: public, 1_000, 0.1)
     assert coverage(scorer, y, predicted, None, 0.1, claimed=0.4) < 0.9
+
+
+# ---------------------------------------------------------------- bins by rows of the training set
+@cache
+def overfitted(kind):
+    """Public responses to rows that a model was fitted on, and those to other records."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(3_500) < 0.15).astype(int)
+    X = rng.normal(size=(3_500, 4)) + 0.9 * y[:, None] * [1, 0.6, 0.3, 0]
+    model = kind.fit(X[:1_000], y[:1_000])
+    response, classes = model.predict_proba(X), np.array([0, 1])
+    return [Predictions(y[k], response[k], classes) for k in (slice(1_000), slice(1_000, None))]
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        RandomForestClassifier(40, random_state=0),
+        HistGradientBoostingClassifier(max_iter=60, random_state=0),
+    ],
+    ids=["forest", "boosting"],
+)
+@pytest.mark.parametrize("epsilon", [pytest.param(0.1, marks=pytest.mark.slow), 1.0, 1e3])
+def test_areas_of_bins_by_rows_that_a_model_was_fitted_on(name, kind, epsilon):
+    """Without noise, the interval is what bins hide: it contains the score, and is short."""
+    public, protected = overfitted(kind)
+    units = Units.of(len(protected.y))
+    scorer = make_private_scorer(name).prepare(public.y)
+    histogram = ScoreHistogram.at(
+        public, scorer.classes, (1,), scorer.response_method, n_bins(units.m, epsilon)
+    )
+    scorer = scorer.release(lambda _: public, units.m, epsilon, (histogram,))
+    values = histogram.record_values(protected.y, protected.response, None)
+    counts = histogram.statistics(values, protected.y, units)
+    exact = scorer.exact(protected)
+    low, high = scorer.interval(NoisyCounts(counts, 1e-9), units, 0.95)
+    assert low <= exact <= high
+    assert high - low <= {0.1: 0.12, 1.0: 0.06, 1e3: 0.03}[epsilon]
+    if epsilon > 1:  # less noise smooths nothing
+        assert abs(scorer.value(counts, units) - exact) <= 0.01
