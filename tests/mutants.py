@@ -422,8 +422,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ company, state, order
     "companions not compared": Mutant(
         "_evaluation/protected_values.py",
-        "            if not np.isin(odd, beside).any() and _as_expected(\n",
-        "            if True or _as_expected(\n",
+        "            if _as_expected(",
+        "            if True or _as_expected(",
         PROTECTED + "test_record_that_changes_what_its_companions_get_is_predicted_apart",
     ),
     "one that fails takes all others": Mutant(
@@ -440,7 +440,7 @@ MUTANTS = {
     ),
     "not checked row by row": Mutant(
         "_evaluation/row_by_row.py",
-        "if True in found or found[0] is None:",
+        "if True in changes or changes[0] is None:",
         "if False:",
         "core/test_evaluation.py::test_batch_dependent_predictions_are_refused",
     ),
@@ -485,7 +485,8 @@ MUTANTS = {
         "_evaluation/separately.py",
         "if _declared(X) != self.declared:",
         "if False:",
-        SEPARATELY + "test_each_record_gets_what_it_gets_alone",
+        SEPARATELY
+        + "test_a_record_of_which_a_users_function_makes_another_type_moves_its_own_count",
     ),
     "one unit's output may have cells of another type": Mutant(
         "_evaluation/separately.py",
@@ -526,14 +527,14 @@ MUTANTS = {
     ),
     "draws for one record change those for the next": Mutant(
         "_evaluation/suppress_output.py",
-        "if memory.raw != before:",
-        "if False:",
+        "if not follows or memory.raw != before:",
+        "if set_state is random.setstate and memory.raw != before:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
     "draws by `random` for one record change those for the next": Mutant(
         "_evaluation/suppress_output.py",
         "if not follows or memory.raw != before:",
-        "if False:",
+        "if set_state is not random.setstate and memory.raw != before:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
     "copies of a part share their arrays": Mutant(
@@ -547,6 +548,24 @@ MUTANTS = {
         "return column.cat.rename_categories(categories.astype(float if exact else object))",
         "return column",
         PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+    ),
+    "tables: a row decides whether the entries of all are sorted": Mutant(
+        "_data/tables.py",
+        "        return _canonical(X)\n",
+        "        return X\n",
+        PROTECTED + "test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted",
+    ),
+    "a missing category decides what type a part's outputs have": Mutant(
+        "_evaluation/separately.py",
+        "rows = as_table(stack([part.reset_index(drop=True) for part in parts]).copy())",
+        "rows = stack([part.reset_index(drop=True) for part in parts]).copy()",
+        SEPARATELY + "test_a_missing_category_of_a_users_function_moves_its_own_count",
+    ),
+    "the list has objects that are put in frames": Mutant(
+        "_evaluation/listed.py",
+        "    if not isinstance(estimator, _SetOutputMixin):\n",
+        "    if True:\n",
+        LISTED + "test_says_why_an_object_is_not_listed",
     ),
     "tables: models are fitted on other types than they meet": Mutant(
         "_data/canonical.py",
@@ -590,8 +609,8 @@ MUTANTS = {
     ),
     "warnings of predictions shown": Mutant(
         "_evaluation/suppress_output.py",
-        'setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010',
-        "pass",
+        '    _replace(warnings, "_showwarnmsg", lambda message: None, stack)\n',
+        "",
         ROWS + "test_validation_warnings_are_suppressed_in_threads",
     ),
     "errors of predictions raised": Mutant(

@@ -48,7 +48,7 @@ class Parts(NamedTuple):
             )
         trusted, unlisted = [], ", ".join(self.unlisted)
         for package in dict.fromkeys(package for package, _ in self.listed):
-            names = ", ".join(name for each, name in self.listed if each == package)
+            names = ", ".join(name for home, name in self.listed if home == package)
             version = getattr(sys.modules[package], "__version__", "")
             trusted.append(f"listed for {names} ({_NAMES.get(package, package)} {version})")
         if unlisted and prediction == "together":
@@ -168,5 +168,5 @@ class _ByValue(_ByName, cloudpickle.Pickler):
 
     def reducer_override(self, o: Any) -> Any:
         """Return how to make an object anew, or leave it to pickle."""
-        found = self._reduced(o)
-        return cloudpickle.Pickler.reducer_override(self, o) if found is NotImplemented else found
+        how = self._reduced(o)
+        return cloudpickle.Pickler.reducer_override(self, o) if how is NotImplemented else how

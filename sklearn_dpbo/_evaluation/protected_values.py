@@ -86,15 +86,16 @@ class ProtectedTable:
         packed_query = packed(query)
         predict = partial(self.beside_companions, model, packed_query)
         everyone = np.arange(self.n)
-        found, failing = predict(everyone), []
-        if found is None:
+        failing: list[int] = []
+        predicted = predict(everyone)
+        if predicted is None:
             failing = self._failing_units(predict)
             for u in failing:
                 everyone[self.units.rows(u, u + 1)] = -1
-            found = predict(everyone) if len(failing) < self.units.m else None
+            predicted = predict(everyone) if len(failing) < self.units.m else None
         lowest = query.lowest_values(self.y, self.n)
         # None: of units that fail together, and not by themselves.
-        values, odd = (lowest, set(range(self.units.m))) if found is None else found
+        values, odd = predicted or (lowest, set(range(self.units.m)))
         values = values.copy()
         for u in odd.union(failing):
             rows = self.units.rows(u, u + 1)
@@ -113,10 +114,10 @@ class ProtectedTable:
         public = replace(self, X=self.companions.X, labels=y, units=Units.of(k), name="")
         model = model.asked(query)
         with suppress_output():
-            found = public.values(model, query)
+            values = public.values(model, query)
         lowest = query.lowest_values(public.y, k)
         able, kept = (
-            (values != lowest).reshape(k, -1).any(axis=1) for values in (model.values[0], found)
+            (counted != lowest).reshape(k, -1).any(axis=1) for counted in (model.values[0], values)
         )
         if (able & kept).sum() < _FEW * able.sum():
             raise ValueError(
@@ -161,12 +162,10 @@ class ProtectedTable:
         with drop_errors():
             batch = self._batch(rows)
             estimator = for_batch(model.cut, batch) if model.cut else fresh(model.pickled)
-            response, values, own, odd = self._predicted(model, estimator, packed_query, rows)
+            response, values, own = self._predicted(model, estimator, packed_query, rows)
             expected = model.responses[model.method(fresh(packed_query))]
             beside = np.delete(np.arange(len(values)), own)
-            if not np.isin(odd, beside).any() and _as_expected(
-                model, response[beside], values[beside], expected.values
-            ):
+            if _as_expected(model, response[beside], values[beside], expected.values):
                 return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
 
@@ -174,26 +173,22 @@ class ProtectedTable:
         """Return the values of the rows of one unit, whatever companions get beside it, or None."""
         with drop_errors():
             estimator = fresh(model.pickled)
-            _, values, own, _ = self._predicted(model, estimator, packed_query, rows)
+            _, values, own = self._predicted(model, estimator, packed_query, rows)
             return values[own]
         return None
 
     def _predicted(
         self, model: Model, estimator: Any, packed_query: bytes, rows: NDArray[np.intp]
-    ) -> tuple[NDArray[Any], NDArray[Any], slice, NDArray[np.intp]]:
-        """Return responses and values of the companions and these rows, where the latter are.
-
-        Also which have a response of another kind: they get the lowest value.
-        """
+    ) -> tuple[NDArray[Any], NDArray[Any], slice]:
+        """Return responses and values of companions and these rows, and where the latter are."""
         (X, y), query = self.batch(rows), fresh(packed_query)
         method = model.answers.method(query.response_method)
-        total = len(rows) + len(self.companions)
-        response, odd = model.responses[method].read(getattr(estimator, method)(X), total)
+        raw = getattr(estimator, method)(X)
+        response = model.responses[method].read(raw, len(rows) + len(self.companions))
         classes = getattr(estimator, "classes_", None)
         values: NDArray[Any] = query.record_values(y, response.copy(), classes)
-        values[odd] = query.lowest_values(y, total)[odd]
         own = slice(self.companions.n_above, self.companions.n_above + len(rows))
-        return response, values, own, odd
+        return response, values, own
 
     def _batch(self, rows: NDArray[np.intp]) -> Batch:
         """Return which units the rows of a batch belong to; each companion is one of its own."""

@@ -1,8 +1,9 @@
 """What estimators return, read so that no record changes how another is read (zone: public).
 
 numpy chooses one type for a whole array. So a response has to be of the *kind* that public records
-get: type and shape per record. Arrays of another kind are refused as a whole; entries of sequences,
-and of object arrays, one by one.
+get: type and shape per record. If that of one record is not, those of a batch are refused, and the
+record is found like one that cannot be predicted. Entries of sequences, and of object arrays, are
+read one by one.
 """
 
 from __future__ import annotations
@@ -44,36 +45,29 @@ class Response:
             values = typed
         return cls(values, declared)
 
-    def read(self, raw: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Return the response to n records, and which of them have one of another kind.
-
-        Their entries are replaced by that of the first record, which is public. ValueError if it is
-        of another kind as a whole.
-        """
+    def read(self, raw: Any, n: int) -> NDArray[Any]:
+        """Return the response to n records; ValueError if any gets one of another kind."""
         like = self.values
-        if self.declared:
-            response = dense(raw) if _declares_type(raw) else None
-            if response is None or response.shape != (n, *like.shape[1:]):
-                raise ValueError("a response of another kind")
-            # The length that texts declare is that of the longest one.
-            same = response.dtype.kind == like.dtype.kind in "US" or response.dtype == like.dtype
-            if not same:
-                raise ValueError("a response of another kind")
-            return response, np.empty(0, dtype=np.intp)
-        entries = _entries(raw)
-        if len(entries) != n:
-            raise ValueError("a response of another length")
+        if self.declared and not _declares_type(raw):
+            raise ValueError("a response that declares no type")
+        response = dense(raw) if self.declared else self._read_each(_entries(raw))
+        # The length that texts declare is that of the longest one.
+        same = response.dtype.kind == like.dtype.kind in "US" or response.dtype == like.dtype
+        if not same or response.shape != (n, *like.shape[1:]):
+            raise ValueError("a response of another kind")
+        return response
+
+    def _read_each(self, entries: list[Any]) -> NDArray[Any]:
+        """Return entries that declare no type in that of public ones."""
+        like = self.values
         entries = single_cells(entries) if like.ndim == 1 else entries
-        found = as_array(entries, like.astype(object), _ODD)
-        whole = like.dtype.kind in "iu"
-        odd = np.array(
-            [
-                any(cell is _ODD or (whole and cell != int(cell)) for cell in row)
-                for row in found.reshape(n, -1)
-            ]
-        )
-        found[odd] = like[0]
-        return found.astype(like.dtype), np.flatnonzero(odd)
+        cells = as_array(entries, like.astype(object), _ODD)
+        if any(cell is _ODD for cell in cells.flat):
+            raise ValueError("an entry of another kind")
+        response = cells.astype(like.dtype)
+        if like.dtype.kind in "iu" and (response != cells).any():
+            raise ValueError("an entry that is no whole number")
+        return response
 
 
 def _declares_type(raw: Any) -> bool:

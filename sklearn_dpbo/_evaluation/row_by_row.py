@@ -44,12 +44,12 @@ class RowByRowCheck:
         """
         model = fresh(pickled)
         finer = [name for name in _FINER if method == "predict" and hasattr(model, name)]
-        found = [
+        changes = [
             self._changes(pickled, name, X)
             for name in [method, *finer[:1]]
             for X in (self.X, _with_holes(self.X))
         ]
-        if True in found or found[0] is None:
+        if True in changes or changes[0] is None:
             raise BatchDependentError(
                 f"{type(model).__name__} predicts a training record differently beside other "
                 "records, or not at all, so one validation record could change the predictions of "
@@ -66,9 +66,9 @@ class RowByRowCheck:
         everyone, some = np.arange(n), np.random.default_rng(0).permutation(n)[:_FEW]
         copies = np.repeat(some[:2], _FEW), np.full(_FEW, min(3, n - 1))  # the latter lacks cells
         for rows in (everyone[::-1], everyone[::2], some, *copies):
-            found = _respond(pickled, method, take_rows(X, rows))
+            response = _respond(pickled, method, take_rows(X, rows))
             classifies = hasattr(fresh(pickled), "classes_")
-            if found is None or not agree(found, expected[rows], expected, classifies):
+            if response is None or not agree(response, expected[rows], expected, classifies):
                 return True
         return False
 

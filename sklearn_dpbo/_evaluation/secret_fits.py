@@ -98,24 +98,24 @@ def fit_secretly(
     run = partial(_run, oracle.options, training, made_up, table, oracle.scorer.query)
     with suppress_output(descriptors=False):
         n_jobs = 1 if _in_threads() else oracle.options.n_jobs
-        found = list(in_parallel(run, ((each,) for each in fits), n_jobs))
-    statistics = reduce(Sensitive.followed_by, (sealed.content for sealed, _ in found))
+        statistics, models = zip(*in_parallel(run, zip(fits), n_jobs), strict=True)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
         return [
-            SecretModel(each, k, model)
-            for each, model in zip(fits, pickled, strict=True)
-            for k in range(len(each.members))
+            SecretModel(secret_fit, k, model)
+            for secret_fit, model in zip(fits, pickled, strict=True)
+            for k in range(len(secret_fit.members))
         ]
 
-    return Secret.gathered([model.content for _, model in found]).then(of_members), statistics
+    members = Secret.gathered([sealed.content for sealed in models]).then(of_members)
+    return members, reduce(Sensitive.followed_by, (sealed.content for sealed in statistics))
 
 
 def _in_threads() -> bool:
     """Whether tasks run in threads: they would restore the generators that others draw from."""
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)  # of Dask
-    inside = client is not None and any(each.startswith("inproc:") for each in client.ncores())
+    inside = client is not None and any(worker.startswith("inproc:") for worker in client.ncores())
     return inside or getattr(backend, "supports_sharedmem", False)
 
 
@@ -170,23 +170,23 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     """
     made_up, options = oracle.problem.training, oracle.options
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
-    for each in fits:
+    for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
         try:
             if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
-                _fitted(options, each.params, replace(made_up, fit_params=fit_params), made_up)
-            estimator = without_side_effects(options.candidate(each.params))
+                _fitted(options, params, replace(made_up, fit_params=fit_params), made_up)
+            estimator = without_side_effects(options.candidate(params))
             model = oracle.make_model()(fit(estimator, made_up))
-            oracle.add(each.params, model)
+            oracle.add(params, model)
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
-            for k in to_check(each.members):
-                _member(estimator, each.members[k])
+            for k in to_check(members):
+                _member(estimator, members[k])
         except BatchDependentError:
             raise
         except Exception as error:
             raise ValueError(
-                f"{each.params} fails on made-up records of the same columns and dtypes; nothing "
+                f"{params} fails on made-up records of the same columns and dtypes; nothing "
                 f"has been fitted on yours, and nothing spent: {error}"
             ) from error
 
@@ -274,5 +274,4 @@ def count_labels(table: DividedTable) -> Sensitive:
 def _nearest(y: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the position of the label that is nearest; -1 of what is no number."""
     edges = (labels[1:] + labels[:-1]) / 2
-    found: NDArray[np.intp] = np.where(np.isnan(y), -1, np.searchsorted(edges, y))
-    return found
+    return np.asarray(np.where(np.isnan(y), -1, np.searchsorted(edges, y)))

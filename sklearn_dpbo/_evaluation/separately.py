@@ -62,8 +62,8 @@ class Batch:
         """Return the positions of the rows of each unit."""
         order = np.argsort(self.units, kind="stable")
         first = np.flatnonzero(np.diff(self.units[order])) + 1
-        each = order[:, None] if len(first) + 1 == len(order) else np.split(order, first)
-        return [place + self.n_above for place in each]
+        places = order[:, None] if len(first) + 1 == len(order) else np.split(order, first)
+        return [place + self.n_above for place in places]
 
 
 def for_batch(pickled: bytes, batch: Batch) -> Any:
@@ -133,9 +133,9 @@ class Separately:
         batch.odd |= outputs.odd
         # Rows for the companions, and then for all others.
         own = np.where(rows < 0, 0, rows + k)
-        found = with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
-        both = hasattr(found, "iloc") and hasattr(X, "iloc")
-        return found.set_axis(X.index, axis=0) if both else found
+        output = with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
+        both = hasattr(output, "iloc") and hasattr(X, "iloc")
+        return output.set_axis(X.index, axis=0) if both else output
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
         batch, places = self._batch, self._batch.positions()
@@ -151,9 +151,9 @@ class Separately:
         for place in places:
             row = None
             with calls:
-                found = ask(np.concatenate([above, place, below]))
-                if n_rows(found) == k + len(place):
-                    row = kind.rows(found, a, len(place))
+                output = ask(np.concatenate([above, place, below]))
+                if n_rows(output) == k + len(place):
+                    row = kind.rows(output, a, len(place))
             if row is None:
                 odd.add(int(batch.units[place[0] - a]))
                 row = take_rows(public, np.zeros(len(place), dtype=np.intp))

@@ -82,66 +82,55 @@ class drop_errors:  # noqa: N801, as it is used like a function
 
 
 def _generators() -> Callable[[], None]:
-    """Return what restores the state that the global random generators have now."""
-    torch: Any = sys.modules.get("torch")
-    undo = [_numpy_generator(), _python_generator()]
+    """Return what restores the state that the global random generators have now.
+
+    A normal number that they keep for the next call is dropped: every draw changes the state then.
+    """
+    numpy, torch = np.random, sys.modules.get("torch")
+    bits: Any = numpy.get_bit_generator()
+    place = bits.ctypes.state_address if type(bits).__name__ == "MT19937" else None
+    undo: list[Callable[[], Any]] = [
+        lambda: numpy.get_bit_generator() is bits or numpy.set_bit_generator(bits),
+        _twister(numpy.set_state, (*numpy.get_state()[:3], 0, 0.0), numpy.random, place),
+    ]
+    # Its memory follows the head of the object.
+    place = id(getattr(random.getstate, "__self__")) + object.__basicsize__  # noqa: B009
+    undo.append(_twister(random.setstate, (*random.getstate()[:2], None), random.random, place))
     if hasattr(torch, "get_rng_state"):
         undo.append(partial(torch.set_rng_state, torch.get_rng_state()))
 
     def restore() -> None:
-        for each in undo:
-            each()
+        for put_back in undo:
+            put_back()
 
     return restore
 
 
-def _numpy_generator() -> Callable[[], None]:
-    """Return what restores numpy's global generator.
+def _twister(
+    set_state: Callable[[Any], Any], state: Any, draw: Callable[[], Any], place: int | None
+) -> Callable[[], Any]:
+    """Return what restores a Mersenne Twister, if its memory shows that it has changed.
 
-    To save and restore its state takes longer than many predictions of one record. So the memory of
-    the usual kind is compared. A normal number that it keeps for the next call is dropped first:
-    every draw changes the state then.
+    To save and restore its state takes longer than many predictions of one record. Without a place
+    of its memory, or if draws leave no trace there, the state is restored each time.
     """
-    numpy: Any = np.random
-    state, bits = numpy.get_state(), numpy.get_bit_generator()
-    if type(bits).__name__ != "MT19937":
-        return partial(numpy.set_state, state)
-    state = (*state[:3], 0, 0.0)
-    numpy.set_state(state)
-    memory = (ctypes.c_char * _MT19937_BYTES).from_address(bits.ctypes.state_address)
-    before = memory.raw
-
-    def restore() -> None:
-        if numpy.get_bit_generator() is not bits:
-            numpy.set_bit_generator(bits)
-        if memory.raw != before:
-            numpy.set_state(state)
-
-    return restore
-
-
-def _python_generator() -> Callable[[], None]:
-    """Return what restores the generator of module `random`, in the same way.
-
-    Its memory follows the head of the object. If it does not, a draw leaves no trace there.
-    """
-    state = (*random.getstate()[:2], None)
-    random.setstate(state)
-    place = id(getattr(random.getstate, "__self__")) + object.__basicsize__  # noqa: B009
+    set_state(state)
+    if place is None:
+        return partial(set_state, state)
     memory = (ctypes.c_char * _MT19937_BYTES).from_address(place)
     before = memory.raw
-    random.random()
+    draw()
     follows = memory.raw != before
-    random.setstate(state)
+    set_state(state)
 
     def restore() -> None:
         if not follows or memory.raw != before:
-            random.setstate(state)
+            set_state(state)
 
     return restore
 
 
-class _Shared:
+class _ProcessContext:
     """A context of the whole process: the first thread to enter begins it, the last one ends it."""
 
     def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
@@ -176,13 +165,13 @@ def _suspend_autologging(stack: contextlib.ExitStack) -> None:
 
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
     # Python calls it to show or to record a warning, whatever the filters say.
-    stack.callback(setattr, warnings, "_showwarnmsg", getattr(warnings, "_showwarnmsg"))  # noqa: B009
-    setattr(warnings, "_showwarnmsg", lambda message: None)  # noqa: B010
+    _replace(warnings, "_showwarnmsg", lambda message: None, stack)
     # Called with what a finalizer or another thread raised.
-    _replace_hook(sys, "unraisablehook", stack)
-    _replace_hook(threading, "excepthook", stack)
-    for name in ("stdout", "stderr"):
-        _replace_stream(name, stack)
+    _replace(sys, "unraisablehook", _silent(sys.unraisablehook), stack)
+    _replace(threading, "excepthook", _silent(threading.excepthook), stack)
+    # In a notebook or a test they write to no file descriptor.
+    _replace(sys, "stdout", _Stream.of(sys.stdout), stack)
+    _replace(sys, "stderr", _Stream.of(sys.stderr), stack)
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
     # Whole: a normal number that they keep, too.
@@ -191,61 +180,46 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.callback(_generators())
 
 
+def _replace(module: ModuleType, name: str, ours: Any, stack: contextlib.ExitStack) -> None:
+    """Replace what a module has under a name, until the end or until somebody else does."""
+    theirs = getattr(module, name)
+
+    def put_back() -> None:
+        if getattr(module, name) is ours:
+            setattr(module, name, theirs)
+
+    stack.callback(put_back)
+    setattr(module, name, ours)
+
+
+def _silent(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a hook that is silent while output is suppressed, wherever it is kept."""
+    return lambda facts: None if _suppression.depth else hook(facts)
+
+
 def _keep_registries(stack: contextlib.ExitStack) -> None:
     """Restore what modules remember of warnings, which they do of suppressed ones, too."""
     before = {key: dict(names[_REGISTRY]) for key, names in _with_registry().items()}
 
     def restore() -> None:
         for key, names in _with_registry().items():
-            registry = names[_REGISTRY]
-            if key not in before:
+            if key in before:
+                names[_REGISTRY].clear()
+                names[_REGISTRY].update(before[key])
+            else:
                 del names[_REGISTRY]  # that it is there would tell, too
-            elif registry != before[key]:
-                registry.clear()
-                registry.update(before[key])
 
     stack.callback(restore)
 
 
 def _with_registry() -> dict[int, dict[str, Any]]:
     """Return the names of each module that remembers warnings, and of those shown once, by id."""
-    found: dict[int, dict[str, Any]] = {
-        id(module): module.__dict__
+    shown_once = {_REGISTRY: warnings.onceregistry}  # type: ignore[attr-defined]
+    return {0: shown_once} | {
+        id(module): vars(module)
         for module in tuple(sys.modules.values())
-        if type(module) is ModuleType and _REGISTRY in module.__dict__
+        if type(module) is ModuleType and _REGISTRY in vars(module)
     }
-    return found | {0: {_REGISTRY: warnings.onceregistry}}  # type: ignore[attr-defined]
-
-
-def _replace_stream(name: str, stack: contextlib.ExitStack) -> None:
-    """Replace sys.stdout, say, which in a notebook or a test writes to no file descriptor."""
-    stream = getattr(sys, name)
-    if stream is None or isinstance(stream, _Stream):
-        return
-    replacement = _Stream(stream)
-
-    def put_back() -> None:
-        if getattr(sys, name) is replacement:
-            setattr(sys, name, stream)
-
-    stack.callback(put_back)
-    setattr(sys, name, replacement)
-
-
-def _replace_hook(module: ModuleType, name: str, stack: contextlib.ExitStack) -> None:
-    """Replace a hook by one that is silent while output is suppressed, wherever it is kept."""
-    hook = getattr(module, name)
-
-    def ours(args: Any) -> None:
-        if not _suppression.depth:
-            hook(args)
-
-    def put_back() -> None:
-        if getattr(module, name) is ours:
-            setattr(module, name, hook)
-
-    stack.callback(put_back)
-    setattr(module, name, ours)
 
 
 class _Stream:
@@ -253,6 +227,11 @@ class _Stream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+
+    @classmethod
+    def of(cls, stream: Any) -> Any:
+        """Return the stream in its place; itself if there is none, or if it is one of these."""
+        return stream if stream is None or isinstance(stream, cls) else cls(stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_nowhere() if _suppression.depth else self._stream, name)
@@ -292,6 +271,9 @@ def _flush() -> None:
 
 
 # Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
-without_autologging = _Shared(_suspend_autologging)
-_redirection, kept_registries = _Shared(_redirect_descriptors), _Shared(_keep_registries)
-_suppression = _Shared(_begin_suppression)
+without_autologging = _ProcessContext(_suspend_autologging)
+_redirection, kept_registries = (
+    _ProcessContext(_redirect_descriptors),
+    _ProcessContext(_keep_registries),
+)
+_suppression = _ProcessContext(_begin_suppression)

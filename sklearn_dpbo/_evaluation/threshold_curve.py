@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._data.split import Training, split_training
-from .._data.tables import dense, n_rows, take_rows
+from .._data.tables import copied, dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
@@ -56,11 +56,11 @@ class LabelGains(Query):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, and the values of both labels for `counts`."""
         labels = (np.full(len(y), label) for label in classes)
-        counted = [self.scorer.counts.record_values(y, each, classes) for each in labels]
+        counted = [self.scorer.counts.record_values(y, column, classes) for column in labels]
         return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """A record that cannot be predicted is worth the least, whatever the threshold."""
+        """Return what records count as that cannot be predicted: the least at any threshold."""
         counted = self.scorer.counts.lowest_values(y, n)
         return np.stack([np.zeros(n), counted, counted], axis=1)
 
@@ -70,8 +70,8 @@ class LabelGains(Query):
         """Return a row of the query's integers for the labels that each threshold gives."""
         first, second = values[:, 1:].T
         # The second class is predicted from the threshold on; never for NaN.
-        each = (np.where(values[:, 0] >= at, second, first).astype(int) for at in thresholds)
-        return np.array([query.statistics(column, y, units) for column in each])
+        columns = (np.where(values[:, 0] >= at, second, first).astype(int) for at in thresholds)
+        return np.array([query.statistics(column, y, units) for column in columns])
 
 
 @ClearFrames()
@@ -159,10 +159,10 @@ def public_responses(
         with drop_errors():  # a search before this may have left traces of protected records
             fitted = fit(without_callbacks(clone(model)), part)
             if np.array_equal(fitted.classes_, estimator.classes_):
-                found = respond(fitted, test.X, response_method)
-                return dense(test.y), class_scores(found)[:, 0]
-    X = take_rows(training.X, np.arange(n_rows(training.X)))
-    return dense(training.y), class_scores(respond(estimator, X, response_method))[:, 0]
+                response = respond(fitted, test.X, response_method)
+                return dense(test.y), class_scores(response)[:, 0]
+    response = respond(estimator, copied(training.X), response_method)
+    return dense(training.y), class_scores(response)[:, 0]
 
 
 def best_public(
@@ -175,10 +175,10 @@ def best_public(
 
     `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
     """
-    shares, finite = (np.arange(_N_TRIED) + 0.5) / _N_TRIED, np.isfinite(responses)
+    shares = (np.arange(_N_TRIED) + 0.5) / _N_TRIED
+    finite = np.isfinite(responses)
     of_classes = [responses[finite & (y == label)] for label in classes]
-    tried = np.concatenate([np.quantile(found, shares) for found in of_classes if len(found)])
-    tried = np.unique(tried)
+    tried = np.unique([np.quantile(own, shares) for own in of_classes if len(own)])
     labels: list[NDArray[Any]] = [classes[(responses >= t).astype(int)] for t in tried]
-    best = int(np.argmax([score(Predictions(y, each, classes)) for each in labels]))
+    best = int(np.argmax([score(Predictions(y, predicted, classes)) for predicted in labels]))
     return float(tried[best]), labels[best]

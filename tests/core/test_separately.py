@@ -129,6 +129,22 @@ def test_a_missing_category_of_a_users_function_moves_its_own_count():
     assert changed(model, train, *pair) <= 1
 
 
+def whole_numbers(X):
+    return X.astype(np.int32) if (X >= 0).all() else X
+
+
+def test_a_record_of_which_a_users_function_makes_another_type_moves_its_own_count():
+    """Of 2^16 numpy's square is 0 among integers of 32 bits, which no companion shows."""
+    x = np.repeat([1.0, 0.0], 300)
+    y = x.astype(int)
+    x[302:310] = 2**16
+    steps = FunctionTransformer(whole_numbers), FunctionTransformer(np.square)
+    model = make_pipeline(*steps, DecisionTreeClassifier(random_state=0))
+    X_val = np.full((M, 1), 2.0**16)
+    pair = [(X, np.ones(M, dtype=int)) for X in (X_val, replaced(X_val, 7, -1.0))]
+    assert changed(model, (x[:, None], y), *pair) <= 1
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_draws_that_are_dealt_to_the_rows_in_order_move_one_count():
     rng = np.random.default_rng(0)
