@@ -248,7 +248,7 @@ MUTANTS = {
     ),
     "rows that are too long kept": Mutant(
         "learners/_rows.py",
-        "found[squares > (steps + 1) ** 2] = 0",
+        "integers[squares > (steps + 1) ** 2] = 0",
         "pass",
         LEARNERS + "test_no_unit_has_rows_longer_than_promised",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -70,15 +71,12 @@ def as_tables(outputs: Sequence[Any], neighbour: Sequence[Any]) -> tuple[list[st
     for each of few values. Constant columns are left out.
     """
     rows = [_as_dict(output) for output in [*outputs, *neighbour]]
-    names = dict.fromkeys(name for row in rows for name in row)
-    found = {
-        column: numbers
-        for name in names
-        for column, numbers in _columns(name, [row.get(name) for row in rows])
-        if np.ptp(numbers) > 0
-    }
-    table = np.column_stack([np.empty((len(rows), 0)), *found.values()])
-    return [*found], table[: len(outputs)], table[len(outputs) :]
+    columns: dict[str, Floats] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        columns |= _columns(name, [row.get(name) for row in rows])
+    columns = {name: numbers for name, numbers in columns.items() if np.ptp(numbers) > 0}
+    table = np.column_stack([np.empty((len(rows), 0)), *columns.values()])
+    return [*columns], table[: len(outputs)], table[len(outputs) :]
 
 
 def _as_dict(output: Any) -> dict[str, Any]:
@@ -89,20 +87,22 @@ def _as_dict(output: Any) -> dict[str, Any]:
     return {f"output[{i}]": value for i, value in enumerate(np.ravel(np.asarray(output, object)))}
 
 
-def _columns(name: str, values: list[Any]) -> Iterator[tuple[str, Floats]]:
-    """Yield the columns of one part of the outputs, with their names."""
+def _columns(name: str, values: list[Any]) -> dict[str, Floats]:
+    """Return the columns of one part of the outputs, by their names."""
     labels: NDArray[Any]
     if all(isinstance(v, Real) for v in values):
         # Decision trees accept neither NaN nor numbers beyond single precision.
         clipped = np.clip(np.array(values, dtype=float), -_HUGE, _HUGE)
         labels, position = np.unique(np.nan_to_num(clipped, nan=-2 * _HUGE), return_inverse=True)
-        yield name, labels[position]
+        columns = {name: labels[position]}
     else:
         labels, position = np.unique([repr(v) for v in values], return_inverse=True)
-        yield f"rank of {name}", position.astype(float)
+        columns = {f"rank of {name}": position.astype(float)}
     if len(labels) <= _FEW_VALUES:
-        for i, label in enumerate(labels):
-            yield f"[{name} = {label}]", (position == i).astype(float)
+        columns |= {
+            f"[{name} = {label}]": (position == i).astype(float) for i, label in enumerate(labels)
+        }
+    return columns
 
 
 def choose_event(
@@ -113,59 +113,54 @@ def choose_event(
     Scores are each column and its negative, and the probability, by a discriminant and by a tree,
     that an output is from the first table.
     """
-    found = []
-    for relation, text, score, seen in [
-        *_plain(names, table, neighbour),
-        *_learnt(table, neighbour),
-    ]:
+    events = []
+    for text, sign, score, seen in (*_plain(names, table, neighbour), *_learnt(table, neighbour)):
         bound, threshold = _best_threshold(*seen, delta=delta, tail=tail)
-        number = threshold if relation == ">=" else -threshold
-        found.append(Event(f"{text} {relation} {number:.6g}", score, threshold, bound))
+        events.append(Event(f"{text} {sign * threshold:.6g}", score, threshold, bound))
     same = Event("all outputs are the same", lambda t: np.zeros(len(t)), 1.0, 0.0)
-    return max(found, key=lambda event: event.bound, default=same)
+    return max(events, key=lambda event: event.bound, default=same)
 
 
-# What is compared and how, in words; the score of it; and its values on both tables.
-Candidate: TypeAlias = tuple[str, str, Score, tuple[Floats, Floats]]
+# What is compared and how, in words; the sign of it in the score; the score; its values on both
+# tables.
+Candidate: TypeAlias = tuple[str, int, Score, tuple[Floats, Floats]]
+
+
+def _column(table: Floats, j: int, sign: int) -> Floats:
+    return sign * table[:, j]
 
 
 def _plain(names: Sequence[str], *tables: Floats) -> Iterator[Candidate]:
     """Yield each column, and its negative."""
     for j, name in enumerate(names):
         for sign, relation in ((1, ">="), (-1, "<=")):
+            score = partial(_column, j=j, sign=sign)
+            yield f"{name} {relation}", sign, score, (score(tables[0]), score(tables[1]))
 
-            def score(table: Floats, j: int = j, sign: int = sign) -> Floats:
-                return sign * table[:, j]
 
-            yield relation, name, score, (score(tables[0]), score(tables[1]))
+def _probability(table: Floats, model: Any, used: NDArray[np.bool_]) -> Floats:
+    probability: Floats = model.predict_proba(table[:, used])[:, 1]
+    return probability
 
 
 def _learnt(*tables: Floats) -> Iterator[Candidate]:
     """Yield scores that are learnt; their values are cross-validated."""
     both = np.concatenate(tables)
-    n, first = len(tables[0]), np.arange(len(both)) < len(tables[0])
-    moderate = np.flatnonzero(np.abs(both).max(axis=0) < _HUGE)
-    discriminant = make_pipeline(
-        StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    )
+    n = len(tables[0])
+    is_first = np.arange(len(both)) < n
+    discriminant = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     leaf = max(1, len(both) // 80)
     tree = DecisionTreeClassifier(max_leaf_nodes=16, min_samples_leaf=leaf, random_state=0)
-    everything = np.arange(both.shape[1])
+    moderate = np.abs(both).max(axis=0) < _HUGE
     for name, model, used in (
-        ("a linear discriminant", discriminant, moderate),
-        ("a decision tree", tree, everything),
+        ("a linear discriminant", make_pipeline(StandardScaler(), discriminant), moderate),
+        ("a decision tree", tree, np.ones_like(moderate)),
     ):
-        if not len(used):
-            continue
-        X = both[:, used]
-        p = cross_val_predict(model, X, first, cv=_FOLDS, method="predict_proba")[:, 1]
-        model.fit(X, first)
-
-        def score(table: Floats, model: Any = model, used: Any = used) -> Floats:
-            probability: Floats = model.predict_proba(table[:, used])[:, 1]
-            return probability
-
-        yield ">=", f"probability by {name}", score, (p[:n], p[n:])
+        if used.any():
+            X = both[:, used]
+            p = cross_val_predict(model, X, is_first, cv=_FOLDS, method="predict_proba")[:, 1]
+            score = partial(_probability, model=model.fit(X, is_first), used=used)
+            yield f"probability by {name} >=", 1, score, (p[:n], p[n:])
 
 
 def _best_threshold(

@@ -92,10 +92,8 @@ def audit_search(
     if "refit" in prepared.get_params(deep=False):
         prepared.set_params(refit=False)
     names = ("X_val", "y_val", "groups_val")
-    pair = [
-        (tuple(train), dict(zip(names, data, strict=False)))
-        for data in (held_out, held_out_neighbour)
-    ]
+    both = (held_out, held_out_neighbour)
+    pair = [(train, dict(zip(names, data, strict=False))) for data in both]
     fit = _Fit(prepared, [], output)
     seeds = _seeds(random_state)
     claim = fit.fitted(pair[0], *next(seeds)).privacy_
@@ -146,8 +144,8 @@ def audit_estimator(
     output : callable, default=None
         Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
         dict of them. None compares the numbers in its fitted attributes; of a search, also the best
-        candidate and the mean of each parameter over the validated ones; and of a model without
-        `coef_` its predictions for the records in which the training sets differ and a few others.
+        candidate; and of a model without `coef_` its predictions for the records in which the
+        training sets differ and a few others.
         A fit that raises an error counts as an output.
     random_state : int, default=None
         Seeds the noise, if the estimator allows that: the audit is then reproducible, but of the
@@ -178,17 +176,16 @@ def audit_estimator(
     for pair in pairs.values():
         check_neighbours(*pair)
     prepared = _prepared(estimator)
-    training, names = private_training(estimator), prepared.get_params()
+    training = private_training(estimator)
+    params = prepared.get_params()
     # Estimators of other libraries seed their noise by `random_state`. Searches do not.
-    seeded = [name for name in names if name.rpartition("__")[2] == "random_state"]
+    seeded = [name for name in params if name.rpartition("__")[2] == "random_state"]
     seeded = [] if _is_search(estimator) else seeded
-    if training.groups is None and (
-        groups is not None or any(len(p[0]) > 2 for p in pairs.values())
-    ):
+    whole = (X, y) if groups is None else (X, y, groups)
+    if training.groups is None and max(map(len, [whole, *(one for one, _ in pairs.values())])) > 2:
         raise ValueError(
             f"{type(estimator).__name__} protects single records and no groups: leave groups out"
         )
-    params = prepared.get_params()
     if training.classes is not None and params[training.classes] is None:
         prepared.set_params(**{training.classes: np.unique(np.asarray(y))})
     delta = 0.0 if training.delta is None else params[training.delta]
@@ -196,20 +193,18 @@ def audit_estimator(
     seeds = _seeds(random_state)
 
     def given(data: Sequence[Any]) -> Given:
-        return (data[0], data[1]), {str(training.groups): each for each in data[2:]}
+        return tuple(data[:2]), dict(zip([str(training.groups)], data[2:], strict=False))
 
     def outputs(name: str, n: int) -> tuple[list[Any], list[Any]]:
         fit = _Fit(prepared, seeded, output, _probes(X, *pairs[name]))
         own = [next(seeds) for _ in range(n)]
         return runs_on([given(data) for data in pairs[name]], fit, own, n_jobs)
 
-    whole = (X, y) if groups is None else (X, y, groups)
     _Fit(prepared, seeded, output).fitted(given(whole), *next(seeds))  # so that errors show
-    name, *others = pairs
-    if others:
+    name = next(iter(pairs))
+    if len(pairs) > 1:
         n_few = max(_FEW, n // 10)
-        rough = {each: rough_bound(outputs(each, n_few), claim[1]) for each in pairs}
-        name = max(rough, key=rough.__getitem__)
+        name = max(pairs, key=lambda name: rough_bound(outputs(name, n_few), claim[1]))
     subject = f"{type(estimator).__name__}, {name}"
     return report_on(subject, outputs(name, n), *claim, confidence)
 
@@ -272,54 +267,39 @@ def _seeds(random_state: int | None) -> Iterator[tuple[int | None]]:
 
 def _probes(X: Any, data: Sequence[Any], neighbour: Sequence[Any]) -> list[Any]:
     """Return a few records, and some in which the data sets differ."""
-    found = [(X, np.arange(_N_PROBES))]
+    probes = [(X, np.arange(min(_N_PROBES, n_rows(X))))]
     if len(rows := np.flatnonzero(differing(data[0], neighbour[0]))[:_N_PROBES]):
-        found += [(data[0], rows), (neighbour[0], rows)]
-    return [take_rows(as_table(table), rows[: n_rows(table)]) for table, rows in found]
+        probes += [(data[0], rows), (neighbour[0], rows)]
+    return [take_rows(as_table(table), rows) for table, rows in probes]
 
 
 def _released(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
     """Return the numbers that a fitted estimator shows, as in `audit_estimator`."""
-    found = {f"best {name}": v for name, v in getattr(estimator, "best_params_", {}).items()}
-    found |= _means_of_validated(getattr(estimator, "cv_results_", {}))
+    released = {f"best {name}": v for name, v in getattr(estimator, "best_params_", {}).items()}
     model = getattr(estimator, "best_estimator_", estimator)
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     for part in (estimator, last):
         for name, value in vars(part).items():
             if name.endswith("_") and not name.startswith("_"):
-                found |= _named(name, value)
-    if "coef_[0]" not in found:
+                released |= _named(name, value)
+    if "coef_[0]" not in released:
         names = ("decision_function", "predict_proba", "predict")
-        name = next((each for each in names if hasattr(estimator, each)), "predict")
+        name = next((method for method in names if hasattr(estimator, method)), "predict")
         for i, rows in enumerate(probes):
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found |= _named(f"{name} {i}", getattr(estimator, name)(rows))
-    return found
-
-
-def _means_of_validated(results: Mapping[str, Any]) -> dict[str, float]:
-    """Return the mean of each number among the parameters of the validated candidates."""
-    # `validated` is masked where it is not released.
-    validated = np.ma.filled(results.get("validated", False), False)
-    numbers = {
-        name: [float(v) for v in values[validated] if isinstance(v, Real)]
-        for name, values in results.items()
-        if name.startswith("param_")
-    }
-    return {f"mean {name}": float(np.mean(found)) for name, found in numbers.items() if found}
+                released |= _named(f"{name} {i}", getattr(estimator, name)(rows))
+    return released
 
 
 def _named(name: str, value: Any) -> dict[str, Any]:
     """Return numbers or texts, each with a name; nothing for other values, or if they are many."""
-    if not isinstance(value, Real | list | tuple | np.ndarray):
-        return {}
-    try:
-        values = np.asarray(value)
-    except ValueError:  # of different lengths
-        return {}
+    if isinstance(value, Real):
+        return {name: value}
+    values = np.empty(0)
+    if isinstance(value, list | tuple | np.ndarray):
+        with suppress(ValueError):  # of different lengths
+            values = np.asarray(value)
     if values.size > _LARGEST or values.dtype.kind not in "biufUS":
         return {}
-    if values.ndim == 0:
-        return {name: values.item()}
-    return {f"{name}[{i}]": each for i, each in enumerate(values.ravel().tolist())}
+    return {f"{name}[{i}]": number for i, number in enumerate(values.ravel().tolist())}

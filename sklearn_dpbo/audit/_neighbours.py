@@ -106,7 +106,8 @@ def opposed_models(m: int = 21, ones: int | None = None) -> tuple[Table, Table, 
     train, held_out, held_out_neighbour : tuple of two ndarray
         X and y of each set, as `audit_search` takes them.
     """
-    train, X = (np.zeros((4, 1)), np.array([0, 0, 1, 1])), np.zeros((m, 1))
+    train = np.zeros((4, 1)), np.array([0, 0, 1, 1])
+    X = np.zeros((m, 1))
     ones = m // 2 if ones is None else ones
     held_out, neighbour = ((X, (np.arange(m) < k).astype(int)) for k in (ones, ones + 1))
     return train, held_out, neighbour

@@ -109,8 +109,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         with contextlib.suppress(TypeError, ValueError):  # wrong shape
-            numbers = (np.array(as_floats(each), dtype=float) for each in self.bounds)
-            low, high = (np.broadcast_to(each, d) for each in numbers)
+            ends = (np.array(as_floats(end), dtype=float) for end in self.bounds)
+            low, high = (np.broadcast_to(end, d) for end in ends)
             if (low < high).all():  # None becomes NaN
                 return low, high
         raise ValueError(
@@ -143,10 +143,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         price = Price.shared(len(moves), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
         mechanisms = Mechanisms(budget, noise)
         noisy = mechanisms.tables(price, relative, purpose=what)
-        stds = [price.scale(each) for each in relative]
+        stds = [price.scale(moved) for moved in relative]
         cut = self._cut_off(units.m, mu)
         scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs, cut)
-        self.center_, self.scale_, self.max_norm_ = scaling.center, scaling.scale, scaling.max_norm
+        self.center_ = scaling.center
+        self.scale_ = scaling.scale
+        self.max_norm_ = scaling.max_norm
         return self._features(scaling.rows(X)), mechanisms, noisy, stds[-1]
 
     def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
@@ -172,19 +174,18 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         if self.bounds is not None:
             low, high = self._bounds(d)
             if self.max_norm is not None:
-                return Scaling.between(low, high).with_norm(float(self.max_norm))
+                return Scaling.between(low, high, float(self.max_norm))
             middle, half = (low + high) / 2, (high - low) / 2
             X = np.clip(X, low, high) - middle
         places = places_of_counts(X, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
         shortened, times = cut
         scaling = Scaling(places.center, places.scale * times)
-        if self.max_norm is not None:
-            max_norm = float(self.max_norm)
-        else:
+        max_norm = self.max_norm
+        if max_norm is None:
             counts = release(norm_counts(scaling.columns(X), units.labels))
             max_norm = norm_of_counts(counts, stds[3], units.m, d, shortened)
-        return Scaling(places.center + middle, scaling.scale, max_norm)
+        return Scaling(places.center + middle, scaling.scale, float(max_norm))
 
     def _warn_of_columns(self) -> None:
         """Warn if released counts leave open where the values of columns lie."""
@@ -223,8 +224,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_is_fitted(self, "coef_")
         rows = Scaling(self.center_, self.scale_, self.max_norm_).rows(self._table(X, reset=False))
         w = self.coef_ * (self.scale_ * self.max_norm_)
-        found: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
-        return found
+        values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
+        return values
 
 
 class PrivateClassifier(ClassifierMixin, PrivateLearner):
@@ -239,12 +240,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLearner):
 
     def decision_function(self, X: Any) -> Floats:
         """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
-        found = self._linear(X)
-        return found[:, 0] if len(self.classes_) == 2 else found
+        values = self._linear(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of records."""
-        found = self.decision_function(X)
-        code = found.argmax(axis=1) if found.ndim == 2 else (found > 0).astype(int)
+        values = self.decision_function(X)
+        code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
         labels: NDArray[Any] = self.classes_[code]
         return labels

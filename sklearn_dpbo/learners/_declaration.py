@@ -79,16 +79,10 @@ class PrivateTraining:
 
     def _within(self, step: str) -> PrivateTraining:
         """Return the same of a pipeline that has this estimator as its last step."""
-
-        def inside(name: str | None) -> str | None:
-            return None if name is None else f"{step}__{name}"
-
+        fields = ("epsilon", "delta", "groups", "classes", "target_bounds")
+        names = {field: getattr(self, field) for field in fields}
         return replace(
             self,
-            epsilon=f"{step}__{self.epsilon}",
-            delta=inside(self.delta),
-            groups=inside(self.groups),
-            classes=inside(self.classes),
-            target_bounds=inside(self.target_bounds),
             from_release=tuple(f"{step}__{name}" for name in self.from_release),
+            **{field: name and f"{step}__{name}" for field, name in names.items()},
         )

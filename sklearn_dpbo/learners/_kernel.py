@@ -41,7 +41,7 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
         Number of frequencies, each with a cosine and a sine.
     random_state : int, RandomState instance or None, default=None
         Draws the waves. It is no secret, and has no effect on the noise.
-    epsilon, delta, clip, max_iter, learning_rate, momentum : float or int
+    epsilon, delta, clip, max_iter, learning_rate : float or int
         As in `PrivateLogisticRegression`, with the same defaults.
     bounds, max_norm, classes, ledger : object
         As in `PrivateLogisticRegression`.
@@ -86,7 +86,6 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
         clip: float = 0.7,
         max_iter: int = 60,
         learning_rate: float | None = None,
-        momentum: float = 0.9,
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
@@ -99,7 +98,6 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
             clip=clip,
             max_iter=max_iter,
             learning_rate=learning_rate,
-            momentum=momentum,
             bounds=bounds,
             max_norm=max_norm,
             classes=classes,
@@ -140,5 +138,5 @@ class PrivateKernelClassifier(PrivateLogisticRegression):
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
         rows = Scaling(self.center_, self.scale_, self.max_norm_).rows(self._table(X, reset=False))
-        found: Floats = self._features(rows) @ self.coef_.T + self.intercept_
-        return found
+        values: Floats = self._features(rows) @ self.coef_.T + self.intercept_
+        return values

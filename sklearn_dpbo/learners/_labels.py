@@ -73,13 +73,13 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
         with np.errstate(all="ignore"):
             check_classification_targets(labels)
         classes = labels
-    found = np.unique(np.asarray(classes))
+    classes = np.unique(np.asarray(classes))
     # The dtype of an array is public; the types in objects and lists are not.
-    if len({kind_of(declared), kind_of(found.dtype)} - {None}) > 1:
-        raise ValueError(f"y has dtype {declared}, but the classes are {found}: none would occur")
-    if len(found) < 2:
-        raise ValueError(f"a classifier needs two or more classes; there is 1 class: {found}")
-    return found
+    if len({kind_of(declared), kind_of(classes.dtype)} - {None}) > 1:
+        raise ValueError(f"y has dtype {declared}, but the classes are {classes}: none would occur")
+    if len(classes) < 2:
+        raise ValueError(f"a classifier needs two or more classes; there is 1 class: {classes}")
+    return classes  # type: ignore[no-any-return]
 
 
 def targets_of(y: Any, n: int) -> NDArray[np.float64]:

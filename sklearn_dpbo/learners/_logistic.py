@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 # If no step size is given: the standard deviation that noise has in a coefficient (of rows of norm
 # 1) after all steps, and the largest step.
 _NOISE, _LARGEST_RATE = 3.0, 12.0
+# Share of the previous step's velocity that a step keeps.
+_MOMENTUM = 0.9
 # About the norm of a row with its intercept.
 _NORM = 1.3
 
@@ -53,9 +55,6 @@ class PrivateLogisticRegression(PrivateClassifier):
         Step size. With larger or more steps the model moves further from 0 and has more noise.
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
         records at epsilon = 1, in proportion to both, and at most 12.
-    momentum : float, default=0.9
-        Share of the previous step's velocity that a step keeps, in [0, 1). Momentum gets as far
-        in fewer steps.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data: values are
         clipped there. Where most values lie within the bounds, noisy counts tell; and without
@@ -101,7 +100,6 @@ class PrivateLogisticRegression(PrivateClassifier):
         clip: float = 0.7,
         max_iter: int = 60,
         learning_rate: float | None = None,
-        momentum: float = 0.9,
         bounds: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
@@ -112,7 +110,6 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.clip = clip
         self.max_iter = max_iter
         self.learning_rate = learning_rate
-        self.momentum = momentum
         self.classes = classes
 
     @staticmethod
@@ -147,8 +144,8 @@ class PrivateLogisticRegression(PrivateClassifier):
         K = len(self.classes_) if len(self.classes_) > 2 else 1
         W = np.zeros((K, X.shape[1]))
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
-        momentum, step = float(self.momentum), float(self.clip) * rows.step / units.m
-        noise_of_steps = math.sqrt(n) * std * step / (1 - momentum)  # in W, at a rate of 1
+        step = float(self.clip) * rows.step / units.m
+        noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
         rate = self.learning_rate or min(_LARGEST_RATE, _NOISE / noise_of_steps)
         for i in range(n):
             total = Secret(rows.total(self._errors(X, code, W, squares)))
@@ -158,10 +155,10 @@ class PrivateLogisticRegression(PrivateClassifier):
                 # as steps towards rare classes would go too far.
                 W[:, -1] = self._intercepts(gradient[:, -1], std * step)
             else:
-                velocity = momentum * velocity + gradient
+                velocity = _MOMENTUM * velocity + gradient
                 W = W - rate * velocity
                 # Afterwards, as a gradient's step would be too long where C is small.
-                W[:, :-1] /= 1 + rate / (1 - momentum) / (float(self.C) * units.m)
+                W[:, :-1] /= 1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m)
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self._set_linear(averaged[:, :-1], averaged[:, -1])
@@ -189,7 +186,6 @@ class PrivateLogisticRegression(PrivateClassifier):
         for name in ("C", "clip"):
             check_number(name, getattr(self, name), *positive)
         check_number("learning_rate", self.learning_rate, *positive, optional=True)
-        check_number("momentum", self.momentum, "in [0, 1)", lambda v: 0 <= v < 1)
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 
@@ -213,5 +209,5 @@ def _probabilities(logits: Floats) -> Floats:
     if logits.shape[1] == 1:
         p = expit(logits)
         return np.column_stack([1 - p, p])
-    found: Floats = softmax(logits, axis=1)
-    return found
+    probabilities: Floats = softmax(logits, axis=1)
+    return probabilities

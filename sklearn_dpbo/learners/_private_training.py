@@ -21,10 +21,10 @@ def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects its training records."""
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
-            if (found := what_learns(step)) is not None:
+            if (learner := what_learns(step)) is not None:
                 raise ValueError(
                     f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to, without protecting them: {found!r}. Leave out "
+                    f"on, or is not known not to, without protecting them: {learner!r}. Leave out "
                     "scalers and imputers: the learners of this package scale columns and fill in "
                     "missing numbers. Else transform by public parameters: "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
@@ -52,13 +52,13 @@ def private_training(estimator: Any) -> PrivateTraining:
 
 def refitted(estimator: Any, params: dict[str, Any]) -> Any:
     """Return a copy of a fitted estimator with other values of parameters in `from_release`."""
-    found = copy(estimator)
+    again = copy(estimator)
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
-        found.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
-        return found
-    return found.refitted(**params)
+        again.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
+        return again
+    return again.refitted(**params)
 
 
 def what_learns(transformer: Any) -> Any:
@@ -75,7 +75,7 @@ def what_learns(transformer: Any) -> Any:
         parts = [part for _, part in transformer.transformer_list]
     else:
         return None if _has_no_state(transformer) else transformer
-    return next((found for found in map(what_learns, parts) if found is not None), None)
+    return next((part for part in map(what_learns, parts) if part is not None), None)
 
 
 def _has_no_state(transformer: Any) -> bool:

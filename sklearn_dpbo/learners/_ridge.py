@@ -68,7 +68,8 @@ class _FromGram(PrivateLearner):
         n, d = X.shape
         self._check_solved(d)
         units = Units.of(n, groups)
-        unit, steps = units.labels, (_STEPS, _STEPS // 2, _STEPS // 2)
+        unit = units.labels
+        steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
         X, mechanisms, noisy, std = self._tables(
@@ -77,22 +78,24 @@ class _FromGram(PrivateLearner):
         parts: list[Floats] = [X, np.ones((n, 1)), targets]
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
-        each = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
-        rows = np.hstack(each)
+        integers = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
+        rows = np.hstack(integers)
         sums = exact_product(rows[:, : d + 1], rows)
         released = np.triu(np.ones(sums.shape, dtype=bool))
         released[d, d] = False  # the number of units is public
-        squares = (each[2] ** 2).sum(axis=0)[: int(self._squares)]
-        found = noisy(Secret(np.concatenate([sums[released], squares])))
+        squares = (integers[2] ** 2).sum(axis=0)[: int(self._squares)]
+        noisy_sums = noisy(Secret(np.concatenate([sums[released], squares])))
         gram = np.zeros(sums.shape)
-        gram[released] = found[: released.sum()]
+        gram[released] = noisy_sums[: released.sum()]
         scale = np.repeat(1 / np.array(steps), [part.shape[1] for part in parts])
         gram *= scale[: d + 1, None] * scale
         gram[d, d] = units.m
         gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
-        self.gram_, self.noise_, self._kept = gram, std / _STEPS**2, None
+        self.gram_ = gram
+        self.noise_ = std / _STEPS**2
+        self._kept = None
         if self._squares:
-            self.target_squares_ = float(found[-1]) / steps[2] ** 2
+            self.target_squares_ = float(noisy_sums[-1]) / steps[2] ** 2
         self.privacy_ = self._report(mechanisms, units)
 
     def refitted(self, **params: Any) -> Self:
@@ -277,7 +280,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
     def coef_std_(self) -> Floats:
         """Standard errors of `coef_`, to first order in inverse @ (products - sums @ w)."""
         check_is_fitted(self, "gram_")
-        w, constant = (each[..., 0] for each in self._solved())
+        w, constant = (part[..., 0] for part in self._solved())
         d, (basis, squares, products) = len(w), cast(tuple[Any, Any], self._kept)[1]
         least = 2 * math.sqrt(len(squares)) * self.noise_
         if squares.min() < least:

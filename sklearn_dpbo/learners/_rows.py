@@ -24,14 +24,14 @@ def integer_rows(
     integers: rows of a unit that has more are 0.
     """
     with np.errstate(all="ignore"):
-        found = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
-    squares = (found**2).sum(axis=1)
+        integers = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
+    squares = (integers**2).sum(axis=1)
     if unit is not None:
         of_unit = np.zeros(unit.max() + 1, dtype=np.int64)
         np.add.at(of_unit, unit, squares)
         squares = of_unit[unit]
-    found[squares > (steps + 1) ** 2] = 0
-    return found
+    integers[squares > (steps + 1) ** 2] = 0
+    return integers
 
 
 def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:

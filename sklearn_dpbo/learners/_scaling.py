@@ -89,9 +89,8 @@ def _counts(cells: NDArray[np.intp], shares: Integers, x: Floats, n_cells: int) 
 
 def _sizes_in(edges: Floats, X: Floats, shares: Integers) -> Integers:
     """Return the counts of |x| between edges, of each column."""
-    cells = [np.searchsorted(edges, abs(x)) for x in X.T]
-    n_cells = len(edges) + 1
-    return np.array([_counts(k, shares, x, n_cells) for k, x in zip(cells, X.T, strict=True)])
+    n = len(edges) + 1
+    return np.array([_counts(np.searchsorted(edges, abs(x)), shares, x, n) for x in X.T])
 
 
 @np.errstate(all="ignore")  # a warning would reveal a record
@@ -108,11 +107,8 @@ def size_counts(X: Floats, units: Units, pairs: bool) -> Integers:
     order = np.random.default_rng(0).permutation(units.m)  # public; tables may be sorted
     half = units.m // 2
     distances = first[order[:half]] - first[order[half : 2 * half]]
-    parts = (
-        _sizes_in(_EDGES_OF_SIZES, X, shares // 2),
-        _sizes_in(_EDGES_OF_DISTANCES, distances, np.full(half, _STEPS)),
-    )
-    return np.hstack(parts)
+    sizes = _sizes_in(_EDGES_OF_SIZES, X, shares // 2)
+    return np.hstack([sizes, _sizes_in(_EDGES_OF_DISTANCES, distances, np.full(half, _STEPS))])
 
 
 def _threshold(std: float, n: int, chance: float = _BY_CHANCE) -> float:
@@ -153,15 +149,11 @@ class Scaling:
     max_norm: float = 1.0
 
     @classmethod
-    def between(cls, low: Floats, high: Floats) -> Self:
+    def between(cls, low: Floats, high: Floats, max_norm: float) -> Self:
         """Return the scaling to [-1, 1]; what lies between 0 and 1 stays."""
         is_share = (low == 0) & (high == 1)
-        return cls(
-            np.where(is_share, 0.0, (low + high) / 2), np.where(is_share, 1.0, (high - low) / 2)
-        )
-
-    def with_norm(self, max_norm: float) -> Self:
-        return type(self)(self.center, self.scale, max_norm)
+        center = np.where(is_share, 0.0, (low + high) / 2)
+        return cls(center, np.where(is_share, 1.0, (high - low) / 2), max_norm)
 
     def columns(self, X: Floats) -> Floats:
         """Return columns in [-1, 1]; missing numbers count as the centre."""

@@ -19,7 +19,7 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateKernelClassifier,
     PrivateLogisticRegression,
@@ -66,8 +66,8 @@ def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, norm, c
 
 
 def test_bounds_scale_to_minus_1_and_1_and_leave_shares_as_they_are():
-    scaling = Scaling.between(np.array([0.0, 18.0, 0.0]), np.array([1.0, 100.0, 2.0]))
-    rows = scaling.with_norm(3.0).rows(np.array([[0, 18, 0], [1, 100, 2], [7, 59, np.nan]]))
+    scaling = Scaling.between(np.array([0.0, 18.0, 0.0]), np.array([1.0, 100.0, 2.0]), 3.0)
+    rows = scaling.rows(np.array([[0, 18, 0], [1, 100, 2], [7, 59, np.nan]]))
     assert np.allclose(3 * rows, [[0, -1, -1], [1, 1, 1], [1, 0, 0]])
 
 
@@ -159,12 +159,6 @@ def kinds(n, rng):
     }, z
 
 
-def standardised(x, z):
-    """Return how a column is correlated with z, without what is missing."""
-    known = ~np.isnan(x)
-    return np.corrcoef(x[known], z[known])[0, 1]
-
-
 def test_columns_of_any_unit_are_scaled_as_far_as_they_spread():
     columns, z = kinds(20_000, np.random.default_rng(0))
     X = np.column_stack(list(columns.values()))
@@ -215,16 +209,6 @@ def test_without_noise_a_learner_comes_near_scikit_learn_in_any_units(name, tabl
     assert model.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) > best - 0.03
 
 
-def test_wide_bounds_cost_little():
-    """Bounds as physiology has them say where values can be; counts, where they are."""
-    X, _, y = natural(TABLES_OF["six clinical columns"])
-    bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
-    model = PrivateLogisticRegression(epsilon=1e4, bounds=bounds)
-    free = PrivateLogisticRegression(epsilon=1e4)
-    scores = [m.fit(X[:4_000], y[:4_000]).score(X[4_000:], y[4_000:]) for m in (model, free)]
-    assert scores[0] > scores[1] - 0.01 > 0.9
-
-
 def test_standard_errors_are_numbers_for_clinical_columns():
     X, Z, _ = natural(TABLES_OF["six clinical columns"], 10_000)
     bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
@@ -266,14 +250,6 @@ def test_lists_are_refused_whatever_their_records_are(X):
     for learner in (PrivateLogisticRegression(), PrivateRidge(y_bounds=(0, 1))):
         with pytest.raises(ValueError, match="^X is a list, in which single records decide"):
             learner.fit(X, [0, 1, 0, 1])
-
-
-@pytest.mark.parametrize("first", ["2020-01-01", None])
-def test_columns_of_times_are_refused_by_their_type(first):
-    X = pd.DataFrame({"age": [1.0, 2.0], "seen": pd.to_datetime([first, "2021-01-01"])})
-    with pytest.raises(ValueError, match=r"^the columns \['seen'\] are not numeric") as error:
-        PrivateRidge(y_bounds=(0, 1)).fit(X, [0.0, 1.0])
-    assert "Time" not in str(error.value) and "NaT" not in str(error.value)
 
 
 def problem(n=300, d=3, seed=0):
@@ -353,9 +329,7 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
         return call
 
     monkeypatch.setattr(Mechanisms, "tables", spied)
-    PrivateLogisticRegression(
-        epsilon=0.5, delta=1e-5, max_iter=200
-    ).fit(X, y)  # fmt: skip
+    PrivateLogisticRegression(epsilon=0.5, delta=1e-5, max_iter=200).fit(X, y)
     rho = gdp_within(0.5, 1e-5) ** 2 / 2
     counts, pairs = tables(3_000, 3, math.sqrt(2 * rho))
     assert pairs and len(noise) == len(counts) + 200
@@ -368,21 +342,9 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
         assert (kstest(part, norm.cdf).pvalue > 1e-4) != half or len(part) < 100
 
 
-def test_a_sequence_is_charged_once_before_its_first_draw_and_ends():
-    X, y = problem(50)
-    model = PrivateLogisticRegression(max_iter=5).fit(X, y)
-    (loss,) = model.privacy_.spends
-    assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
-    with pytest.raises(BudgetExceededError):
-        _, mechanisms, _, _ = model._tables(X, 1, 1.0, what="x", units=Units(50))
-        for _ in range(2):
-            mechanisms.budget.charge(loss)
-
-
 def test_with_hardly_any_noise_models_are_those_of_scikit_learn():
     X, y = problem(2_000)
-    free = {"epsilon": 1e9, "delta": 0.5, "max_norm": 2.0}
-    free["bounds"] = (-1, 1)
+    free = {"epsilon": 1e9, "delta": 0.5, "max_norm": 2.0, "bounds": (-1, 1)}
     plain = LogisticRegression(C=1.0).fit(X / 2, y)
     found = PrivateLogisticRegression(C=1.0, max_iter=1000, clip=9, learning_rate=8, **free)
     assert np.abs(found.fit(X, y).predict_proba(X) - plain.predict_proba(X / 2)).max() < 0.03
@@ -399,7 +361,9 @@ def test_other_alphas_follow_from_one_release():
     gram, before = model.gram_.copy(), model.coef_.copy()
     assert not np.allclose(model.refitted(alpha=100.0).coef_, before)
     assert np.allclose(model.refitted(alpha=1.0).coef_, before)
-    assert (model.gram_ == gram).all() and len(model.privacy_.spends) == 1
+    assert (model.gram_ == gram).all()
+    (loss,) = model.privacy_.spends
+    assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -455,14 +419,13 @@ def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, gro
     tables, groups = [], np.arange(6) // 2 if grouped else np.arange(6)
     rows = data.draw(arrays(np.float64, (6, d), elements=ANY))
     labels = data.draw(arrays(np.float64, 6, elements=st.sampled_from([-1, 0, 0.5, 1, 2])))
+    own = groups == 1
+    k = int(own.sum())
     for _ in range(2):
         tables.append(tables_of(RIDGES[name], rows, labels, groups if grouped else None))
-        own = groups == 1
         rows, labels = rows.copy(), labels.copy()
-        rows[own] = data.draw(arrays(np.float64, (int(own.sum()), d), elements=ANY))
-        labels[own] = data.draw(
-            arrays(np.float64, int(own.sum()), elements=st.sampled_from([-1, 0, 1]))
-        )
+        rows[own] = data.draw(arrays(np.float64, (k, d), elements=ANY))
+        labels[own] = data.draw(arrays(np.float64, k, elements=st.sampled_from([-1, 0, 1])))
     (first, sensitivity), (last, _) = tables
     assert math.sqrt(((first - last) ** 2).sum()) <= sensitivity
 
@@ -485,15 +448,14 @@ def test_sums_of_products_are_exact():
 
 
 def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
-    """What was kept of another solution had a key that numpy abbreviates."""
+    """Also after another solution."""
     X = np.random.default_rng(0).uniform(-1, 1, (50, 12))
     model = PrivateRidge(bounds=(-1, 1), y_bounds=(-1, 1), epsilon=10.0, delta=1e-6)
     model.fit(X, X[:, 0])
-    with np.printoptions(threshold=4, edgeitems=1):
-        for start in (1, 5):
-            used = (np.arange(12) >= start) & (np.arange(12) < start + 4)
-            coefficients = model.refitted(columns=used).coef_
-            assert coefficients[used].all() and not coefficients[~used].any()
+    for start in (1, 5):
+        used = (np.arange(12) >= start) & (np.arange(12) < start + 4)
+        coefficients = model.refitted(columns=used).coef_
+        assert coefficients[used].all() and not coefficients[~used].any()
 
 
 @pytest.mark.parametrize("bounds", [None, (-10, 10)])
@@ -534,20 +496,6 @@ def test_risks_of_rare_classes_are_as_large_as_their_shares(shares):
     X, y = rng.normal(size=(20_000, 3)), rng.choice(len(shares), 20_000, p=shares)
     model = PrivateLogisticRegression(clip=1.4).fit(X, y)
     assert np.allclose(model.predict_proba(X).mean(axis=0), shares, atol=0.02)
-
-
-def test_steps_are_as_large_as_the_noise_allows():
-    """From public numbers: in proportion to the records, up to a limit."""
-    X, y = problem(4_000)
-    rates = []
-    for rows in (slice(0, 200), slice(0, 400), slice(None)):
-        model = PrivateLogisticRegression(**SCALED)
-        for rate in (None, 1e-9):  # coefficients that are almost not moved are proportional to it
-            with seeded_noise(0):
-                model.set_params(learning_rate=rate, max_iter=2).fit(X[rows], y[rows])
-            rates.append(model.coef_[0, 0])
-    found = 1e-9 * np.array(rates[::2]) / rates[1::2]
-    assert np.allclose(found[1] / found[0], 2, rtol=0.01) and found[2] <= 12
 
 
 @pytest.mark.parametrize("half", [False, True])

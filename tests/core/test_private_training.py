@@ -9,24 +9,17 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier
-from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
     FunctionTransformer,
-    KBinsDiscretizer,
-    MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    SplineTransformer,
     StandardScaler,
 )
 
@@ -39,11 +32,7 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.learners._private_training import (
-    private_training,
-    refitted,
-    what_learns,
-)
+from sklearn_dpbo.learners._private_training import private_training, refitted, what_learns
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -91,19 +80,10 @@ def test_a_pipeline_has_the_names_of_its_last_step_at_any_depth():
     assert found.epsilon in Pipeline([("a", "passthrough"), ("b", inner)]).get_params()
 
 
-class Liar(BaseEstimator):
-    """Has the method, and raises."""
-
-    def private_training(self):
-        raise ValueError("epsilon has to be below 10")
-
-
 @pytest.mark.parametrize(
     "estimator",
     [
         LogisticRegression(),
-        Ridge(),
-        OneVsRestClassifier(MODEL),
         BaggingClassifier(MODEL),
         FrozenEstimator(PrivateLogisticRegression()),  # has all that is inside of it
         make_pipeline(Normalizer(), LogisticRegression()),
@@ -115,16 +95,9 @@ def test_what_does_not_train_privately_is_refused_with_what_does(estimator):
         private_training(estimator)
 
 
-def test_an_estimator_may_refuse_itself():
-    with pytest.raises(ValueError, match="below 10"):
-        private_training(make_pipeline(Normalizer(), Liar()))
-
-
 # ------------------------------------------------------------------------- steps before
 FIXED = OneHotEncoder(categories=[["a"]], sparse_output=False, handle_unknown="ignore")
-ORDINAL = OrdinalEncoder(
-    categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1
-)  # fmt: skip
+ORDINAL = OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +106,6 @@ ORDINAL = OrdinalEncoder(
         None,
         "passthrough",
         Normalizer(),
-        Binarizer(),
         FunctionTransformer(np.tanh),
         FrozenEstimator(StandardScaler()),
         PolynomialFeatures(interaction_only=True),
@@ -154,23 +126,16 @@ def test_steps_that_follow_from_their_parameters_are_taken(step):
     "step",
     [
         StandardScaler(),
-        MinMaxScaler(),
-        PCA(),
-        SelectKBest(),
-        KBinsDiscretizer(),
         SimpleImputer(strategy="constant"),
-        SplineTransformer(),
         OneHotEncoder(),
         clone(FIXED).set_params(min_frequency=2),
-        clone(FIXED).set_params(max_categories=2),
         clone(FIXED).set_params(drop="first"),
         clone(FIXED).set_params(sparse_output=True),
         clone(FIXED).set_params(handle_unknown="error"),
         OrdinalEncoder(),
         clone(ORDINAL).set_params(handle_unknown="error", unknown_value=None),
         make_pipeline(Normalizer(), StandardScaler()),
-        FeatureUnion([("a", Normalizer()), ("b", PCA())]),
-        ColumnTransformer([("a", StandardScaler(), ["x"])]),
+        FeatureUnion([("a", Normalizer()), ("b", StandardScaler())]),
         ColumnTransformer([("a", FIXED, ["x"])], remainder=StandardScaler()),
     ],
     ids=lambda step: str(step)[:50],
@@ -234,11 +199,6 @@ def test_polynomials_learn_nothing_and_a_record_without_them_counts_as_zeros():
     expected = PolynomialFeatures().fit_transform(np.nan_to_num(X))
     expected[3] = 0.0
     assert np.array_equal(fitted(PolynomialFeatures(), X=X)[-1].X_, expected)
-
-
-def test_without_other_steps_records_arrive_as_they_are():
-    for steps in ((), ("passthrough",), (None,)):
-        assert (fitted(*steps)[-1].X_ == RECORDS.X).all()
 
 
 class Scaler(TransformerMixin, BaseEstimator):
@@ -330,9 +290,8 @@ def test_frames_stay_frames_and_text_columns_are_encoded():
     encode = OneHotEncoder(categories=[["a", "b"]], sparse_output=False, handle_unknown="ignore")
     texts = make_column_selector(dtype_include=object)
     step = ColumnTransformer([("t", encode, texts)], remainder=FunctionTransformer())
-    found = fitted(
-        step.set_output(transform="pandas"), X=X, made_up=Training(made_up, MADE_UP.y)
-    )[-1].X_  # fmt: skip
+    step.set_output(transform="pandas")
+    found = fitted(step, X=X, made_up=Training(made_up, MADE_UP.y))[-1].X_
     assert isinstance(found, pd.DataFrame)
     assert found.columns.tolist() == ["t__t_a", "t__t_b", "remainder__n"]
     assert found.iloc[:3, :2].to_numpy().tolist() == [[1, 0], [0, 1], [0, 0]]
@@ -364,10 +323,8 @@ def test_a_label_of_another_type_in_a_list_changes_no_other():
     def gram(learner, X, y):
         return learner(**free).fit(X, y).gram_
 
-    classifier, ridge = (
-        partial(PrivateRidgeClassifier, classes=[0, 1]),
-        partial(PrivateRidge, y_bounds=(0, 1)),
-    )
+    classifier = partial(PrivateRidgeClassifier, classes=[0, 1])
+    ridge = partial(PrivateRidge, y_bounds=(0, 1))
     for odd in ("a", None, 0.5, [1, 2], 2**70, np.nan):
         labels = [odd, *y[1:]]
         expected = gram(classifier, X, [7, *y[1:]])

@@ -42,11 +42,6 @@ def test_draw_ends_where_floats_do_not_add_up_to_one(eta, mean):
     assert mean < number < 1000 * mean
 
 
-def test_small_numbers_that_are_improbable_are_not_taken_for_the_end_of_the_distribution():
-    repetition = Repeated.of_mean(2000, 10.0)
-    assert 1000 < repetition.draw(lambda n: n // 2) < 4000
-
-
 every_repetition = pytest.mark.parametrize(
     "repetition", [Repeated(eta, gamma) for eta in ETAS for gamma in GAMMAS], ids=str
 )
@@ -380,15 +375,6 @@ def test_n_fits_never_cost_more_than_the_total(fit, n, epsilon, delta, pure):
     assert total_of(fit, n, epsilon, delta, each, delta_each)
 
 
-@settings(max_examples=30)
-@given(fits, st.integers(1, 50), epsilons, deltas, st.floats(1.0, 3.0))
-def test_each_fit_has_more_if_there_are_fewer_or_the_total_is_larger(fit, n, epsilon, delta, more):
-    each, _ = Composed(n).each(fit, epsilon, delta)
-    assert Composed(n + 1).each(fit, epsilon, delta)[0] < each
-    assert Composed(n).each(fit, epsilon * more, delta)[0] >= each * (1 - 1e-8)
-    assert Composed(n).each(Fit(fit.composition), epsilon, delta)[0] >= each * (1 - 1e-8)
-
-
 REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
 
 
@@ -409,10 +395,3 @@ def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, f
         more = math.log(math.exp(each) + (1 / repetition.gamma - 1) * delta_each)
         assert each + (1 + repetition.eta) * more <= epsilon
         assert repetition.mean * delta_each <= delta
-
-
-def test_more_repeated_fits_leave_each_less():
-    means = (1.1, 5, 100)
-    for composition in ("zCDP", "GDP"):
-        each = [Repeated.of_mean(mean).each(Fit(composition), 1.0, 1e-6)[0] for mean in means]
-        assert each == sorted(each, reverse=True) and each[0] < 1

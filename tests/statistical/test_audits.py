@@ -5,26 +5,15 @@ The noise need not be seeded, because the confidence is so high that a true clai
 refuted by accident.
 """
 
-import contextlib
 import importlib.util
 import math
-from itertools import count
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import beta, binom, uniform
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeClassifier
+from scipy.stats import beta, binom
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
-from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._evaluation import protected_values
-from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.responses import Response
 from sklearn_dpbo.audit import (
     ConstantClassifier,
     audit_mechanism,
@@ -32,8 +21,6 @@ from sklearn_dpbo.audit import (
     opposed_models,
 )
 from sklearn_dpbo.audit._events import as_tables, choose_event, epsilon_lower_bound
-from sklearn_dpbo.strategies import WorstCase, _guidance
-from sklearn_dpbo.testing import seeded_noise
 
 SURE = 1 - 1e-7
 
@@ -54,8 +41,7 @@ RUNS = {**dict.fromkeys(QUICK, 1000),
         "objective": 1500,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
-# Here too few runs would find the bugs: `guided` below, test_configuration.py and
-# test_threshold_distribution.py have audits that do.
+# Here too few runs would find the bugs. Tests of the distributions do.
 ELSEWHERE = ["configurator", "threshold", "search, public"]
 # Bugs that so few runs find reliably, where others are tested with seeded noise. A sensitivity that
 # is halved is half of the noise, of which the mechanisms' own rows tell.
@@ -92,41 +78,6 @@ def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
         report, _ = AUDITS.audited(name, bug, RUNS.get(name, 4000), confidence=confidence)
         if report.refuted == (bug is not None):
             break
-    assert report.refuted == (bug is not None), str(report)
-
-
-@pytest.fixture
-def guided(monkeypatch):
-    """Explore few points, so that runs are short."""
-    monkeypatch.setattr(_guidance, "_POOL", 16)
-    monkeypatch.setattr("sklearn_dpbo.strategies._proposals._POINTS_PER_RADIUS", 2)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("bug", [None, "noise halved"])
-def test_audit_refutes_a_guided_search_if_and_only_if_its_noise_is_halved(guided, bug):
-    """A prior would hide what the noise does: with nine records it decides the choice."""
-    train, *pair = opposed_models(9)
-    seeds = count()
-    s = search(n_iter=8, random_state=0, refit=False).set_params(
-        param_grid={"label": [0, 1], "x": uniform(0, 1)},
-        strategy=WorstCase(
-            initial_points=[{"label": i, "x": 0.5} for i in (0, 1)],
-            prior_weight=None if bug is None else 0,
-        ),
-    )
-
-    def output(held_out):
-        X_val, y_val = held_out
-        with seeded_noise(next(seeds)):
-            s.fit(*train, X_val=X_val, y_val=y_val)
-        return s.best_params_["label"], s.best_score_
-
-    with contextlib.ExitStack() as stack:
-        if bug is not None:
-            AUDITS.BUGS[bug](stack)
-        confidence = SURE if bug is None else 0.95
-        report = audit_mechanism(output, pair, 1500, epsilon=2.0, confidence=confidence)
     assert report.refuted == (bug is not None), str(report)
 
 
@@ -194,12 +145,9 @@ def test_bound_of_randomized_response_is_close_to_its_epsilon(p):
         lambda bit: "yes" if bit else "no",
         lambda bit: None if bit else ("a", 1),
         lambda bit: {"a": bit, "b": "x"},
-        lambda bit: {"only": 1} if bit else {},
         lambda bit: [0.0, float("nan") if bit else 1.0],
         lambda bit: [3, math.inf if bit else -math.inf],
         lambda bit: np.array([[bit, 2], [3, 4]]),
-        lambda bit: np.float32(bit),
-        lambda bit: bool(bit),
     ],
 )
 def test_outputs_of_any_type_are_told_apart(output):
@@ -217,16 +165,6 @@ def test_columns_that_only_differ_jointly_are_told_apart():
         return x, x ^ bit
 
     assert audit_mechanism(parity, (0, 1), 400).epsilon_lower_bound > 2
-
-
-def test_one_value_among_many_is_told_apart():
-    rng = np.random.default_rng(0)
-
-    def sevens(bit):
-        return 7 if bit and rng.random() < 0.2 else int(rng.integers(16))
-
-    report = audit_mechanism(sevens, (0, 1), 2000)
-    assert report.epsilon_lower_bound > 0.8
 
 
 def test_constant_outputs_give_a_bound_of_zero():
@@ -284,12 +222,6 @@ def test_audit_search_is_reproducible_with_a_seed_and_leaves_the_search_unchange
     assert s.get_params() == before and not hasattr(s, "privacy_")
 
 
-@pytest.mark.slow
-def test_audit_search_draws_fresh_noise():
-    report = audit_search(search(), *opposed_models(), 100)
-    assert report.epsilon_lower_bound < 2.0
-
-
 def test_validation_sets_that_are_not_neighbours_are_refused():
     train, (X, y), (_, other) = opposed_models()
     for held_out, neighbour, message in (
@@ -310,9 +242,6 @@ def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
         audit_search(search(ledger=ledger), *opposed_models())
 
 
-# ------------------------------------------------------------------ one run
-
-
 def test_audit_report_prints_and_plots_the_bound():
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt
@@ -325,69 +254,3 @@ def test_audit_report_prints_and_plots_the_bound():
         plt.close(ax.figure)
     text = " ".join(str(coins).split())
     assert "Audit of a coin" in text and "THE CLAIM IS REFUTED" in text and "of 200 runs" in text
-
-
-# ------------------------------------------------------------------ records that broke the promise
-def late_dates(n):
-    """Records with a date in ISO form, and whether it is in the second half of a year."""
-    months = np.arange(n) % 12 + 1
-    return pd.DataFrame({"date": [f"2024-{m:02}-05" for m in months]}), (months > 6).astype(int)
-
-
-def month(frame):
-    return pd.to_datetime(frame["date"]).dt.month.to_frame()
-
-
-class SaysUnknown(LogisticRegression):
-    """Answers with a list, in which a far-off record has a text."""
-
-    def predict(self, X):
-        labels = super().predict(X).tolist()
-        return ["unknown" if x > 100 else label for x, label in zip(X[:, 0], labels, strict=True)]
-
-
-def critical_case(name):
-    """Return (estimator, training set, validation set, neighbour) that differ in one record."""
-    if name == "date in another format":
-        X, y = late_dates(31)
-        other = X.copy()
-        other.iloc[3, 0] = "13/02/2024"
-        model = make_pipeline(FunctionTransformer(month), DecisionTreeClassifier())
-        return model, late_dates(60), (X, y), (other, y)
-    X = np.linspace(-1, 1, 31)[:, None]
-    other = X.copy()
-    other[3] = 1000.0
-    y = (X[:, 0] > 0).astype(int)
-    return SaysUnknown(), (X.copy(), y), (X, y), (other, y)
-
-
-def read_by_numpy(kind, raw, n):
-    """What was done once: numpy chooses one type for all responses."""
-    return np.asarray(raw), np.empty(0, dtype=int)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("planted", [False, True])
-@pytest.mark.parametrize("name", ["date in another format", "text among labels"])
-def test_audit_refutes_search_on_odd_record_if_and_only_if_records_reach_each_other(
-    name, planted, monkeypatch
-):
-    """The bugs of once, planted: a failing record takes all others; one type for all responses."""
-    model, train, held_out, neighbour = critical_case(name)
-    if planted:
-        monkeypatch.setattr(protected_values, "_as_expected", lambda *_: True)
-        monkeypatch.setattr(Response, "read", read_by_numpy)
-        monkeypatch.setattr(ProtectedTable, "values", all_or_nothing(ProtectedTable.values))
-    tuned = PrivateBayesSearchCV(model, {}, epsilon=0.5)
-    report = audit_search(tuned, train, held_out, neighbour, 250, random_state=0)
-    assert (report.epsilon_lower_bound > 0.5) == planted
-
-
-def all_or_nothing(values):
-    """Return the lowest values for all records if one fails."""
-
-    def found(table, model, query):
-        together = table.beside_companions(model, packed(query), np.arange(table.n))
-        return query.lowest_values(table.y, table.n) if together is None else together[0]
-
-    return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -111,21 +111,6 @@ def test_bounds_on_value_of_drawn_candidate_match_hand_calculation(kind):
     assert b.candidate_regret(2.0, 1.0) - drawn == pytest.approx(2 * 4.712246, abs=1e-5)
 
 
-@given(
-    T=st.integers(2, 10_000),
-    n=st.integers(1, 10**6),
-    delta=st.floats(1e-9, 0.999),
-    k1=st.floats(-1, 1),
-    noise=st.floats(1e-3, 1e3),
-)
-def test_repaired_bounds_are_never_smaller_than_published_bounds(T, n, delta, k1, noise):
-    both = [kind(T, n, delta, k1, noise, 1.0) for kind in (NoisyBounds, PublishedNoisyBounds)]
-    for name in ("noise_term", "regret", "sensitivity_of_mean", "sensitivity_of_maximum"):
-        repaired, published = (getattr(b, name) for b in both)
-        assert math.isfinite(repaired)
-        assert 0 <= published <= repaired
-
-
 # ------------------------------------------------------------ information gain
 
 
@@ -141,14 +126,19 @@ def test_information_gain_bound_covers_every_choice_of_points(rng):
 
 
 # ------------------------------------------------------------ do Theorems 1 and 3 hold?
+def prior(n, length_scale=0.3):
+    """Return the covariance of n places in [0, 1], and a root of it."""
+    x = np.linspace(0, 1, n)[:, None]
+    K = Kernel("squared_exponential", length_scale)(x, x)
+    return K, np.linalg.cholesky(K + 1e-9 * np.eye(n))
+
+
 def simulate(T, delta, noise, k1, length_scale, n_runs, seed=0, n=30):
     """Draw (f, f') from the two-task process, run GP-UCB on both, and measure the differences."""
     rng = np.random.default_rng(seed)
+    K, root = prior(n, length_scale)
     x = np.linspace(0, 1, n)[:, None]
-    kernel = Kernel("squared_exponential", length_scale)
-    K = kernel(x, x)
-    root = np.linalg.cholesky(K + 1e-10 * np.eye(n))
-    gamma = information_gain_bound(x, kernel, noise, T)
+    gamma = information_gain_bound(x, Kernel("squared_exponential", length_scale), noise, T)
     bounds = NoisyBounds(T, n, delta, k1, noise, gamma)
     mean_gap, max_gap, twice_alpha = [], [], []
     for _ in range(n_runs):
@@ -167,13 +157,13 @@ def gp_ucb(f, K, bounds, rng):
 
     Return the posterior mean, the best observation, and the noise at the two places of the proof.
     """
-
-    def upper_bound(t, mu, std, picked):
-        return mu + math.sqrt(bounds.beta(t)) * std
-
-    mu, _, v, picked = search(upper_bound, f, K, bounds.T, bounds.noise, rng)
+    mu, _, v, picked = search(upper_bound(bounds), f, K, bounds.T, bounds.noise, rng)
     at = {int(np.argmax(v)), int(np.argmax(f[picked]))}
     return mu, max(v), max(abs(v[i] - f[picked[i]]) for i in at)
+
+
+def upper_bound(bounds):
+    return lambda t, mu, std, picked: mu + math.sqrt(bounds.beta(t)) * std
 
 
 def search(acquisition, f, K, T, noise, rng):
@@ -192,8 +182,6 @@ def search(acquisition, f, K, T, noise, rng):
 
 def fails_less_often_than(p, failures):
     """Whether a one-sided exact test at level 0.001 does not reject the claim."""
-    from scipy.stats import binom
-
     return binom.sf(failures.sum() - 1, len(failures), p) > 1e-3 if failures.any() else True
 
 
@@ -281,9 +269,7 @@ def test_theorem_1_holds_for_expected_improvement():
     """And a bound by c / 4, without the bands, would not."""
     rng = np.random.default_rng(0)
     T, n, delta, k1, noise = 8, 20, 0.1, 0.5, 0.3
-    x = np.linspace(0, 1, n)[:, None]
-    K = Kernel("squared_exponential", 0.3)(x, x)
-    root = np.linalg.cholesky(K + 1e-10 * np.eye(n))
+    K, root = prior(n)
     bounds, gaps = CandidateBounds(T, n, delta, k1), []
     for _ in range(150):
         f, own = (root @ rng.standard_normal((n, 2))).T
@@ -298,18 +284,12 @@ def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
     """It claims that the largest posterior mean is at least the last observation."""
     rng = np.random.default_rng(0)
     T, n, delta, noise = 5, 30, 0.1, 1.0
-    x = np.linspace(0, 1, n)[:, None]
-    K = Kernel("squared_exponential", 0.3)(x, x)
-    root = np.linalg.cholesky(K + 1e-9 * np.eye(n))
+    K, root = prior(n)
     bounds = NoisyBounds(T, n, delta, 1.0, noise, 1.0)
-
-    def upper_bound(t, mu, std, picked):
-        return mu + math.sqrt(bounds.beta(t)) * std
-
     step, conclusion = [], []
     for _ in range(400):
         f = root @ rng.standard_normal(n)
-        mu, _, v, _ = search(upper_bound, f, K, T, noise, rng)
+        mu, _, v, _ = search(upper_bound(bounds), f, K, T, noise, rng)
         step.append(mu.max() >= v[-1])
         conclusion.append(mu.max() >= f.max() - math.sqrt(bounds.beta(T + 1)))
     assert 1 - np.mean(step) == pytest.approx(0.38, abs=0.02)

@@ -74,24 +74,3 @@ def test_evaluated_points_are_distinct_lattice_points(d, n_iter, level, seed):
     assert (grid >= 0).all()
     assert (grid <= 2**level).all()
     assert path.levels == sorted(path.levels)
-
-
-def test_fine_lattices_skip_regions_that_cannot_be_best():
-    """The function has a ridge on the left: only coarse lattices have points on the right."""
-    path = branch_and_bound(
-        lambda x: 3 * np.exp(-((x[0] - 0.2) ** 2) / 0.02),
-        1,
-        n_iter=40,
-        kernel=Kernel("squared_exponential", 0.15, variance=2.0),
-        max_level=12,
-    )
-    far = [level for (x,), level in zip(path.points, path.levels, strict=True) if x > 0.6]
-    assert max(far) <= 4
-    assert max(path.levels) == 12 or len(path) == 40
-
-
-@pytest.mark.parametrize("wrong", [dict(n_iter=0), dict(dimension=0), dict(max_level=-1)])
-def test_invalid_parameters_raise_value_error(wrong):
-    good = dict(dimension=1, n_iter=3, kernel=KERNEL)
-    with pytest.raises(ValueError, match="n_iter and dimension"):
-        branch_and_bound(np.sum, **(good | wrong))

@@ -3,17 +3,15 @@
 import itertools
 import math
 import traceback
+import warnings
 
 import numpy as np
 import pytest
-import worst_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
@@ -44,8 +42,11 @@ def test_sums_and_runs_of_step_functions_are_exact(parts, size):
                  for f, j in parts]  # fmt: skip
     total = PiecewiseConstant.total(functions)
     rho = np.linspace(0, 10, 53)
-    assert (total(rho) == sum(u(rho) for u in functions)).all()
+    jumps = [jump for _, some in parts for jump in some]
+    first = sum(f for f, _ in parts)
+    assert total(rho).tolist() == [first + sum(by for at, by in jumps if at <= r) for r in rho]
     assert total.values.dtype.kind == "i"
+    assert (np.diff(total.values) != 0).all(), "the value does not change at a breakpoint"
 
     grid = uniform_grid((0, 10), size)
     starts, values = total.runs(grid)
@@ -61,7 +62,7 @@ def test_sums_and_runs_of_step_functions_are_exact(parts, size):
         ((0, 1), [0.5, 0.2], [1, 2, 3], "increasing"),
         ((0, 1), [1.5], [1, 2], "within the interval"),
         ((0, 1), [0.5], [1, math.nan], "finite numbers"),
-        ((0, math.inf), [], [1], "finite ends"),
+        ((1, 1), [], [1], "low < high"),
     ],
 )
 def test_malformed_step_function_raises(interval, breakpoints, values, says):
@@ -194,12 +195,6 @@ def test_s_linear_rounding_equals_its_formula(x, rng):
     assert u(grid) == pytest.approx(family.utilities(x, grid), rel=1e-12)
 
 
-def test_s_linear_with_small_s_equals_goemans_and_williamson():
-    x = list(programmes())[2]
-    rotation, s_linear = OutwardRotation(random_state=7), SLinear(random_state=7)
-    assert s_linear.utility(x, 1e-9) == pytest.approx(rotation.utility(x, 0.0))
-
-
 @pytest.mark.parametrize("family", [Knapsack(), IndependentSet(), ROTATION, S_LINEAR])
 def test_utility_shares_are_between_0_and_1(family, rng):
     of = {Knapsack: knapsacks, IndependentSet: graphs}.get(type(family), programmes)
@@ -250,14 +245,11 @@ def test_breakpoints_equal_those_computed_by_hand():
     [
         (lambda: KnapsackItems([1, 2], [1, 0], 3), "sizes are positive"),
         (lambda: KnapsackItems([1, -2], [1, 1], 3), "values are numbers from 0 up"),
-        (lambda: KnapsackItems([1, 2], [1], 3), "an entry per item"),
         (lambda: KnapsackItems([1], [1], -1), "capacity"),
         (lambda: Graph([1, 2], [[0, 2]]), "numbered from 0"),
-        (lambda: Graph([1, 2], [[1, 1]]), "two different nodes"),
-        (lambda: Graph([1, 2], [[0.5, 1]]), "pairs of node numbers"),
-        (lambda: Graph([1, -2], []), "weights are numbers from 0 up"),
-        (lambda: QuadraticProgram([[1, 2]]), "square matrix"),
-        (lambda: QuadraticProgram([[math.inf]]), "below 1e100"),
+        (lambda: QuadraticProgram([["1.25 EUR"]]), "square matrix"),
+        (lambda: KnapsackItems(["1.25 EUR"], [1], 1), "values are numbers"),
+        (lambda: Graph([1, 2], ["1.25"]), "pairs of node numbers"),
     ],
 )
 def test_malformed_instance_raises(make, says):
@@ -305,8 +297,6 @@ def test_directions_are_determined_by_the_instance_and_the_seed():
     draw = OutwardRotation(n_directions=2)._directions
     assert (draw(QuadraticProgram(A)) == draw(QuadraticProgram(A.copy()))).all()
     assert (draw(QuadraticProgram(A)) != draw(QuadraticProgram(2 * A))).all()
-    other = OutwardRotation(n_directions=2, random_state=1)._directions
-    assert (other(QuadraticProgram(A)) != draw(QuadraticProgram(A))).all()
 
 
 # ---------------------------------------------------------------- the configurator
@@ -330,11 +320,7 @@ class OnGrid(Steps):
 
 
 def configurator(family=None, **params):
-    params = {
-        "epsilon": 1.0,
-        "utility_bound": 1.0,
-        "grid_size": 64,
-    } | params
+    params = {"epsilon": 1.0, "utility_bound": 1.0, "grid_size": 64} | params
     if not hasattr(family, "interval"):
         params.setdefault("interval", (0, 1))
     return PrivateConfigurator(family or Steps(), **params)
@@ -392,9 +378,7 @@ def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeyp
 def test_best_parameter_has_the_documented_distribution(family):
     sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
     tuned = configurator(family, epsilon=4.0, score_share=0.5, grid_size=8)
-    picks = [
-        seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(1000)
-    ]  # fmt: skip
+    picks = [seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(1000)]
     observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
     scores = [sum(rho >= x for x in sample) for rho in grid]
     assert p_value(observed, exact_pmf(scores, 2.0)) > ALPHA
@@ -404,34 +388,10 @@ def test_best_parameter_has_the_documented_distribution(family):
 
 def test_best_score_has_laplace_noise_of_the_documented_scale():
     tuned = configurator(epsilon=2.0, score_share=0.5)
-    found = [
-        seeded_noise(i)(tuned.fit)([0.0] * 10).best_score_ for i in range(200)
-    ]  # fmt: skip
-    below = 1 - np.array(found)  # the mean utility is 1, and scores are clipped to [0, 1]
+    scores = [seeded_noise(i)(tuned.fit)([0.0] * 10).best_score_ for i in range(200)]
+    below = 1 - np.array(scores)  # the mean utility is 1, and scores are clipped to [0, 1]
     # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
     assert np.mean(below > 0.05) == pytest.approx(math.exp(-0.5) / 2, abs=0.08)
-
-
-def audited():
-    """Audit the configurator on the worst pair of neighbours for a choice of two."""
-    return worst_cases.configurator(seed=0).audit(2500)
-
-
-@pytest.mark.slow  # the distributions above see half of the noise, too
-def test_audit_of_the_configurator_is_sensitive_and_does_not_exceed_epsilon():
-    assert 0.7 < audited().epsilon_lower_bound <= 2.0
-
-
-@pytest.mark.slow  # the distributions above see half of the noise, too
-def test_audit_refutes_the_configurator_with_half_the_noise(monkeypatch):
-    right = mechanisms._scale
-    monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    assert audited().refuted
-
-
-def test_budget_that_promises_little_is_warned_of():
-    with pytest.warns(PrivacyWarning, match="as epsilon > 10:"):
-        configurator(epsilon=10.5).fit([0.5] * 150)
 
 
 def test_best_parameter_does_not_depend_on_n_jobs():
@@ -443,12 +403,6 @@ def test_best_parameter_does_not_depend_on_n_jobs():
     assert best[0] == best[1]
 
 
-def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
-    with pytest.warns(PrivacyWarning, match="seeded"), seeded_noise(0):
-        c = configurator().fit([0.5])
-    assert "NONE" in str(c.privacy_)
-
-
 # ---------------------------------------------------------------- invalid input, and leaks
 
 
@@ -457,16 +411,13 @@ def test_seeded_noise_warns_and_is_reported_as_no_guarantee():
     [
         ({"epsilon": 0}, "epsilon must be a finite number"),
         ({"utility_bound": 0}, "utility_bound must be a positive"),
-        ({"interval": (1, 1)}, "low < high"),
+        ({"interval": (2, 1)}, "low < high"),
         ({"interval": None}, "interval is missing"),
-        ({"grid_size": 1}, "grid_size"),
         ({"grid_size": 2**21}, "grid_size"),
         ({"score_share": 1}, "score_share"),
         ({"invalid": "ignore"}, "invalid must be"),
         ({"family": Knapsack}, "such as Knapsack()"),
-        ({"family": OutwardRotation(n_directions=0)}, "n_directions must be 1 or more"),
         ({"family": SLinear(), "interval": (-1, 1)}, "s is positive"),
-        ({"family": OutwardRotation(), "interval": (0, 3.1)}, "gamma lies in"),
         ({"interval": (1, 1 + 1e-14)}, "floating point has no 64 numbers"),
         ({"score_share": 1 - 2**-53}, "score_share must be"),
     ],
@@ -482,8 +433,6 @@ class Talkative(Steps):
     """Prints, warns of and raises a secret of the instance."""
 
     def utility(self, instance, parameter):
-        import warnings
-
         print("SECRET 0.77")
         warnings.warn("SECRET 0.77")
         if instance == 0.77:
@@ -535,13 +484,6 @@ def test_keyboard_interrupt_is_raised_without_its_message():
 # ---------------------------------------------------------------- isolation of instances
 
 
-def test_nodes_of_weight_0_do_not_hide_breakpoints():
-    edges = [(0, 1), (0, 2), (0, 3), (5, 4), (4, 6)]
-    x, family = Graph([4, 3, 3, 3, 0, 0, 0], edges), IndependentSet()
-    u, rho = piecewise_utility(family, x, (0, 10)), uniform_grid((0, 10), 1000)
-    assert (u(rho) == family.utilities(x, rho)).all() and len(u.breakpoints)
-
-
 def test_utility_overridden_by_a_subclass_is_used():
     class Other(Knapsack):
         def utility(self, instance, parameter):
@@ -549,4 +491,3 @@ def test_utility_overridden_by_a_subclass_is_used():
 
     x = KnapsackItems([2, 3], [1, 2], 2)
     assert piecewise_utility(Other(), x, (0, 3)).values.tolist() == [0.25]
-    assert piecewise_utility(Knapsack(), x, (0, 3)).values.tolist() != [0.25]

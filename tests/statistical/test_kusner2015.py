@@ -7,13 +7,12 @@ import pickle
 import subprocess
 import sys
 import traceback
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare, kstest, loguniform, norm, randint, uniform
+from scipy.stats import loguniform, norm, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
@@ -100,13 +99,10 @@ def known_data():
 
 
 def search_of(strategy, space=None, estimator=None, **params):
-    params = dict(
-        epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0
-    ) | params  # fmt: skip
-    space = (
-        {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)} if space is None else space
-    )
-    params = {"prediction": "together"} | params
+    shared = dict(epsilon=4.0, delta=0.2, n_iter=6, refit=False, random_state=0)
+    params = shared | {"prediction": "together"} | params
+    if space is None:
+        space = {"x": GRID if isinstance(strategy, GPNoisy) else uniform(0, 1)}
     return PrivateBayesSearchCV(Known() if estimator is None else estimator, space,
                                 strategy=strategy, **params)  # fmt: skip
 
@@ -141,11 +137,7 @@ def draws(monkeypatch):
 
 # ------------------------------------------------------------ Algorithm 1
 @pytest.mark.parametrize(
-    ("kind", "kind_of_bounds"),
-    [
-        (GPNoisy, NoisyBounds),
-        (PublishedGPNoisy, PublishedNoisyBounds),
-    ],
+    ("kind", "kind_of_bounds"), [(GPNoisy, NoisyBounds), (PublishedGPNoisy, PublishedNoisyBounds)]
 )
 def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     """Checks the path, posterior mean, best score and both scales."""
@@ -269,7 +261,7 @@ def test_candidate_alone_is_drawn_at_whole_budget_and_half_noise_is_detected(dra
     assert np.array(scores) / draws[1][1] == pytest.approx(2 * expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("share", [0.0, np.float32(0.125), 0.75])
+@pytest.mark.parametrize("share", [0.0, np.float32(0.125), 0.5])
 @pytest.mark.parametrize("kind", [GPNoisy, GPNoiseFree])
 def test_score_share_divides_epsilon_and_delta(draws, kind, share):
     given = NOISY if kind is GPNoisy else FREE | dict(max_level=3)
@@ -278,12 +270,6 @@ def test_score_share_divides_epsilon_and_delta(draws, kind, share):
     parts = [(4 * (1 - share), 0.2 * (1 - share)), (4 * share, 0.2 * share)]
     assert spent == [pytest.approx(part) for part in parts if part[0]]
     assert sum(e for e, _ in spent) <= 4 and sum(d for _, d in spent) <= 0.2
-    bounds = CandidateBounds(6, 9, spent[0][1], 0.999)
-    if kind is GPNoisy and share == 0:
-        path = [GRID.index(x) for x in FITTED]
-        mean = posterior_after(path, PLACES, 0.2)[0]
-        expected = spent[0][0] * mean / (2 * bounds.sensitivity_of_mean)
-        assert np.array(draws[0][2]) / draws[0][1] == pytest.approx(expected, rel=1e-6, abs=1e-6)
     if share:
         if kind is GPNoisy:
             gamma = information_gain_bound(PLACES, Kernel("squared_exponential", 0.3), 0.2, 6)
@@ -312,40 +298,7 @@ def test_search_without_score_rests_on_assumption_1_alone(strategy, recwarn):
     assert "No score is released" in report.released and "best_score_" not in report.released
     (warning,) = [w for w in recwarn if w.category is GuaranteeAssumptionWarning]
     assert "A and tau" not in str(warning.message)
-    assert "No score is released" in pickle.loads(pickle.dumps(search)).privacy_.details().replace(
-        "\n", " "
-    ).replace("  ", " ")
-    assert search._repr_html_()
     assert "A and tau" in GPNoiseFree(**FREE).assumption
-
-
-# ------------------------------------------------------------ scores that are no means of gains
-@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE)])
-def test_score_that_is_no_mean_raises_value_error(strategy, draws):
-    with pytest.raises(ValueError, match="needs a mean over records, and scoring='roc_auc'"):
-        fitted(strategy, scoring="roc_auc")
-    assert FITTED == [] and not draws
-
-
-# ------------------------------------------------------------ distribution of the noise
-def laplace_p(strategy, scale, data=None, n_runs=100, **params):
-    """Return the p-value of |released - true| / scale being exponentially distributed."""
-    log, released = [], []
-
-    class Recorder(SeededNoise):
-        def discrete_laplace(self, scale):
-            sample = super().discrete_laplace(scale)
-            return lambda counts: log.extend(counts) or sample(counts)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_dpbo._privacy.noise.SeededNoise", Recorder)
-        patch.setattr("sklearn_dpbo.scoring._scorers.MeanScore.value", lambda self, s, units: s[0])
-        for i in range(n_runs):
-            released.append(fitted(strategy, data, i, **params).best_score_)
-    # A uniform jitter makes discrete noise continuous.
-    jitter = np.random.default_rng(0).uniform(-0.5, 0.5, n_runs)
-    noise = np.array(released) - np.array(log) + jitter
-    return kstest(abs(noise) / scale, "expon").pvalue
 
 
 def half_the_noise(monkeypatch):
@@ -353,74 +306,8 @@ def half_the_noise(monkeypatch):
     monkeypatch.setattr(mechanisms, "_scale", lambda *args: right_scale(*args) / 2)
 
 
-LAPLACE = [
-    pytest.param(GPNoisy(**NOISY, n_candidates=4), 2, {}, id="noisy", marks=pytest.mark.slow),
-    pytest.param(GPNoiseFree(**FREE, max_level=2), 3, {}, id="noise free", marks=pytest.mark.slow),
-]
-
-
-def scale_of(strategy, T):
-    if isinstance(strategy, GPNoisy):
-        x = (np.arange(4)[:, None] + 0.5) / 4
-        gamma = information_gain_bound(x, Kernel("squared_exponential", 0.3), 0.2, T)
-        delta = NoisyBounds(T, 4, 0.1, 0.999, 0.2, gamma).sensitivity_of_maximum
-    else:
-        delta = NoiseFreeBounds(T, 5, 0.1, 0.999, 1, 0.05, 0.5).sensitivity
-    return math.ceil(delta * 0.1 * M) / 2.0
-
-
-@pytest.mark.parametrize(("strategy", "T", "params"), LAPLACE)
-def test_score_noise_is_laplace_and_half_noise_is_detected(strategy, T, params, monkeypatch):
-    if isinstance(strategy, GPNoisy):
-        params = {"space": {"x": GRID[:4]}}
-    scale = scale_of(strategy, T)
-    assert laplace_p(strategy, scale, n_iter=T, **params) > 1e-2
-    half_the_noise(monkeypatch)
-    assert laplace_p(strategy, scale, n_iter=T, **params) < 1e-4
-
-
-@pytest.mark.parametrize(
-    ("strategy", "params"),
-    [
-        pytest.param(GPNoisy(**NOISY), {}, id="half of the budget, accuracy"),
-        pytest.param(
-            GPNoiseFree(**GIVEN, score_share=0, max_level=2),
-            {"epsilon": 30.0},
-            id="all of it",
-        ),
-    ],
-)
-@pytest.mark.slow
-def test_candidate_draw_has_expected_distribution_and_half_noise_is_detected(
-    draws, strategy, params, monkeypatch
-):
-    space = {"x": GRID[::2]} if isinstance(strategy, GPNoisy) else {"x": uniform(0, 1)}
-    shared = dict(space=space, n_iter=3, epsilon=60.0) | params
-
-    def p():
-        chosen = []
-        for i in range(120):
-            chosen.append(fitted(strategy, seed=i, **shared).best_index_)
-        _, _, scores = draws[0]
-        return np.bincount(chosen, minlength=5), np.array(scores, dtype=float)
-
-    observed, scores = p()
-    log_p = scores / draws[0][1]
-    pmf = np.exp(log_p - log_p.max())
-    expected = 120 * pmf / pmf.sum()
-    assert chisquare(observed, expected).pvalue > 0.01
-    half_the_noise(monkeypatch)
-    assert chisquare(p()[0], expected).pvalue < 0.01
-
-
 # ------------------------------------------------------------ the path is secret
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        GPNoisy(**NOISY),
-        GPNoiseFree(**FREE, max_level=5),
-    ],
-)
+@pytest.mark.parametrize("strategy", [GPNoisy(**NOISY), GPNoiseFree(**FREE, max_level=5)])
 def test_gp_path_is_not_revealed(strategy, capfd):
     search = fitted(strategy, estimator=Known(talks=True), verbose=10, n_iter=8)
     shown = capfd.readouterr()
@@ -565,10 +452,7 @@ def lipschitz(strategy=None, estimator=None, data=None, **params):
 )  # fmt: skip
 @pytest.mark.parametrize(
     ("kind", "kind_of_bounds"),
-    [
-        (LipschitzConvex, LipschitzBounds),
-        (PublishedLipschitzConvex, PublishedLipschitzBounds),
-    ],
+    [(LipschitzConvex, LipschitzBounds), (PublishedLipschitzConvex, PublishedLipschitzBounds)],
 )
 def test_algorithm_3_releases_best_score_with_expected_noise(
     draws, scoring, L, kind, kind_of_bounds
@@ -599,18 +483,6 @@ def test_refit_without_released_candidate_raises_value_error():
         lipschitz(refit=True)
 
 
-@pytest.mark.slow
-def test_lipschitz_noise_is_laplace_and_half_noise_is_detected(monkeypatch):
-    data, space = linear_data(), {"logisticregression__C": [0.01, 0.011]}
-    params = dict(space=space, scoring="ramp", delta=0.0, estimator=linear(), n_iter=2)
-    delta = LipschitzBounds(200, (1 / 1.1, 1.0), 1.0, 1.0, lowest_at_zero=True)
-    delta = replace(delta, tolerance=1e-6).sensitivity
-    scale = (math.ceil(delta * 200 * 2**20) + 400) / 4.0
-    assert laplace_p(LipschitzConvex(), scale, data, **params) > 1e-2
-    half_the_noise(monkeypatch)
-    assert laplace_p(LipschitzConvex(), scale, data, **params) < 1e-4
-
-
 @pytest.mark.parametrize(
     "acquisition", [None, UpperConfidenceBound(3.0), ExpectedImprovement(0.01)]
 )
@@ -628,16 +500,6 @@ def test_lipschitz_path_is_not_revealed(acquisition, capfd):
     assert not np.asarray(search.cv_results_["validated"].data).any()
     shown = capfd.readouterr()
     assert len(shown.out.splitlines()) == 1, "only the first fit is public"
-
-
-def test_custom_acquisition_is_refused_for_secret_scores():
-    class Tell(ExpectedImprovement):
-        def __call__(self, mean, std, best):
-            raise AssertionError("called")
-
-    for acquisition in (Tell(), lambda mean, std, best: mean):
-        with pytest.raises(ValueError, match="sees secret scores"):
-            lipschitz(LipschitzConvex(acquisition=acquisition))
 
 
 svc = make_pipeline(UnitBall(), LinearSVC(loss="hinge", fit_intercept=False))
@@ -665,7 +527,6 @@ class Resampling(Pipeline):
         (LogisticRegression(fit_intercept=False), "norm 1 at most.*UnitBall"),
         (make_pipeline(Normalizer(), LogisticRegression(fit_intercept=False)), "norm 1.*sparse"),
         (Resampling(linear().steps), "Resampling is not known"),
-        (make_pipeline(StandardScaler(), LogisticRegression(fit_intercept=False)), "norm 1"),
         (linear(fit_intercept=True), "intercept.*Set fit_intercept=False"),
         (linear(class_weight="balanced"), "class weights"),
         (linear(solver="saga", l1_ratio=0.5, **{"penalty": "elasticnet"}), "penalty"),
@@ -744,9 +605,8 @@ def test_custom_gain_needs_lipschitz_constant(draws):
     assert len(draws) == 1
 
 
-@pytest.mark.parametrize("estimator", [UnitBall(), UnitBall(radius=2.0)])
-def test_unit_ball_passes_scikit_learn_estimator_checks(estimator):
-    check_estimator(estimator)
+def test_unit_ball_passes_scikit_learn_estimator_checks():
+    check_estimator(UnitBall())
 
 
 def test_unit_ball_bounds_row_norms(rng):
@@ -787,22 +647,23 @@ def test_warning_and_report_say_where_published_form_fails(strategy, params, bas
 
 
 # ------------------------------------------------------------ invalid parameters
+class Tell(ExpectedImprovement):
+    """Could tell of the scores that it sees."""
+
+
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
         (GPNoisy(k1=1.5), "k1 must be None or in"),
         (GPNoisy(noise=0), "noise must be None or positive"),
-        (GPNoisy(kernel="rbf"), "kernel must be one of"),
         (GPNoisy(**(NOISY | {"length_scale": [1.0, 2.0]})), "one number or 1, one per feature"),
         (GPNoisy(prior_scale=0), "prior_scale"),
-        (GPNoisy(n_candidates=0), "n_candidates"),
-        (GPNoisy(public_share=1), "public_share"),
         (GPNoisy(score_share=1), r"score_share must be in \[0, 1\)"),
         (GPNoisy(score_share=1e-300), "needs delta > 0"),
+        (GPNoiseFree(score_share=0, **(FREE | {"A": -1})), "A must be None or positive"),
+        (LipschitzConvex(acquisition=Tell()), "sees secret scores"),
         (GPNoiseFree(**(FREE | {"A": -1})), "A must be positive"),
-        (GPNoiseFree(**FREE, max_level=-1), "max_level"),
-        (LipschitzConvex(g_star=0), "g_star"),
-        (LipschitzConvex(lipschitz=-1), "lipschitz"),
+        (GPNoiseFree(**(FREE | {"tau": 0})), "tau must be positive"),
         (LipschitzConvex(lambda_bounds=(1.0, 0.5)), "lambda_bounds must be"),
     ],
 )
@@ -818,6 +679,8 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
         for delta in (0.0, 5e-324):
             with pytest.raises(ValueError, match="needs delta > 0"):
                 fitted(strategy, delta=delta)
+        with pytest.raises(ValueError, match="needs a mean over records, and scoring='roc_auc'"):
+            fitted(strategy, scoring="roc_auc")
     with pytest.raises(ValueError, match="needs a mean over records"):
         lipschitz(scoring="roc_auc")
     with pytest.raises(ValueError, match="needs 2 evaluations"):
@@ -825,9 +688,6 @@ def test_missing_delta_ratio_scores_and_single_evaluation_raise_value_error():
 
 
 # ---------------------------------------------------------------- acquisition
-def test_upper_confidence_bound_is_mean_plus_kappa_standard_deviations():
-    bound = UpperConfidenceBound(1.5)(np.array([1.0, 2.0]), np.array([2.0, 0.0]), None)
-    assert bound.tolist() == [4.0, 2.0]
 
 
 @settings(max_examples=30)
@@ -838,10 +698,3 @@ def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
     got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
     # The sum in the textbook formula cancels where z is far below 0.
     assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
-
-
-def test_expected_improvement_is_finite_and_increasing_far_below_the_best():
-    means = -np.logspace(-2, 6, 400)
-    values = ExpectedImprovement()(means, np.ones(400), 0.0)
-    assert np.isfinite(values).all() and (np.diff(values) < 0).all()
-    assert np.isfinite(ExpectedImprovement()(np.array([-1.0, 1.0]), np.zeros(2), 0.0)).all()

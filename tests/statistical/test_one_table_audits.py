@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.runs import Composed, Fit, Repeated
-from sklearn_dpbo.audit import audit_estimator, audit_mechanism, training_neighbours
+from sklearn_dpbo.audit import audit_estimator, training_neighbours
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -24,7 +23,6 @@ from sklearn_dpbo.learners import (
 )
 from sklearn_dpbo.search import _table
 from sklearn_dpbo.strategies import _one_table
-from sklearn_dpbo.testing import seeded_noise
 
 EPSILON, DELTA = 2.0, 0.2
 CLAIM = {"epsilon": EPSILON, "delta": DELTA}
@@ -271,57 +269,6 @@ def test_audit_refutes_a_learner_if_and_only_if_its_noise_is_halved(name, groups
 
 
 # ------------------------------------------------------------------ several fits
-class OneStep:
-    """Fits models of one step in sequence, each with a seed of its own."""
-
-    def __init__(self, each):
-        self.model = logistic(max_iter=1, epsilon=each[0], delta=each[1])
-        self.rng = np.random.default_rng(0)
-
-    def __call__(self, data):
-        with seeded_noise(int(self.rng.integers(2**31))):
-            self.model.fit(*data)
-        return float(self.model.coef_[0, 0] + self.model.intercept_[0])  # along the gradient
-
-
-def of_accountant(runs, split_forgotten=False):
-    each = runs.each(Fit("zCDP"), EPSILON, DELTA)
-    return OneStep((EPSILON, DELTA) if split_forgotten else each)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bug", [None, "noise halved", "split forgotten"])
-def test_audit_refutes_several_fits_if_and_only_if_a_bug_is_planted(bug, weaker):
-    """All models are released: their sum tells most."""
-    n_fits = 4
-    fit = of_accountant(Composed(n_fits), bug == "split forgotten")
-    if bug == "noise halved":
-        weaker(2)
-    report = audit_mechanism(
-        lambda data: [fit(data) for _ in range(n_fits)], NEIGHBOURS, 1000,
-        **CLAIM, confidence=confidence(bug),
-    )  # fmt: skip
-    assert report.refuted == (bug is not None), str(report)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bug", [None, "noise halved"])
-def test_audit_refutes_the_best_of_repeated_fits_if_and_only_if_noise_is_halved(bug, weaker):
-    """The best model is the one with the largest coefficients.
-
-    Few runs on average: the bound for Gaussian noise is so far from what the best of many shows
-    that half of the noise would still be within the claim. `test_repetition.py` has exact checks.
-    """
-    repetition, draws = Repeated.of_mean(1.2), np.random.default_rng(1)
-    fit = of_accountant(repetition)
-    if bug is not None:
-        weaker(2)
-
-    def best(data):
-        return max(fit(data) for _ in range(repetition.draw(draws.integers)))
-
-    report = audit_mechanism(best, NEIGHBOURS, 3000, **CLAIM, confidence=confidence(bug))
-    assert report.refuted == (bug is not None), str(report)
 
 
 # ------------------------------------------------------------------ whole searches

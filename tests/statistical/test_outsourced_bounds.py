@@ -98,14 +98,6 @@ def test_stretch_factor_bounds_what_the_else_branch_does_to_distances(n, d, omeg
         assert ratio.max() <= stretch * (1 + 1e-9)
 
 
-def test_stretch_factor_is_attained_in_the_direction_of_the_smallest_singular_value():
-    X = np.array([[3.0, 0], [-3, 0], [0, 1], [0, -1]])
-    ratio = (pdist(enlarged(X, 5.0)) / pdist(X)) ** 2
-    assert stretch_factor(math.sqrt(2), 5.0) == pytest.approx(1 + 25 / 2)
-    assert ratio.max() == pytest.approx(stretch_factor(math.sqrt(2), 5.0))
-    assert stretch_factor(0.0, 5.0) == math.inf
-
-
 # ------------------------------------------------------------ Definition 3
 @pytest.mark.parametrize(
     ("K", "dominant"),
@@ -113,25 +105,15 @@ def test_stretch_factor_is_attained_in_the_direction_of_the_smallest_singular_va
         ([[1.0]], True),
         ([[1, 0.5], [0.5, 1]], True),  # 1 >= (1 + 1) 0.5
         ([[1, 0.51], [0.51, 1]], False),
-        ([[1, -0.51], [-0.51, 1]], False),
         # 1 >= (sqrt(2) + 1) 2 k: k up to 0.2071
         ([[1, 0.207, 0.207], [0.207, 1, 0.207], [0.207, 0.207, 1]], True),
         ([[1, 0.208, 0.208], [0.208, 1, 0.208], [0.208, 0.208, 1]], False),
         # One row alone fails.
         ([[9, 0, 1], [0, 9, 0], [1, 0, 2]], False),
-        (np.eye(50), True),
     ],
 )
 def test_diagonal_dominance_of_matrices_made_by_hand(K, dominant):
     assert is_diagonally_dominant(K) is dominant
-
-
-@pytest.mark.parametrize(
-    "wrong", [np.eye(3)[:2], [1.0], [[math.nan]], [[1, 0.2], [0.1, 1]], np.empty((0, 0))]
-)
-def test_what_is_no_covariance_raises(wrong):
-    with pytest.raises(ValueError, match="covariance is"):
-        is_diagonally_dominant(wrong)
 
 
 # ------------------------------------------------------------ Algorithm 2 and Theorem 3
@@ -186,15 +168,3 @@ def test_least_bound_of_theorem_3_exceeds_any_function_of_the_papers_experiments
     assert b.n_components > 10**8
     longer = RegretBounds(10_000, 5_000, 50 / 1.25, 4.0, 1e-5**0.5)
     assert longer.least_simple_regret > b.least_simple_regret
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"n_rows": 0}, {"T": 1}, {"T": 2.5}, {"diameter": 0}, {"outcome_bound": -1}, {"noise": 0},
-     {"scale": 1.5}, {"epsilon_ucb": 0}, {"delta_ucb": 1}, {"constants": (1.0, -1.0)}],
-)  # fmt: skip
-def test_invalid_parameters_of_the_regret_bound_raise(wrong):
-    with pytest.raises(ValueError, match="must be .*found"):
-        bounds(**wrong)
-    with pytest.raises(ValueError, match="gamma must be 0 or more"):
-        bounds().simple_regret(-1.0)

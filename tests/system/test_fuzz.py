@@ -5,7 +5,6 @@ errors (a missing key, for example), warnings of numpy, results that contradict 
 charges without a draw. Counts of outcomes are printed (``-n 0 -s``).
 """
 
-import copy
 import decimal
 import io
 import os
@@ -28,8 +27,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
-from sklearn.naive_bayes import GaussianNB
+from sklearn.model_selection import GroupKFold, PredefinedSplit, ShuffleSplit
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -41,11 +39,9 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex
+from sklearn_dpbo.papers.kusner2015 import GPNoisy, LipschitzConvex
 from sklearn_dpbo.scoring._make import selecting_scorer
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.testing import seeded_noise
 
 # ---------------------------------------------------------------- estimators that are quick to fit
 
@@ -115,25 +111,6 @@ class Level(RegressorMixin, BaseEstimator):
         return number(self.b) + number(self.a) * numbers(X)
 
 
-class Holder(ClassifierMixin, BaseEstimator):
-    """Delegates to an inner estimator."""
-
-    def __init__(self, inner=None, a=0.5, b=None):
-        self.inner = inner
-        self.a = a
-        self.b = b
-
-    def fit(self, X, y):
-        if not hasattr(self.inner, "fit"):
-            raise RefusedError("nothing inside")
-        self.inner_ = clone(self.inner).fit(X, y)
-        self.classes_ = self.inner_.classes_
-        return self
-
-    def predict(self, X):
-        return self.inner_.predict(X)
-
-
 # ---------------------------------------------------------------- the parts of a case
 
 NAN, INF = float("nan"), float("inf")
@@ -156,40 +133,16 @@ def choice(*values):
 
 finite = st.floats(-2, 3, allow_nan=False)
 frozen = choice(
-    scipy.stats.uniform(),
-    scipy.stats.uniform(0, 2),
-    scipy.stats.loguniform(1e-3, 10),
-    scipy.stats.norm(),
-    scipy.stats.expon(),
-    scipy.stats.beta(0.1, 0.1),
-    scipy.stats.cauchy(),
-    scipy.stats.randint(0, 4),
-    scipy.stats.randint(-100, 100),
-    scipy.stats.binom(5, 0.5),
-    scipy.stats.poisson(2),
-    scipy.stats.geom(0.3),
-    scipy.stats.bernoulli(0.5),
-    scipy.stats.rv_discrete(values=([0.5, 1.5], [0.4, 0.6])),
-    scipy.stats.Uniform(a=0, b=1),
-    scipy.stats.uniform,
-)
+    scipy.stats.uniform(), scipy.stats.loguniform(1e-3, 10), scipy.stats.norm(),
+    scipy.stats.beta(0.1, 0.1), scipy.stats.randint(-100, 100), scipy.stats.poisson(2),
+    scipy.stats.rv_discrete(values=([0.5, 1.5], [0.4, 0.6])), scipy.stats.Uniform(a=0, b=1),
+)  # fmt: skip
 odd_distributions = choice(
-    scipy.stats.uniform(0, 0),
-    scipy.stats.uniform(NAN, 1),
-    scipy.stats.uniform(0, -1),
-    scipy.stats.uniform(0, INF),
-    scipy.stats.norm(0, 1e308),
-    scipy.stats.randint(5, 5),
-    scipy.stats.randint(0, 2**62),
-    scipy.stats.randint(3, 4),
-    scipy.stats.pareto(1e-3),
-    scipy.stats.multivariate_normal(),
-    scipy.stats.randint,
-    scipy.stats.rv_continuous,
-    scipy.stats.binom(0, 0.5),
-    scipy.stats.uniform([0, 1]),
-    scipy.stats.norm(0, 1).rvs,
-)
+    scipy.stats.uniform(0, 0), scipy.stats.uniform(0, -1), scipy.stats.uniform(0, INF),
+    scipy.stats.norm(0, 1e308), scipy.stats.randint(5, 5), scipy.stats.randint(0, 2**62),
+    scipy.stats.pareto(1e-3), scipy.stats.multivariate_normal(), scipy.stats.uniform,
+    scipy.stats.uniform([0, 1]), scipy.stats.norm(0, 1).rvs,
+)  # fmt: skip
 lists = st.lists(finite | st.integers(-3, 3), min_size=1, max_size=4)
 ordinary_axes = (
     lists
@@ -224,9 +177,8 @@ def grids(axes):
 odd_grids = grids(odd_axes) | choice(
     {}, [], [{}], [{}, {"a": [0.5]}], None, "a", 3, {"c": [1]}, {3: [1]}, {None: [1]}, {"a", "b"},
     {"a": [0.5], "c": [1]}, [{"a": [0.5]}, None], {"": [1]}, ({"a": [0.5]},), {"a__b": [1]}, [[]],
-    {"inner": [Cut(), None], "inner__a": [0.5]}, {"inner__a": [0.5]}, {("a",): [1]},
-    [{"b": [1]}, {}],
-    pd.DataFrame({"a": [0.5]}), {"a": [0.1], 3: [0.2]}, iter([{"a": [0.5]}]), [{"a": [0.5]}] * 9,
+    {("a",): [1]}, [{"b": [1]}, {}], pd.DataFrame({"a": [0.5]}),
+    {"a": [0.1], 3: [0.2]}, iter([{"a": [0.5]}]), [{"a": [0.5]}] * 9,
 )  # fmt: skip
 
 
@@ -284,24 +236,15 @@ odd_fields = st.tuples(st.sampled_from(sorted(WorstCase().get_params())), st.sam
     [], lambda: 0, [([0], [1])], [([0], [0])], [([], [])], "none", "gp",
 ]))  # fmt: skip
 odd_strategies = odd_fields.map(lambda field: WorstCase(**dict([field]))) | choice(
-    GPNoisy(n_candidates=4), GPNoisy(k1=2),
-    GPNoisy(n_candidates=4, score_share=0), GPNoisy(score_share=NAN),
-    LipschitzConvex(acquisition=3),
-    GPNoiseFree(score_share=0, max_level=2),
-    GPNoisy(k1="x"),
-    GPNoisy(n_candidates=4, k1=0.9, noise=0.1, length_scale=0.3, prior_mean=0.5, prior_scale=0.1),
-    GPNoisy(n_candidates=4, length_scale=[0.1, 0.2]), GPNoiseFree(A=1.0, tau=1.0, max_level=2),
-    GPNoiseFree(A=1e-300, tau=1e300, max_level=1), LipschitzConvex(), LipschitzConvex(g_star=NAN),
-    LipschitzConvex(lambda_bounds=(1, "x")), GPNoiseFree(A=NAN, tau=1.0), GPNoisy(noise=1e-300),
-    "bayes", "", None, 3, WorstCase, GPNoisy, ["worst_case"], Cut(), GPNoisy(public_share=NAN),
+    GPNoisy(n_candidates=4), LipschitzConvex(), "bayes", None, 3, WorstCase, ["worst_case"], Cut(),
 )  # fmt: skip
 
 FIELDS = {  # name: (ordinary, odd)
     "spaces": {
         "param_grid": (grids(ordinary_axes), odd_grids),
         "estimator": (
-            choice("Cut", "Cut", "Cut", "Level", "Holder", "NB"),
-            choice("dummy", "class", "None", "3", "fit only"),
+            choice("Cut", "Cut", "Cut", "Level"),
+            choice("dummy", "class", "None", "fit only"),
         ),
         "n_iter": (
             st.integers(1, 12) | choice(np.int64(5), 9),
@@ -333,20 +276,19 @@ FIELDS = {  # name: (ordinary, odd)
         "n_jobs": (choice(None, 1), choice(0, "x", NAN, [1])),
         "ledger": (
             choice(None, None, None, None, None, None, "large", "delta"),
-            choice("small", "used up", "worst case only", "gone", "a path", 3, {}),
+            choice("small", "worst case only", "gone", "a path", 3, {}),
         ),
         "scoring": (st.sampled_from(CLASSIFY), st.sampled_from(ODD_SCORING)),
     },
     "data": {
-        "X": (choice("array", "float32", "int", "list", "pandas", "polars", "sparse"), choice(
-            "object", "text", "NaN", "INF", "1-D", "3-D", "0 rows", "0 columns", "1 row", "masked",
-            "list of text", "ragged", "None", "number", "bool", "dict", "string", "categories",
-            "complex", "dates", "iterator", "series", "twice the name", "huge", "coo", "lazy",
+        "X": (choice("array", "int", "list", "pandas", "polars", "sparse"), choice(
+            "object", "text", "NaN", "INF", "1-D", "3-D", "0 rows", "1 row", "masked", "ragged",
+            "None", "dict", "string", "categories", "complex", "dates", "iterator",
+            "twice the name", "huge",
         )),
         "y": (choice(*["0/1"] * 4, "bool", "text", "list", "series", "column"), choice(
-            "three", "one class", "floats", "None", "object", "mixed", "short", "NaN",
-            "sparse", "polars", "number", "empty", "dates", "list of text", "huge", "string",
-            "two outputs", "dict", "many classes", "categories", "complex", "nested",
+            "one class", "floats", "None", "mixed", "short", "NaN", "sparse", "polars", "dates",
+            "two outputs", "dict", "many classes", "categories", "complex", "huge",
         )),
         "same": (st.just(True), st.just(False)),  # whether the validation set is of the same kind
         "X_val": (
@@ -354,13 +296,11 @@ FIELDS = {  # name: (ordinary, odd)
             choice("other columns", "0 rows", "odd kind", "other names", "other rows"),
         ),
         "groups": (choice("None", "None", "None", "numbers", "text", "series", "all one"), choice(
-            "short", "NaN", "None among", "two columns", "string", "number", "tuples", "dict",
-            "unhashable", "empty", "polars", "sparse", "floats", "dates",
+            "short", "NaN", "None among", "two columns", "string", "tuples", "unhashable", "polars",
         )),
         "cv": (st.just("None"), choice(
-            "shuffle", "predefined", "pair", "5", "empty list", "two pairs", "masks", "outside",
-            "empty test", "empty train", "overlap", "twice", "text", "KFold", "generator",
-            "negative", "floats", "no pair", "groups", "object",
+            "shuffle", "predefined", "pair", "5", "empty list", "masks", "outside", "empty test",
+            "empty train", "overlap", "generator", "groups",
         )),
         "fit_params": (st.just({}), choice(
             {"sample_weight": [1, 2]}, {"groups": [0]}, {"nothing": None}, {"classes": "x"},
@@ -394,13 +334,9 @@ def estimator_of(name):
     return {
         "Cut": Cut(),
         "Level": Level(),
-        "Holder": Holder(Cut()),
-        "NB": Cut(a=0.3),
         "dummy": DummyClassifier(),
-        "GaussianNB": GaussianNB(),
         "class": Cut,
         "None": None,
-        "3": 3,
         "fit only": type("Fits", (), {"fit": lambda self, X, y: self})(),
     }[name]
 
@@ -411,38 +347,30 @@ def table(kind, n, rng):
     frame = pd.DataFrame(X, columns=["u", "v"])
     return {
         "array": lambda: X,
-        "float32": lambda: X.astype(np.float32),
         "int": lambda: (3 * X).astype(int),
         "list": lambda: X.tolist(),
         "pandas": lambda: frame,
         "polars": lambda: pl.DataFrame({"u": X[:, 0], "v": X[:, 1]}),
         "sparse": lambda: scipy.sparse.csr_matrix(X),
-        "coo": lambda: scipy.sparse.coo_array(X),
         "object": lambda: X.astype(object),
         "text": lambda: X.astype(str),
-        "list of text": lambda: X.astype(str).tolist(),
         "NaN": lambda: np.where(X > 0.8, NAN, X),
         "INF": lambda: np.where(X > 0.8, INF, X),
         "huge": lambda: X * 1e308 * np.array([-1.7, 1.7]),
         "1-D": lambda: X[:, 0],
         "3-D": lambda: X[:, :, None],
         "0 rows": lambda: X[:0],
-        "0 columns": lambda: X[:, :0],
         "1 row": lambda: X[:1],
         "masked": lambda: np.ma.array(X, mask=X > 0.8),
         "ragged": lambda: [[0.1], *X.tolist()],
         "None": lambda: None,
-        "number": lambda: 3,
-        "bool": lambda: X > 0.5,
         "dict": lambda: {"u": X[:, 0].tolist()},
         "string": lambda: "x" * n,
         "categories": lambda: frame.assign(u=pd.Categorical((["p", "q"] * n)[:n])),
         "complex": lambda: X + 1j,
         "dates": lambda: np.full((n, 2), np.datetime64("2020-01-01")),
         "iterator": lambda: iter(X),
-        "series": lambda: pd.Series(X[:, 0]),
         "twice the name": lambda: pd.DataFrame(X, columns=["u", "u"]),
-        "lazy": lambda: pl.DataFrame({"u": X[:, 0], "v": X[:, 1]}).lazy(),
     }[kind]()  # fmt: skip
 
 
@@ -456,28 +384,21 @@ def labels(kind, n, rng):
         "list": lambda: y.tolist(),
         "series": lambda: pd.Series(y),
         "column": lambda: y[:, None],
-        "three": lambda: np.arange(n) % 3,
         "one class": lambda: np.zeros(n, dtype=int),
         "floats": lambda: rng.random(n),
         "None": lambda: None,
-        "object": lambda: np.where(y, "yes", "no").astype(object),
         "mixed": lambda: np.array([0, "x", None, 2.5] * n, dtype=object)[:n],
         "short": lambda: y[:-1],
         "NaN": lambda: np.where(y, NAN, 0.0),
         "two outputs": lambda: np.stack([y, 1 - y], axis=1),
         "sparse": lambda: scipy.sparse.csr_matrix(y[:, None]),
         "polars": lambda: pl.Series(y),
-        "number": lambda: 1,
-        "empty": lambda: [],
         "dates": lambda: np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[y],
-        "list of text": lambda: np.where(y, "yes", "no").tolist(),
         "huge": lambda: [v * 10**400 for v in y.tolist()],
-        "string": lambda: "x" * n,
         "dict": lambda: {i: int(v) for i, v in enumerate(y)},
         "many classes": lambda: np.arange(n),
         "categories": lambda: pd.Categorical(np.where(y, "yes", "no")),
         "complex": lambda: y + 1j,
-        "nested": lambda: [[v] for v in y.tolist()],
     }[kind]()
 
 
@@ -494,15 +415,9 @@ def groups_of(kind, m, rng):
         "None among": lambda: [None, *g[1:].tolist()],
         "two columns": lambda: np.stack([g, g], axis=1),
         "string": lambda: "p" * m,
-        "number": lambda: 3,
         "tuples": lambda: [(int(i), 1) for i in g],
-        "dict": lambda: {i: 1 for i in range(m)},
         "unhashable": lambda: [{1, int(i)} for i in g],
-        "empty": lambda: [],
         "polars": lambda: pl.Series(g),
-        "sparse": lambda: scipy.sparse.csr_matrix(g[:, None]),
-        "floats": lambda: g / 3,
-        "dates": lambda: np.array(["2020-01-01"] * m, dtype="M8[D]"),
     }[kind]()
 
 
@@ -516,21 +431,13 @@ def splitter(kind, n):
         "pair": lambda: [(rows[:half], rows[half:])],
         "5": lambda: 5,
         "empty list": lambda: [],
-        "two pairs": lambda: [(rows[:half], rows[half:])] * 2,
         "masks": lambda: [(mask, ~mask)],
         "outside": lambda: [(rows[:half], [n + 5])],
         "empty test": lambda: [(rows, [])],
         "empty train": lambda: [([], rows)],
         "overlap": lambda: [(rows, rows[half:])],
-        "twice": lambda: [(rows[:half], [n - 1, n - 1])],
-        "text": lambda: "prefit",
-        "KFold": lambda: KFold(2),
         "generator": lambda: ((rows[:half], rows[half:]) for _ in range(1)),
-        "negative": lambda: [(rows[:half], [-1, -2])],
-        "floats": lambda: [([0.0, 1.0], [2.0])],
-        "no pair": lambda: [(rows, rows, rows)],
         "groups": lambda: GroupKFold(2),
-        "object": lambda: object(),
     }[kind]()
 
 
@@ -550,7 +457,7 @@ def arguments(case):
     if case["X_val"] == "other names":
         X_val = pd.DataFrame(np.ones((m, 2)), columns=["v", "u"])
     if case["X_val"] == "odd kind":
-        X_val = table(str(rng.choice(["3-D", "string", "number", "dict", "ragged"])), m, rng)
+        X_val = table(str(rng.choice(["3-D", "string", "dict", "ragged"])), m, rng)
     if case["X_val"] == "other rows":
         y_val = labels(case["y"], m + 1, rng)
     groups = groups_of(case["groups"], m, rng) if m or case["groups"] == "None" else []
@@ -561,19 +468,11 @@ def arguments(case):
 def opened(tmp_path_factory):
     """Return a function that makes a ledger of some kind, by a copy, which is faster."""
     folder = tmp_path_factory.mktemp("ledgers")
-    for kind, epsilon, delta, only in [
-        ("large", 1e9, 0.0, False),
-        ("delta", 1e9, 0.9, False),
-        ("small", 1e-3, 0.0, False),
-        ("used up", 0.5, 1e-3, False),
-        ("worst case only", 1e9, 0.9, True),
-        ("gone", 1.0, 0.0, False),
-    ]:
-        ledger = PrivacyLedger(
-            folder / kind, "d", epsilon, delta, worst_case_only=only, create=True
-        )
-        if kind == "used up":
-            ledger.charge(0.5, what="all of it")
+    totals = {"large": (1e9, 0), "delta": (1e9, 0.9), "worst case only": (1e9, 0.9),
+              "small": (1e-3, 0), "gone": (1, 0)}  # fmt: skip
+    for kind, total in totals.items():
+        only = kind == "worst case only"
+        PrivacyLedger(folder / kind, "d", *total, worst_case_only=only, create=True)
 
     def make(kind):
         if not isinstance(kind, str) or kind == "a path":
@@ -602,10 +501,7 @@ def outcome(run, check, ledger=None):
     before = len(ledger.history) if usable(ledger) else 0
     mechanisms._draw = lambda *args: drawn.append(1) or draw(*args)
     try:
-        with (
-            warnings.catch_warnings(record=True) as said,
-            redirect_stdout(io.StringIO()),
-        ):
+        with warnings.catch_warnings(record=True) as said, redirect_stdout(io.StringIO()):
             warnings.simplefilter("always")
             try:
                 fitted, error = run(), None
@@ -627,9 +523,7 @@ def outcome(run, check, ledger=None):
         return "valid"
     assert str(error).strip(), f"no message: {error!r}"
     assert "_CVIterableWrapper" not in str(error)
-    if "that the scoring needs" in str(
-        error
-    ):  # the AttributeError that scikit-learn raises as well
+    if "that the scoring needs" in str(error):  # the AttributeError of scikit-learn, too
         return "AttributeError of a missing method"
     # numpy's own TypeErrors, of its loops, have private names.
     is_inside = isinstance(error, INSIDE) or type(error).__name__.startswith(("UFunc", "_UFunc"))
@@ -676,12 +570,10 @@ def check_search(search, case):
         assert results["fit_error"][index] is None
     (a, b), (low, high) = selecting_scorer(search).bounds, search.best_score_interval_
     assert a <= low <= search.best_score_ <= high <= b
-    check_spent(search.privacy_, search.epsilon, search.delta)
-    assert (
-        "epsilon"
-        in search.privacy_.details() + repr(search.privacy_) + search.privacy_._repr_html_()
-    )
-    assert repr(search)
+    losses = search.privacy_.spends
+    assert 0 < sum(Fraction(loss.epsilon) for loss in losses) <= Fraction(float(search.epsilon))
+    assert sum(Fraction(loss.delta) for loss in losses) <= Fraction(float(search.delta))
+    assert "epsilon" in search.privacy_.details() and repr(search)
     if case["cv"] != "generator":
         assert not hasattr(clone(search), "best_score_")
         again = pickle.loads(cloudpickle.dumps(search))
@@ -689,13 +581,6 @@ def check_search(search, case):
         assert repr(vars(again).get("best_params_")) == repr(vars(search).get("best_params_"))
     if search.refit:
         assert len(search.predict(arguments(case)["X"])) > 0
-
-
-def check_spent(report, epsilon, delta=0.0):
-    losses = report.spends
-    assert losses
-    assert sum(Fraction(loss.epsilon) for loss in losses) <= Fraction(float(epsilon))
-    assert sum(Fraction(loss.delta) for loss in losses) <= Fraction(float(delta))
 
 
 def run_cases(strategy, one, n, at_least, title):
@@ -739,13 +624,6 @@ def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
 # ---------------------------------------------------------------- bugs that these tests found
 
 
-def fitted_on(X, y, X_val, y_val, model, grid=None, **params):
-    search = PrivateBayesSearchCV(model, grid or {"a": [0.5]}, **params)
-    X_val = copy.deepcopy(X_val)  # X itself would be refused
-    with seeded_noise(0):
-        return search.fit(X, y, X_val=X_val, y_val=y_val)
-
-
 SMALL = np.linspace(0, 1, 12)[:, None]
 HALVES = (SMALL[:, 0] > 0.5).astype(int)
 
@@ -766,13 +644,6 @@ def test_brier_score_of_one_class_depends_on_own_record_only(other):
     assert 0 < before - after <= D
 
 
-def test_curator_clips_row_of_infinite_norm_without_warning():
-    X = np.array([[0.1, 0.2], [1.7e308, -1.7e308]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.isfinite(GaussianCurator(max_norm=1.0).fit(X).released_).all()
-
-
 def test_errors_about_complex_labels_do_not_quote_them():
     """scikit-learn's message does, and here they are protected."""
     y = HALVES + 918j
@@ -782,40 +653,3 @@ def test_errors_about_complex_labels_do_not_quote_them():
         with pytest.raises(ValueError, match="Complex data not supported") as caught:
             model.fit(SMALL, y)
         assert "918" not in f"{caught.value} {caught.value!r}"
-
-
-# ---------------------------------------------------------------- lists that are long
-
-LONG = 16_000
-LONG_LISTS = {
-    "floats": lambda: np.linspace(0, 1, LONG),
-    "backwards range": lambda: range(10**9, 0, -1),
-    "mixed": lambda: [*range(LONG // 2), *map(str, range(LONG // 2))],
-    "estimators": lambda: [Cut(i) for i in range(LONG // 8)],
-    "NaN": lambda: [NAN] * LONG,
-    "too many": lambda: list(range(10**6)),
-}
-
-
-class Anything(Cut):
-    """Takes any parameters."""
-
-    def decision_function(self, X):
-        return numbers(X) - 0.5
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.slow
-@pytest.mark.parametrize("values", LONG_LISTS)
-def test_long_lists_are_searched_or_refused(values, opened):
-    """Ranks and levels were found in quadratic time, and a range of 10**9 never ended."""
-    ledger = opened("large")
-    grid = {"a": list(np.linspace(0, 1, LONG)), "b": LONG_LISTS[values]()}
-    found = outcome(
-        lambda: fitted_on(
-            SMALL, HALVES, SMALL, HALVES, Anything(), grid, n_iter=12, random_state=0, ledger=ledger
-        ),
-        lambda search: None,
-        ledger,
-    )
-    assert (found == "valid") == (len(grid["b"]) <= LONG)

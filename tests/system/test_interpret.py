@@ -97,18 +97,12 @@ def test_an_error_does_not_say_what_a_record_lacks():
     [
         ({"random_state": 0}, "seeds the noise"),
         ({"feature_types": None}, "feature_types"),
-        ({"feature_types": "continuous"}, "feature_types"),
         ({"feature_types": ["continuous", "nominal", "continuous"]}, "OrdinalEncoder"),
-        ({"feature_types": ["continuous", ["a", "b"], "continuous"]}, "OrdinalEncoder"),
-        ({"feature_types": ["continuous", None, "continuous"]}, "feature_types"),
         ({"privacy_bounds": None}, "privacy_bounds"),
         ({"privacy_bounds": BOUNDS[:2]}, "3 pairs"),
-        ({"privacy_bounds": {0: (-1, 1), 1: (-1, 1)}}, "privacy_bounds"),
         ({"privacy_bounds": [(-1, 1), (-1, np.nan), (-1, 1)]}, "privacy_bounds"),
-        ({"privacy_bounds": [(-1, 1), (-1, np.inf), (-1, 1)]}, "privacy_bounds"),
         ({"privacy_bounds": [(-1, 1), (1, -1), (-1, 1)]}, "privacy_bounds"),
         ({"bin_budget_frac": 0.0}, "bin_budget_frac"),
-        ({"bin_budget_frac": 1.5}, "bin_budget_frac"),
         ({"learning_rate": 1e300}, "learning_rate"),
     ],
 )
