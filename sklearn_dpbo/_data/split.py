@@ -87,8 +87,8 @@ def hold_out(
         raise ValueError("y_val was given without X_val: give both, or neither")
     if given and share_memory(X, X_val):
         raise ValueError(
-            "X and X_val are the same table, or views of it that overlap: models would be trained "
-            "on protected records. Pass other records as X, or X and cv= without X_val"
+            "X and X_val are the same table, or views of it that overlap, but X is public and "
+            "X_val protected. Pass other records as X (or, to a search, X and cv= without X_val)"
         )
     refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
     if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):

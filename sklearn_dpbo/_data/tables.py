@@ -94,9 +94,9 @@ def _of_one_type(column: Any) -> Any:
 
 
 def _of_categories(column: Any, categories: Any) -> Any:
-    numbers = categories.dtype.kind in "iufb"
-    if not numbers and isinstance(categories.dtype, np.dtype):
-        return column  # objects and times: a missing one has the same type
+    dtype, numbers = categories.dtype, categories.dtype.kind in "iufb"
+    if not numbers and (isinstance(dtype, np.dtype) or type(dtype).__name__ in _OF_ONE_TYPE):
+        return column  # texts, objects and times: a missing one has the same type
     exact = numbers and (np.abs(categories.astype(float)) < EXACT).all()
     return column.cat.rename_categories(categories.astype(float if exact else object))
 

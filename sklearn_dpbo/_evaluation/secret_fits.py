@@ -185,8 +185,9 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
         except BatchDependentError:
             raise
         except Exception as error:
+            which = params or type(options.estimator).__name__
             raise ValueError(
-                f"{params} fails on made-up records of the same columns and dtypes; nothing "
+                f"{which} fails on made-up records of the same columns and dtypes; nothing "
                 f"has been fitted on yours, and nothing spent: {error}"
             ) from error
 

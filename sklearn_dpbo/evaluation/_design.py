@@ -37,8 +37,8 @@ def check_task(estimator: Any, y: Any) -> None:
     name = type(estimator).__name__
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise ValueError(f"only classifiers and regressors can be evaluated; found {name}")
-    if np.ndim(y) == 0 or dense(y).ndim != 1:
-        raise ValueError("an evaluation takes one label per record; y has another shape")
+    if y is None or np.ndim(y) == 0 or dense(y).ndim != 1:
+        raise ValueError(f"an evaluation takes one label per record; y has shape {np.shape(y)}")
     if is_regressor(estimator):
         return
     if not any(hasattr(estimator, method) for method in METHODS):
@@ -47,7 +47,12 @@ def check_task(estimator: Any, y: Any) -> None:
             "neither. For a classifier of labels only, release a score instead, such as "
             "scoring='f1_macro' of a search"
         )
-    if not 2 <= (K := len(np.unique(dense(y)))) <= MOST_CLASSES:
+    labels, known = np.unique(dense(y)), getattr(estimator, "classes_", None)
+    if known is not None and set(labels.tolist()).isdisjoint(np.ravel(known).tolist()):
+        raise ValueError(
+            f"no label of y, {labels[:9].tolist()}, is among classes_ of {name}: {known}"
+        )
+    if not 2 <= (K := len(labels)) <= MOST_CLASSES:
         raise ValueError(f"an evaluation takes from 2 to {MOST_CLASSES} classes; y has {K}")
 
 

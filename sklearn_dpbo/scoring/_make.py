@@ -281,7 +281,7 @@ def _unknown(scoring: Any) -> str:
     what = "has no proven sensitivity to one record, so it cannot be made private"
     if isinstance(scoring, str) and scoring not in metrics.get_scorer_names():
         near = difflib.get_close_matches(scoring.lower(), NAMES, n=1, cutoff=0.7)
-        what = f"is not a score; did you mean {near[0]!r}?" if near else "is not a score"
+        what = f"is not a score; did you mean {near[0]!r}" if near else "is not a score"
     return (
         f"scoring={scoring!r} {what}. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' "
         '(the documentation\'s page "Choose a metric" lists all), or make_private_scorer(gain, '

@@ -35,7 +35,7 @@ from ..scoring._scorers import PrivateScorer
 # What a search held as its validation set, which `score` must not be called on.
 _VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
-__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_validated"]
+__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_scored"]
 __all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
 
 
@@ -143,7 +143,7 @@ class DelegatesToBest(Delegates):
         validated = _VALIDATED.get(self)
         if validated is not None and X is validated():
             warn(
-                "score() of X_val is exact, and protects none of its records. What may be "
+                "score() of protected records is exact, and protects none of them. What may be "
                 "published is best_score_",
                 PrivacyWarning,
             )
@@ -171,8 +171,8 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     estimator.__dict__ = {**kept, **fitted}
 
 
-def remember_validated(search: Any, X_val: Any) -> None:
-    """Remember which object a search had as its validation set, without keeping it alive."""
+def remember_scored(search: Any, X_val: Any) -> None:
+    """Remember which object holds the records a result was scored on, without keeping it alive."""
     _VALIDATED.pop(search, None)
     with suppress(TypeError):  # a list, or None
         _VALIDATED[search] = ref(X_val)

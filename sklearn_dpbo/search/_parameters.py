@@ -189,9 +189,10 @@ def _resolve_strategy(strategy: Any) -> Strategy:
         return WorstCase()
     if isinstance(strategy, Strategy):
         return strategy
+    found = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
     raise ValueError(
         "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
-        f"{strategy!r}"
+        + found
     )
 
 

@@ -31,8 +31,9 @@ class CVResults(dict[str, Any]):
             raise KeyError(f"no {column}: of one validation set, released are {released}")
         raise KeyError(
             f"no {column}: only the chosen candidate's score is released, with noise: best_score_. "
-            "With release='all' the scores of all candidates are, each with more noise; "
-            "cv_results_['public_score'] has those within the training set"
+            "PrivateBayesSearchCV(release='all') releases those of all candidates, each with more "
+            "noise; cv_results_['public_score'] has scores within a public training set, if there "
+            "are any"
         )
 
 

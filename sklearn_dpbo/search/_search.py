@@ -18,7 +18,7 @@ from ..strategies._utility import warn_of_low_utility
 from ._delegation import (
     DelegatesToBest,
     RoutesToEstimator,
-    remember_validated,
+    remember_scored,
     replace_fitted,
 )
 from ._parameters import prepare_scorer, setup_of
@@ -306,6 +306,6 @@ class PrivateBayesSearchCV(
                 if self.refit:
                     fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
-            remember_validated(self, X_val)
+            remember_scored(self, X_val)
         warn_of_low_utility(release.hints)
         return self

@@ -43,7 +43,13 @@ from ..strategies._one_table import (
 )
 from ..strategies._release import Designer, expected_widths
 from ..strategies._utility import released_hints, warn_of_low_utility
-from ._delegation import DelegatesToBest, public_generator, refuse_steps_before, replace_fitted
+from ._delegation import (
+    DelegatesToBest,
+    public_generator,
+    refuse_steps_before,
+    remember_scored,
+    replace_fitted,
+)
 from ._parameters import check_parameters, n_listed, scorers_of, space_of
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._table_models import (
@@ -276,6 +282,7 @@ class PrivateTableSearchCV(
             model.privacy_ = privacy  # of all that was fitted, not of its own fit
         fitted = results_of(self, release, list(scorers), oracle, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
+        remember_scored(self, X)
         compared = released_hints(oracle, release.scores, (), compares=len(plan.params) > 1)
         warn_of_low_utility(release.hints + (() if warned else compared))
         return self

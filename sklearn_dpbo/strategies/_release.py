@@ -217,7 +217,7 @@ def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[
         names = [scorers[k].name for other, group in shared if other == counts for k in group]
         detail = ", also for ".join([counts.what, *names])
         parts.append(
-            _Part(counts, Fraction(1, len(report)), "report of the chosen candidate", detail)
+            _Part(counts, Fraction(1, len(report)), "evaluation of the chosen candidate", detail)
         )
     return parts
 

@@ -403,7 +403,9 @@ def searched(problem, epsilon, grid=None, **kwargs):
 def test_score_that_follows_from_the_report_costs_nothing_more(binary, scoring):
     search = searched(binary, 1.0, scoring=scoring)
     *_, last = search.privacy_.spends
-    assert last.release.startswith("report of the chosen candidate, histogram of scores, also for")
+    assert last.release.startswith(
+        "evaluation of the chosen candidate, histogram of scores, also for"
+    )
     assert last.epsilon == pytest.approx(0.4)
     assert search.best_score_ == pytest.approx(float(search.evaluation_.score(scoring)))
 

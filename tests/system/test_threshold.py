@@ -46,6 +46,7 @@ from sklearn_dpbo._evaluation.threshold_curve import (
 )
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -229,12 +230,13 @@ def test_methods_and_attributes_are_delegated_to_estimator(rare):
 
 def test_pipeline_steps_transform_the_validation_set(rare):
     X, y, X_val, y_val = rare
-    with config_context(enable_metadata_routing=True):
+    with seeded_noise(0), config_context(enable_metadata_routing=True):
         step = tuner().set_fit_request(X_val=True, y_val=True)
         pipe = Pipeline([("scale", StandardScaler()), ("tune", step)], transform_input=["X_val"])
         pipe.fit(X, y, X_val=X_val, y_val=y_val)
     assert pipe[-1].privacy_.m == 2000
-    whole = fitted(rare, make_pipeline(StandardScaler(), LogisticRegression()))
+    with seeded_noise(0):
+        whole = fitted(rare, make_pipeline(StandardScaler(), LogisticRegression()))
     assert pipe[-1].best_threshold_ == pytest.approx(whole.best_threshold_)
     # Without a validation set the step holds out its own.
     plain = make_pipeline(StandardScaler(), tuner()).fit(X, y)
