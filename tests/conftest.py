@@ -150,7 +150,7 @@ class EveryFourth:
 @pytest.fixture
 def trusted_models():
     """Models of the test's module predict all records at once, as those of known libraries do."""
-    from sklearn_dpbo._evaluation import parts
+    from sklearn_dpbo._counting import parts
 
     # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
     with pytest.MonkeyPatch.context() as patch:
@@ -168,7 +168,7 @@ def statistical_tests_trust_models(request):
     if request.path.parent.name != "statistical" or request.path.stem == "test_hostile":
         yield
         return
-    from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+    from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 
     request.getfixturevalue("trusted_models")
     with pytest.MonkeyPatch.context() as patch:

@@ -19,7 +19,7 @@ from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from .rounding import largest
 from .zcdp import epsilon_of_zcdp, log_delta_of_renyi, zcdp_within
 
-__all__ = ["COMPOSITIONS", "Composed", "Fit", "Repeated", "Runs"]
+__all__ = ["COMPOSITIONS", "Composed", "FitGuarantee", "Repeated", "Runs"]
 
 COMPOSITIONS = ("pure", "zCDP", "GDP", "approximate")
 # What epsilons and deltas are multiplied by, so that rounding in floats cannot make them too large.
@@ -33,7 +33,7 @@ _LEAST = 2.0**-60
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitGuarantee:
     """The kind of guarantee that one fit has, with parameters epsilon and delta.
 
     By `composition`, epsilon-private; rho-zCDP with ``zcdp_within(epsilon, delta)``; mu-GDP with
@@ -68,7 +68,7 @@ class Composed:
         """How many fits there are, in words."""
         return f"{self.n:,} fit" + "s" * (self.n > 1)
 
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float]:
+    def each(self, fit: FitGuarantee, epsilon: float, delta: float) -> tuple[float, float]:
         """Return epsilon and delta of each fit."""
         n, k = self.n, fit.factor
         if n == k == 1:
@@ -112,7 +112,7 @@ class Repeated:
         """How many fits there are, in words."""
         return f"a secret number of fits ({self.mean:.3g} on average)"
 
-    def each(self, fit: Fit, epsilon: float, delta: float) -> tuple[float, float]:
+    def each(self, fit: FitGuarantee, epsilon: float, delta: float) -> tuple[float, float]:
         """Return epsilon and delta of each fit."""
         k = fit.factor
         if fit.composition == "zCDP":

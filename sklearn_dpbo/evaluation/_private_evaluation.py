@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from .._counting.companions import spread_rows
+from .._counting.evaluator import counted, table_and_model
+from .._counting.fitting import check_prediction, without_callbacks
+from .._counting.suppress_output import without_autologging
 from .._data.split import hold_out
 from .._data.tables import take_rows
 from .._data.units import Units, unit_name
-from .._evaluation.companions import spread_rows
-from .._evaluation.evaluator import counted, table_and_model
-from .._evaluation.fitting import check_prediction, without_callbacks
-from .._evaluation.suppress_output import without_autologging
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
 from .._privacy.mechanisms import Mechanisms

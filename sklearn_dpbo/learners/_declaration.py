@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .._privacy.runs import COMPOSITIONS, Fit
+from .._privacy.runs import COMPOSITIONS, FitGuarantee
 
 __all__ = ["PrivateTraining"]
 
@@ -73,9 +73,9 @@ class PrivateTraining:
             raise ValueError(f"a guarantee of kind {self.composition!r} needs a delta; found None")
 
     @property
-    def fit(self) -> Fit:
+    def fit(self) -> FitGuarantee:
         """Cost of one fit, for neighbouring data sets in which one unit is replaced."""
-        return Fit(self.composition, _NEIGHBOURS[self.neighbours])
+        return FitGuarantee(self.composition, _NEIGHBOURS[self.neighbours])
 
     def _within(self, step: str) -> PrivateTraining:
         """Return the same of a pipeline that has this estimator as its last step."""

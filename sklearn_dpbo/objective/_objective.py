@@ -21,11 +21,11 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
+from .._counting.evaluator import Evaluator
+from .._counting.fitting import FitOptions, set_candidate
 from .._data.split import Problem, hold_out
 from .._data.tables import copied
 from .._data.units import Units
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions, set_candidate
 from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noise import noise_source

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._counting.fitting import FitOptions, set_candidate
 from .._data.units import unit_name
-from .._evaluation.fitting import FitOptions, set_candidate
 from .._privacy.accounting import Budget
 from .._privacy.checks import as_floats, is_number, one_of
 from .._privacy.mechanisms import Mechanisms

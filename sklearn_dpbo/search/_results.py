@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.stats import rankdata
 
-from .._evaluation.evaluator import Evaluator
+from .._counting.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from ..report._report import PrivacyReport
 from ..scoring._make import is_several

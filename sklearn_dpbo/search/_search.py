@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.progress import CallbackSupportMixin, watched
+from .._counting.evaluator import Evaluator
+from .._counting.progress import CallbackSupportMixin, watched
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.utils import get_tags
 
+from .._counting.evaluator import Evaluator
+from .._counting.fitting import FitOptions
+from .._counting.progress import CallbackSupportMixin, watched
+from .._counting.secret_fits import try_out
 from .._data.divided_table import DividedTable
 from .._data.units import Units, unit_name
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions
-from .._evaluation.progress import CallbackSupportMixin, watched
-from .._evaluation.secret_fits import try_out
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source

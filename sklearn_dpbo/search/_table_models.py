@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
+from .._counting.evaluator import Evaluator
+from .._counting.fitting import FitOptions, set_candidate
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.fitting import FitOptions, set_candidate
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.warn import warn

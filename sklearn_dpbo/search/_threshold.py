@@ -12,15 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.pickles import fresh, packed
-from .._data.split import Problem
-from .._data.tables import dense
-from .._data.units import Units, unit_name
-from .._evaluation.evaluator import table_and_model
-from .._evaluation.fitting import fit
-from .._evaluation.progress import CallbackSupportMixin, watched
-from .._evaluation.suppress_output import without_autologging
-from .._evaluation.threshold_curve import (
+from .._counting.evaluator import table_and_model
+from .._counting.fitting import fit
+from .._counting.progress import CallbackSupportMixin, watched
+from .._counting.suppress_output import without_autologging
+from .._counting.threshold_curve import (
     LabelGains,
     best_public,
     label_values,
@@ -28,6 +24,10 @@ from .._evaluation.threshold_curve import (
     public_thresholds,
     statistics_at,
 )
+from .._data.pickles import fresh, packed
+from .._data.split import Problem
+from .._data.tables import dense
+from .._data.units import Units, unit_name
 from .._privacy.checks import fit_takes
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._evaluation.evaluator import Evaluator
+from .._counting.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
 from .._privacy.mechanisms import Mechanisms

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
+from .._counting.fitting import Fit, PublicEvaluator, explore, report_failures
 from .._data.tables import dense, n_rows
-from .._evaluation.fitting import Fit, PublicEvaluator, explore, report_failures
 from .._privacy.warn import warn
 from .._space.space import Points
 from ..scoring._response import Responses

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._evaluation.fitting import Fit
+from .._counting.fitting import Fit
 from .._space.space import Points
 from ._base import Candidate
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._counting.evaluator import Evaluator
+from .._counting.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
 from .._data.divided_table import DividedTable
 from .._data.split import Training
-from .._evaluation.evaluator import Evaluator
-from .._evaluation.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
 from .._privacy.accounting import CHOICE, Budget
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Mechanisms

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from .._counting.companions import spread_rows
+from .._counting.evaluator import Evaluator
 from .._data.split import Training
 from .._data.tables import take_rows
-from .._evaluation.companions import spread_rows
-from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noisy_counts import NoisyCounts

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import stdtrit
 
+from .._counting.evaluator import Evaluator
 from .._data.tables import dense
 from .._data.units import Units
-from .._evaluation.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning

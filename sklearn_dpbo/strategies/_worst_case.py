@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._evaluation.fitting import report_failures
+from .._counting.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
 from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task

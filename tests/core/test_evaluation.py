@@ -14,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting.fitting import FitOptions, report_failures
+from sklearn_dpbo._counting.progress import in_parallel
+from sklearn_dpbo._counting.suppress_output import _suppression as suppressing
+from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import FitOptions, report_failures
-from sklearn_dpbo._evaluation.progress import in_parallel
-from sklearn_dpbo._evaluation.suppress_output import _suppression as suppressing
-from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
 
@@ -192,7 +192,7 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
         depths.append(suppressing.depth)
         return in_parallel(*args)
 
-    monkeypatch.setattr("sklearn_dpbo._evaluation.evaluator.in_parallel", noted)
+    monkeypatch.setattr("sklearn_dpbo._counting.evaluator.in_parallel", noted)
     for n_jobs in (1, 2):
         evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
     assert depths == [1, 0]

@@ -28,8 +28,8 @@ from sklearn_dpbo import (
     make_private_scorer,
     public,
 )
+from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
-from sklearn_dpbo._evaluation.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.ledger import _budget
 from sklearn_dpbo.strategies import WorstCase
@@ -425,9 +425,9 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
 
 def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     """Which candidates come later may depend on protected records, if guidance is private."""
+    from sklearn_dpbo._counting.evaluator import Evaluator
     from sklearn_dpbo._data.split import Problem, Training
     from sklearn_dpbo._data.units import Units
-    from sklearn_dpbo._evaluation.evaluator import Evaluator
 
     training = Training(X, np.zeros(200))
     problem = Problem(training, X_VAL, np.zeros(140), Units.of(140, None), "a test")

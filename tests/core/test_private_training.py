@@ -23,9 +23,9 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from sklearn_dpbo._counting.secret_fits import fit_last_step
 from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.secret_fits import fit_last_step
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,

@@ -50,16 +50,16 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
+from sklearn_dpbo._counting.companions import Companions
+from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.parts import cut
+from sklearn_dpbo._counting.protected_values import ProtectedTable
+from sklearn_dpbo._counting.responses import Response
+from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.companions import Companions
-from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.parts import cut
-from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.responses import Response
-from sklearn_dpbo._evaluation.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -16,7 +16,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
-from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, Fit, Repeated
+from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, FitGuarantee, Repeated
 from sklearn_dpbo._privacy.zcdp import _log_delta, zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
@@ -121,7 +121,7 @@ def pure(repetition, epsilon):
 def test_pure_bound_holds_for_the_best_of_many_runs(repetition, epsilon):
     """Runs of twice the epsilon break it, if there are many."""
     bound = pure(repetition, epsilon)
-    assert repetition.each(Fit("pure"), bound, 0.0) == pytest.approx((epsilon, 0.0))
+    assert repetition.each(FitGuarantee("pure"), bound, 0.0) == pytest.approx((epsilon, 0.0))
     assert largest_ratio(repetition, epsilon) <= bound * (1 + 1e-9)
     if repetition.gamma < 0.1:
         assert largest_ratio(repetition, 2 * epsilon) > bound
@@ -308,7 +308,7 @@ def test_rho_of_repeated_runs_is_at_least_that_of_dp_accounting(
     ],
 )
 def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, delta, expected):
-    found = Composed(n).each(Fit(composition, factor), epsilon, delta)
+    found = Composed(n).each(FitGuarantee(composition, factor), epsilon, delta)
     assert found == pytest.approx(expected, rel=2e-6)
 
 
@@ -328,7 +328,7 @@ def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, de
     ],
 )
 def test_epsilon_and_delta_of_each_of_repeated_fits(composition, factor, expected):
-    found = Repeated.of_mean(10).each(Fit(composition, factor), 1.0, 1e-6)
+    found = Repeated.of_mean(10).each(FitGuarantee(composition, factor), 1.0, 1e-6)
     assert found == pytest.approx(expected, rel=1e-6)
 
 
@@ -342,9 +342,11 @@ def test_epsilon_and_delta_of_each_of_repeated_fits(composition, factor, expecte
     ],
 )
 def test_replacement_is_two_steps_of_adding_or_removing(composition, expected):
-    assert Fit(composition, 2).of_replacement(1.0, 1e-6) == pytest.approx(expected, rel=1e-6)
+    assert FitGuarantee(composition, 2).of_replacement(1.0, 1e-6) == pytest.approx(
+        expected, rel=1e-6
+    )
     delta = 0.0 if composition == "pure" else 1e-6
-    assert Fit(composition).of_replacement(1.0, 1e-6) == (1.0, delta)
+    assert FitGuarantee(composition).of_replacement(1.0, 1e-6) == (1.0, delta)
 
 
 def total_of(fit, n, epsilon, delta, each, delta_each):
@@ -361,7 +363,7 @@ def total_of(fit, n, epsilon, delta, each, delta_each):
     return n * replaced <= epsilon and n * delta_replaced <= delta
 
 
-fits = st.builds(Fit, st.sampled_from(COMPOSITIONS), st.sampled_from((1, 2)))
+fits = st.builds(FitGuarantee, st.sampled_from(COMPOSITIONS), st.sampled_from((1, 2)))
 epsilons = st.floats(0.05, 20.0)
 deltas = st.sampled_from((1e-9, 1e-6, 1e-3))
 
@@ -382,7 +384,7 @@ REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
 def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):
-    epsilon, delta, fit = 4.0, 1e-6, Fit(composition, factor)
+    epsilon, delta, fit = 4.0, 1e-6, FitGuarantee(composition, factor)
     each, delta_each = fit.of_replacement(*repetition.each(fit, epsilon, delta))
     if composition in ("GDP", "zCDP"):
         rho = zcdp_within(each, delta_each)

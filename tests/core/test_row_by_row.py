@@ -22,17 +22,17 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._counting.companions import Companions
+from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.listed import why_unlisted
+from sklearn_dpbo._counting.model import Model
+from sklearn_dpbo._counting.protected_values import ProtectedTable
+from sklearn_dpbo._counting.responses import agree
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.companions import Companions
-from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.listed import why_unlisted
-from sklearn_dpbo._evaluation.model import Model
-from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.responses import agree
-from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
 
 ACCURACY = make_private_scorer("accuracy").prepare([0, 1])

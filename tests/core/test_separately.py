@@ -25,13 +25,13 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting.fitting import FitOptions, fit
+from sklearn_dpbo._counting.parts import CutOut
+from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
+from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.pickles import copier, fresh, packed
 from sklearn_dpbo._data.split import hold_out
-from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import FitOptions, fit
-from sklearn_dpbo._evaluation.parts import CutOut
-from sklearn_dpbo._evaluation.separately import SHARED, Batch, _Kind, for_batch
-from sklearn_dpbo._evaluation.suppress_output import suppress_output
 
 M = 24
 

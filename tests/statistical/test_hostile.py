@@ -29,11 +29,11 @@ from scipy.stats import uniform
 from sklearn.base import clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._counting import evaluator as evaluator_module
+from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.split import hold_out
-from sklearn_dpbo._evaluation import evaluator as evaluator_module
-from sklearn_dpbo._evaluation.evaluator import Evaluator
-from sklearn_dpbo._evaluation.fitting import FitOptions
-from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise

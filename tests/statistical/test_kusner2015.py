@@ -25,8 +25,8 @@ from test_bounds import gp_ucb
 from test_leaks import found_in, found_in_text
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo._counting.fitting import without_side_effects
 from sklearn_dpbo._data.split import Training
-from sklearn_dpbo._evaluation.fitting import without_side_effects
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning

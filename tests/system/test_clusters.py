@@ -173,7 +173,7 @@ def test_cluster_keeps_no_data_and_no_raw_score(client):
     # The number of a process is one of the counts by chance, once in some hundred runs.
     processes = {str(pid) for pid in [os.getpid(), *client.run(os.getpid).values()]}
     found = set(found_in_text(text, secrets("accuracy", None)))
-    assert "fit_one" in text and not found - processes
+    assert "_run" in text and not found - processes
 
 
 def test_cluster_inspection_finds_planted_score(client):

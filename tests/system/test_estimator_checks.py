@@ -20,10 +20,10 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy import noise
 from sklearn_dpbo.learners import (
     PrivateKernelClassifier,

@@ -51,7 +51,7 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._evaluation import suppress_output as suppress_output
+from sklearn_dpbo._counting import suppress_output as suppress_output
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.strategies import WorstCase

@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 from sklearn_dpbo import PrivateTableSearchCV, make_private_scorer
-from sklearn_dpbo._evaluation.row_by_row import RowByRowCheck
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo._privacy.runs import Repeated

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier, public
-from sklearn_dpbo._evaluation import evaluator, fitting, suppress_output
+from sklearn_dpbo._counting import evaluator, fitting, suppress_output
 from sklearn_dpbo.search import _threshold as threshold_module
 from sklearn_dpbo.strategies import WorstCase
 

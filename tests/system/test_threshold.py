@@ -33,17 +33,17 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._data.split import Problem, Training
-from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._evaluation.companions import Companions
-from sklearn_dpbo._evaluation.model import Model
-from sklearn_dpbo._evaluation.protected_values import ProtectedTable
-from sklearn_dpbo._evaluation.threshold_curve import (
+from sklearn_dpbo._counting.companions import Companions
+from sklearn_dpbo._counting.model import Model
+from sklearn_dpbo._counting.protected_values import ProtectedTable
+from sklearn_dpbo._counting.threshold_curve import (
     LabelGains,
     label_values,
     public_thresholds,
     statistics_at,
 )
+from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.testing import seeded_noise

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from ..._counting.suppress_output import suppress_output
 from ..._data.pickles import fresh, packed
-from ..._evaluation.suppress_output import suppress_output
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
 from ..._privacy.frames import ClearFrames

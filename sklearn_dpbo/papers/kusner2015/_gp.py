@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._evaluation.evaluator import Evaluator
+from ..._counting.evaluator import Evaluator
 from ..._privacy.accounting import CHOICE, Budget
 from ..._privacy.checks import check_number
 from ..._privacy.mechanisms import Mechanisms
@@ -29,7 +29,7 @@ from ...strategies._likelihood import fit_kernel
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import first_of_path
-from ._trace import Explored, Model, Trace
+from ._trace import Explored, SearchModel, Trace
 
 __all__ = ["ASSUMPTION_1", "GPStrategy", "assemble"]
 
@@ -107,7 +107,7 @@ class GPStrategy(Strategy):
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
 
     # ------------------------------------------------------------ public
-    def _model(self, points: Points, task: Task) -> Model:
+    def _model(self, points: Points, task: Task) -> SearchModel:
         """Collect the parameters that are given; learn the others within the training set."""
         space, oracle, m = task.space, task.oracle, task.oracle.problem.units.m
         candidates, features = space.params(points), space.features(points)
@@ -128,7 +128,7 @@ class GPStrategy(Strategy):
                 f"length_scale must be one number or {features.shape[1]}, one per feature; "
                 f"found {self.length_scale!r}"
             )
-        return Model(
+        return SearchModel(
             candidates,
             features,
             Kernel(self.kernel, known.pop("length_scale")),
@@ -174,7 +174,7 @@ class GPStrategy(Strategy):
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
-    def _begin(self, model: Model, oracle: Evaluator, index: int) -> Secret:
+    def _begin(self, model: SearchModel, oracle: Evaluator, index: int) -> Secret:
         """Begin the trace with a candidate that depends on no score."""
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
         return first_of_path(model.candidates[index], oracle).then(
@@ -212,7 +212,9 @@ class GPStrategy(Strategy):
         return [(round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share)]
 
 
-def assemble(model: Model, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None) -> Release:
+def assemble(
+    model: SearchModel, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None
+) -> Release:
     """Return the release; it contains nothing of the path."""
     candidates = [Candidate(params, validated=None) for params in model.candidates]
     if model.explored is not None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._evaluation.evaluator import Evaluator
-from ..._evaluation.fitting import fit, report_failures, without_side_effects
-from ..._evaluation.suppress_output import drop_errors, suppress_output
+from ..._counting.evaluator import Evaluator
+from ..._counting.fitting import fit, report_failures, without_side_effects
+from ..._counting.suppress_output import drop_errors, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
 from ...scoring import PrivateScorer

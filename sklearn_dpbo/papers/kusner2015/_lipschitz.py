@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._counting.evaluator import Evaluator
 from ..._data.tables import n_rows
-from ..._evaluation.evaluator import Evaluator
 from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
 from ...scoring._scorers import score_and_interval

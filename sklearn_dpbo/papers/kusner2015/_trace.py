@@ -1,6 +1,6 @@
 """What Algorithms 1 and 2 know: before the path begins, and from the observations on it.
 
-The `Model` is public, a `Trace` is not (zone: sensitive).
+The `SearchModel` is public, a `Trace` is not (zone: sensitive).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._evaluation.evaluator import Evaluator
-from ..._evaluation.fitting import Fit
+from ..._counting.evaluator import Evaluator
+from ..._counting.fitting import Fit
 from ...strategies._surrogate import Kernel, Surrogate
 from ._in_secret import evaluate_secretly
 
-__all__ = ["Explored", "Model", "Trace"]
+__all__ = ["Explored", "SearchModel", "Trace"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Explored:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class SearchModel:
     """What is known or assumed before the validation set is used; all of it is public.
 
     `features`: places of the candidates in the unit cube; `kernel`: k2, of variance 1; `noise`: in
@@ -78,7 +78,7 @@ class Model:
 class Trace:
     """A path and the observations (`statistics`) on it: kept inside a `Secret`."""
 
-    model: Model
+    model: SearchModel
     oracle: Evaluator
     posterior: Surrogate
     statistics: tuple[int, ...] = ()

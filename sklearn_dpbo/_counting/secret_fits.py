@@ -225,7 +225,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 
 @dataclass(frozen=True)
-class _Rows(Query):
+class _TransformedRows(Query):
     """What steps make of records, in place of the values of a score."""
 
     shape: tuple[int, ...] = ()
@@ -243,14 +243,14 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     """Return what steps make of protected records: an array of floats, or a frame if they do."""
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
-    model = Model.of(steps, (_Rows(),), companions, prediction)
+    model = Model.of(steps, (_TransformedRows(),), companions, prediction)
     response = next(iter(model.responses.values())).values
     if response.dtype.kind not in "biuf":
         raise ValueError(
             "the steps before the last one have to make numbers of records; they return "
             f"{response.dtype}"
         )
-    query = _Rows(response.shape[1:])
+    query = _TransformedRows(response.shape[1:])
     table = ProtectedTable.of(problem, companions)
     values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
