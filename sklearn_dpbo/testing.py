@@ -21,12 +21,18 @@ def seeded_noise(seed: int) -> Iterator[None]:
     Use it in a ``with`` statement or as a decorator. Whatever is fitted inside, in this thread and
     in joblib's workers, draws its noise from seeded generators of the same distributions. Its
     privacy report says so. Each fit inside draws other noise. Code in other threads, which may
-    serve real data at the same time, is not affected.
+    serve real data at the same time, is not affected. (A generator that yields inside the
+    ``with`` statement leaves it open meanwhile.)
 
     Parameters
     ----------
     seed : int
         From 0 up. The same code with the same seed draws the same noise.
+
+    Yields
+    ------
+    None
+        Nothing: the noise is seeded until the statement ends.
 
     Examples
     --------

@@ -35,9 +35,15 @@ MUTANTS = {
     # ------------------------------------------------------------------ too little noise
     "seeded noise in threads that inherit the context": Mutant(
         "_privacy/noise.py",
-        "own is None or own[0] != get_ident()",
-        "own is None",
+        "active and active[-1].thread == get_ident()",
+        "active",
         "core/test_testing.py::test_no_other_thread_draws_seeded_noise",
+    ),
+    "seeded noise after its end": Mutant(
+        "_privacy/noise.py",
+        "own.active = False",
+        "pass",
+        "core/test_testing.py::test_no_seed_outlives_its_statement",
     ),
     "tasks of workers draw unseeded noise": Mutant(
         "_counting/progress.py",
@@ -324,8 +330,8 @@ MUTANTS = {
     ),
     "a view of the protected records as public ones": Mutant(
         "_data/fit_parameters.py",
-        "return len(arrays) == 2 and np.shares_memory(*arrays)",
-        "return False",
+        "np.shares_memory(one, other) for",
+        "False for",
         REPEATED + "test_a_view_of_the_protected_records_is_refused[1]",
     ),
     "ledger: not charged": Mutant(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import secrets
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -130,7 +131,8 @@ def _run(
     """Return the statistics of a fit's members, and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
     pickled = None
-    with suppress_output(), drop_errors():
+    # A warning turned into an error would make a fit fail, and that tells.
+    with suppress_output(), drop_errors(), warnings.catch_warnings(action="ignore"):
         _seed_global_generators()
         estimator = _fitted(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)

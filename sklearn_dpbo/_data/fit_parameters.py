@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from numbers import Number
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .tables import n_rows
@@ -107,8 +109,7 @@ def share_memory(a: Any, b: Any) -> bool:
     """Whether two tables are the same object, or arrays or frames that overlap in memory."""
     if a is b:
         return a is not None
-    arrays = [array for array in (_memory(a), _memory(b)) if array is not None]
-    return len(arrays) == 2 and np.shares_memory(*arrays)
+    return any(np.shares_memory(one, other) for one, other in product(_memory(a), _memory(b)))
 
 
 def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,13 +134,12 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from _parts(part)
 
 
-def _memory(table: Any) -> Any:
-    """Return an array that holds a table's values, of a frame those of one column; or None."""
+def _memory(table: Any) -> list[NDArray[Any]]:
+    """Return the arrays that hold a table's values, where they are of numpy's dtypes."""
     if issparse(table):
         table = getattr(table, "data", None)
     elif hasattr(table, "iloc"):
-        columns = [table] if table.ndim == 1 else (table.iloc[:, j] for j in range(table.shape[1]))
+        columns = [table] if table.ndim == 1 else [table.iloc[:, j] for j in range(table.shape[1])]
         # `to_numpy` copies what has no dtype of numpy's.
-        arrays = (c.to_numpy() for c in columns if isinstance(c.dtype, np.dtype))
-        table = next(arrays, None)
-    return table if isinstance(table, np.ndarray) else None
+        return [column.to_numpy() for column in columns if isinstance(column.dtype, np.dtype)]
+    return [table] if isinstance(table, np.ndarray) else []

@@ -7,6 +7,7 @@ which kinds of cells there are, and each protected cell is read by itself.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -39,11 +40,12 @@ def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, or a frame or series of pandas, of any table.
 
     No cell decides there, by being missing, what type others have in an array. Numbers and truth
-    values of nullable types become floats, and so do categories; texts become objects, and so do
-    columns of types that are not known. Sparse matrices are canonical: no row decides whether an
-    estimator sorts the entries of all.
+    values of nullable types become floats, and so do categories; texts become objects. Other
+    types of pandas or pyarrow are refused: their cells might raise. Sparse matrices are canonical:
+    no row decides whether an estimator sorts the entries of all.
     """
     if hasattr(X, "to_pandas"):
+        _refuse_dates(X)
         X = X.to_pandas()
         if is_series(X):
             return X.astype(object)
@@ -87,10 +89,28 @@ def _of_one_type(column: Any) -> Any:
         return column
     if hasattr(dtype, "categories"):
         return _of_categories(column, dtype.categories)
-    if dtype.kind not in "iufb":
+    if getattr(dtype, "type", None) is str:
         return column.astype(object)
+    if dtype.kind not in "iufb":
+        raise ValueError(
+            f"{column.name!r} has the dtype {dtype}, whose cells are not read one by one: cast it "
+            "to numbers, text, categories or datetime64"
+        )
     values = column.to_numpy(dtype=float, na_value=np.nan)
     return type(column)(values, index=column.index, name=column.name)
+
+
+def _refuse_dates(X: Any) -> None:
+    """Raise ValueError if a table of pyarrow or polars declares dates without times, or times.
+
+    pandas makes objects of them, and raises for those that Python cannot hold.
+    """
+    schema: Any = getattr(X, "schema", {"": getattr(X, "dtype", getattr(X, "type", ""))})
+    if hasattr(schema, "names") and hasattr(schema, "types"):  # of pyarrow
+        schema = dict(zip(schema.names, schema.types, strict=True))
+    for name, declared in schema.items():
+        if re.match("date(?!time)|time(?!stamp)", str(declared).lower()):
+            raise ValueError(f"{name!r} has the type {declared}: cast it to datetimes or numbers")
 
 
 def _of_categories(column: Any, categories: Any) -> Any:

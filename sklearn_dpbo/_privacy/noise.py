@@ -148,8 +148,16 @@ class SeededNoise(Noise):
         return sample
 
 
-# The thread that `seed_noise` is for, and the seeds of its sources, one after another.
-_seeds: ContextVar[tuple[int, Iterator[Seed]] | None] = ContextVar("seeds", default=None)
+class _Seeds:
+    """The seeds of one `seed_noise`: for its own thread, and until it ends."""
+
+    def __init__(self, seed: Seed) -> None:
+        self.seeds: Iterator[Seed | None] = chain([seed], ((*seed, k) for k in count(1)))
+        self.thread, self.active = get_ident(), True
+
+
+# Copies of a context, as other threads and tasks get them, may outlive what they were made in.
+_seeds: ContextVar[tuple[_Seeds, ...]] = ContextVar("seeds", default=())
 
 
 def noise_source() -> Noise:
@@ -159,9 +167,8 @@ def noise_source() -> Noise:
 
 def seeds_here() -> Iterator[Seed | None]:
     """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
-    own = _seeds.get()
-    # A thread may inherit the context of the one that started it: it draws no seeded noise.
-    return repeat(None) if own is None or own[0] != get_ident() else own[1]
+    active = [own for own in _seeds.get() if own.active]
+    return active[-1].seeds if active and active[-1].thread == get_ident() else repeat(None)
 
 
 @contextmanager
@@ -173,9 +180,9 @@ def seed_noise(seed: Seed | None) -> Iterator[None]:
     if seed is None:
         yield
         return
-    own = chain([seed], ((*seed, k) for k in count(1)))
-    token = _seeds.set((get_ident(), own))
+    own = _Seeds(seed)
+    _seeds.set((*(other for other in _seeds.get() if other.active), own))
     try:
         yield
     finally:
-        _seeds.reset(token)
+        own.active = False

@@ -275,7 +275,6 @@ class PrivateTableSearchCV(
             counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
             oracle = with_frequent_labels(make, table, second) if counted else make(even)
             release, estimator = search_table(plan, table, oracle, second, self.score_share)
-            warn_of_model(estimator, oracle, labels, rng)
         parts, also = (mechanisms, second), also_released(self, release, list(scorers))
         privacy = self._report(parts, training, plan, table, oracle, tried.condition, also)
         if hasattr(model := last_step(estimator), "privacy_"):
@@ -283,6 +282,7 @@ class PrivateTableSearchCV(
         fitted = results_of(self, release, list(scorers), oracle, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
         remember_scored(self, X)
+        warn_of_model(estimator, oracle, labels, rng)
         compared = released_hints(oracle, release.scores, (), compares=len(plan.params) > 1)
         warn_of_low_utility(release.hints + (() if warned else compared))
         return self

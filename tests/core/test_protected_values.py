@@ -5,6 +5,7 @@ Each test here is an attack that once worked: one odd record decided the score o
 
 import collections
 import copy
+import datetime
 import functools
 import operator
 import pickle
@@ -17,6 +18,7 @@ from decimal import Decimal
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from evaluators import evaluated
@@ -955,17 +957,10 @@ def test_a_missing_cell_does_not_decide_the_type_of_a_column(kind):
     assert abs(counts[0] - counts[1]) <= sensitivity == 1
 
 
-def of_arrow(cells):
-    arrow = pytest.importorskip("pyarrow")
-    return pd.arrays.ArrowExtensionArray(arrow.array(cells).dictionary_encode())
-
-
 EXTENSIONS = {
-    "a dictionary of arrow": (of_arrow, [3, None]),
-    "arrow's times": (lambda cells: pd.array(cells, dtype="timestamp[s][pyarrow]"), [3, None]),
     "texts": (lambda cells: pd.array(cells, dtype="string"), ["a", None]),
     "categories of times": (pd.Categorical, [pd.Timestamp(2024, 1, 1), None]),
-    "periods": (pd.array, [pd.Period(2024), None]),
+    "arrow's texts": (lambda cells: pd.array(cells, dtype="large_string[pyarrow]"), ["a", None]),
     "intervals": (pd.Categorical, [pd.Interval(0, 1), None]),
 }
 
@@ -978,6 +973,34 @@ def test_an_array_of_a_column_has_one_type_whatever_is_missing(kind):
     columns = [pd.Series(make([cell, cell])), pd.Series(make([cell, missing]))]
     one, other = (np.asarray(as_table(column.to_frame("c"))).dtype for column in columns)
     assert one == other
+
+
+def of_arrow(cells, kind):
+    arrow = pytest.importorskip("pyarrow")
+    return arrow.array(cells, getattr(arrow, kind)())
+
+
+DATES = {
+    "days": lambda: pd.Series(pd.arrays.ArrowExtensionArray(of_arrow([1, 10**7], "date32"))),
+    "dictionary": lambda: pd.Series(
+        pd.arrays.ArrowExtensionArray(of_arrow([1, None], "int64").dictionary_encode())
+    ),
+    "periods": lambda: pd.Series(pd.period_range("2024", periods=2)),
+    "a table of arrow": lambda: pa_table(of_arrow([1, 10**7], "date32")),
+    "a table of polars": lambda: pl.DataFrame({"c": [datetime.time(1)]}),
+}
+
+
+def pa_table(column):
+    return pytest.importorskip("pyarrow").table({"c": column})
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_columns_of_which_a_cell_may_raise_are_refused_by_their_type(kind):
+    column = DATES[kind]()
+    table = column.to_frame("c") if isinstance(column, pd.Series) else column
+    with pytest.raises(ValueError, match="'c' has the (type|dtype) .*cast it to"):
+        as_table(table)
 
 
 def test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted():

@@ -582,8 +582,10 @@ def test_fit_without_records_raises_value_error(two_classes):
 def test_score_of_the_validation_set_warns(two_classes):
     X, y, X_val, y_val = two_classes
     search = pickle.loads(pickle.dumps(search_over())).fit(X, y, X_val=X_val, y_val=y_val)
-    with pytest.warns(PrivacyWarning, match="X_val is exact"):
-        search.score(X_val, y_val)
+    table = PrivateTableSearchCV(PrivateLogisticRegression(classes=[0, 1])).fit(X, y)
+    for fitted, records, labels in ((search, X_val, y_val), (table, X, y)):
+        with pytest.warns(PrivacyWarning, match="score\\(\\) of protected records is exact"):
+            fitted.score(records, labels)
     again = pickle.loads(pickle.dumps(search))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

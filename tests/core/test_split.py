@@ -263,7 +263,7 @@ def test_the_column_of_y_val_must_be_that_of_y(kind):
             dict(X=FRAME, X_val=SAME, y_val=Y),
             "X is a DataFrame and X_val a ndarray",
         ),
-        (dict(X=FRAME, X_val=FRAME[["b", "a"]], y_val=Y), r"same order.*X_val\[X.columns\]"),
+        (dict(X=FRAME, X_val=FRAME[["b", "a"]].copy(), y_val=Y), r"same order.*X_val\[X.columns\]"),
         (
             dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}).copy(), y_val=Y),
             r"in one of them only are \['a', 'c'\]",

@@ -64,6 +64,21 @@ def test_no_other_thread_draws_seeded_noise():
     assert secure == [True, True, True]
 
 
+def test_no_seed_outlives_its_statement():
+    def inside(seed):
+        with seeded_noise(seed):
+            yield
+
+    first, second = inside(0), inside(1)
+    next(first), next(second)
+    assert not drawn(1)[1]
+    first.close(), second.close()  # in another order than they began
+    assert drawn(1)[1]
+    with seeded_noise(0):
+        context = copy_context()
+    assert context.run(drawn, 1)[1]
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_models_that_are_fitted_in_workers_are_seeded_alike(backend):
     X = np.linspace(-1, 1, 40)[:, None]
