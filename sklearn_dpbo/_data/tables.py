@@ -105,9 +105,13 @@ def _refuse_dates(X: Any) -> None:
 
     pandas makes objects of them, and raises for those that Python cannot hold.
     """
-    schema: Any = getattr(X, "schema", {"": getattr(X, "dtype", getattr(X, "type", ""))})
-    if hasattr(schema, "names") and hasattr(schema, "types"):  # of pyarrow
+    # Asked of the class: an attribute of a frame may be a column, with its cells.
+    names = (name for name in ("schema", "dtype", "type") if hasattr(type(X), name))
+    schema: Any = next((getattr(X, name) for name in names), {})
+    if hasattr(schema, "types"):  # of pyarrow
         schema = dict(zip(schema.names, schema.types, strict=True))
+    elif not hasattr(schema, "items"):  # of one column
+        schema = {"": schema}
     for name, declared in schema.items():
         if re.match("date(?!time)|time(?!stamp)", str(declared).lower()):
             raise ValueError(f"{name!r} has the type {declared}: cast it to datetimes or numbers")

@@ -1003,6 +1003,19 @@ def test_columns_of_which_a_cell_may_raise_are_refused_by_their_type(kind):
         as_table(table)
 
 
+def test_a_column_named_type_is_taken_for_no_declaration():
+    class Frame:
+        def __getattr__(self, name):
+            if name == "type":  # a column, as frames show them
+                return "date 98765"
+            raise AttributeError(name)
+
+        def to_pandas(self):
+            return pd.DataFrame({"type": ["date 98765"]})
+
+    assert as_table(Frame()).shape == (1, 1)
+
+
 def test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted():
     """SVC sorts all if one is not sorted, and reads one of several entries for a cell."""
     rng = np.random.default_rng(0)
