@@ -124,7 +124,7 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
 
 @needs_callbacks
 @pytest.mark.parametrize("guidance", ["none", "public"])
-def test_callbacks_hear_of_every_fit_with_every_guidance(guidance):
+def test_callbacks_hear_of_every_fit_with_every_guidance(guidance, seeded):
     public, protected = data()
     spy = Spy()
     search_of(strategy=WorstCase(guidance)).set_callbacks(spy).fit(**public, **protected)
@@ -256,7 +256,9 @@ CASES += [
 
 @needs_callbacks
 @pytest.mark.parametrize(("kind", "n_jobs", "at"), CASES)
-def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(kind, n_jobs, at, tmp_path):
+def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(
+    kind, n_jobs, at, tmp_path, seeded
+):
     raised = kind("no more")
     public, protected = data()
     ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0, create=True)
