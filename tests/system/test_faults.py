@@ -55,6 +55,7 @@ from sklearn_dpbo._counting import suppress_output as suppress_output
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.testing import seeded_noise
 
 HERE = Path(__file__).parent
 TESTS, ROOT = HERE.parent, HERE.parents[1]
@@ -409,16 +410,17 @@ def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, ne
 
         def traced(estimator):
             stdout = sys.stdout
-            sys.settrace(lines)
-            try:
-                run(estimator)
-            finally:
-                sys.settrace(None)
-                # An interrupt within a line that switches output may leave it off.
-                for shared in (suppress_output._suppression, suppress_output._redirection):
-                    shared.depth = 0
-                    shared._stack.close()
-                sys.stdout = stdout
+            with seeded_noise(0):  # which is not 0: the released score would be the raw one
+                sys.settrace(lines)
+                try:
+                    run(estimator)
+                finally:
+                    sys.settrace(None)
+                    # An interrupt within a line that switches output may leave it off.
+                    for shared in (suppress_output._suppression, suppress_output._redirection):
+                        shared.depth = 0
+                        shared._stack.close()
+                    sys.stdout = stdout
 
         return lines.places, outcome_of(estimator, traced, ledger, counts)
 
