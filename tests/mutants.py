@@ -188,15 +188,21 @@ MUTANTS = {
         SCORING + "test_one_record_can_change_counts_by_the_sensitivity",
     ),
     "moments: sensitivity of sums that are never negative": Mutant(
-        "scoring/_queries.py",
-        "sum(self.steps) + opposite + 2 * len(self.steps)",
-        "sum(self.steps) + 2 * len(self.steps)",
+        "scoring/_errors.py",
+        "_opposite(s4 - s5, s1, s6) + _opposite(s3, s2, s7)",
+        "0",
         "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
     ),
-    "moments: largest errors counted for nothing": Mutant(
-        "scoring/_queries.py",
-        "sum(self.steps) + opposite + 2 * len(self.steps)",
-        "sum(self.steps[:5]) + opposite + 2 * len(self.steps)",
+    "moments: what squares vary by counted for nothing": Mutant(
+        "scoring/_errors.py",
+        "_opposite(s3, s2, s7)",
+        "_opposite(s3, s2, 0)",
+        "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
+    ),
+    "moments: a concave function bounded by its values at multiples": Mutant(
+        "scoring/_errors.py",
+        "value + max(slope * (1 - a), -slope * a)",
+        "value",
         "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
     ),
     "pairs: sensitivity halved": Mutant(

@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
 class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
-    # Each is released with the same share of epsilon; the first has the labels, the last bins.
+    # Each is released with a share of epsilon by its weight; the first has labels, the last bins.
     _parts: tuple[Any, ...]
     # Scores that are computed from a part, as a search releases them.
     _scorers: dict[str, PrivateScorer]
@@ -76,10 +76,11 @@ class Evaluation:
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
         """Return the evaluation of records that are predicted as public ones are, without luck."""
-        noisy = []
+        noisy, whole = [], sum(part.weight for part in self._parts)
         for part in self._parts:
             counts = expected_counts(part, public(part.response_method), units)
-            noisy.append(NoisyCounts(counts, part.sensitivity(units) * len(self._parts) / epsilon))
+            scale = part.sensitivity(units) * whole / part.weight / epsilon
+            noisy.append(NoisyCounts(counts, scale))
         return self._released(tuple(noisy), units, UNSET)
 
     @property
