@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from .._privacy.checks import check_number
 from ..scoring._intervals import Compute
 from ..scoring._make import NAMES
-from ._base import Estimate, Evaluation
+from ._base import Estimate, Evaluation, hull, samplings
 
 Floats = NDArray[np.float64]
 # Share of clipped errors that is warned of.
 _OFTEN = 0.01
-QUANTILES = ("median_absolute_error", "quantile_absolute_error")
-# Errors that are lower if single ones are clipped.
-_LOWERED = ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error")
+# Means of errors that clipping can only lower; and all main numbers of clipped errors.
+_MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error")
+_CLIPPED = ("r2", *_MEANS[:2], "mean_error")
 
 __all__ = ["RegressorEvaluation"]
 
@@ -29,12 +29,12 @@ __all__ = ["RegressorEvaluation"]
 class RegressorEvaluation(Evaluation):
     """Numbers of a regressor on protected records, all from one release.
 
-    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. They
-    follow from six sums: of squared and absolute errors, of labels and their squares, of errors,
-    and the number of records whose errors count as `largest_error`, as they are larger or not
-    numbers. Numbers and intervals are those of clipped errors and labels, as `clipping` says.
-    If all records of a group are protected together, the group has the weight of one record,
-    however many records it has.
+    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. Means,
+    and what divides them, follow from sums of errors, labels and their squares: they are those of
+    clipped errors and labels, as `clipping` says. Quantiles and shares follow from a histogram of
+    absolute errors, which has no bound; errors that are not numbers are the largest. If all records
+    of a group are protected together, the group has the weight of one record, however many records
+    it has.
 
     Attributes
     ----------
@@ -59,8 +59,9 @@ class RegressorEvaluation(Evaluation):
         name: str,
         *,
         q: float = 0.9,
-        tolerance: float | None = None,
+        tolerance: float = 0.0,
         clipped: bool = True,
+        interval: str = "population",
     ) -> Estimate:
         """Return a number by name.
 
@@ -70,80 +71,79 @@ class RegressorEvaluation(Evaluation):
             "r2", "explained_variance" (their intervals begin at -inf if the noise may hide all
             variance of the labels), "mean_squared_error", "root_mean_squared_error",
             "mean_absolute_error", or one of these errors as in ``scoring=``, such as
-            "neg_mean_absolute_error"; "mean_error" (of label minus prediction); "share_clipped" (of
-            records whose error exceeds `largest_error`). These are computed from sums. From a
-            histogram, whose bins widen the interval: "median_absolute_error";
-            "quantile_absolute_error"; "share_within" (of records whose absolute error is at most
-            `tolerance`).
+            "neg_mean_absolute_error"; "mean_error" (of label minus prediction). These follow from
+            sums, of errors that are clipped. From a histogram of errors of all sizes, whose bins
+            widen intervals: "median_absolute_error"; "quantile_absolute_error"; "share_within" (of
+            records whose absolute error is at most `tolerance`); "share_clipped" (of records whose
+            absolute error exceeds `largest_error`).
         q : float, default=0.9
             Share of records whose absolute error is at most "quantile_absolute_error".
-        tolerance : float, default=None
-            For "share_within"; the interval is narrower at one of `tolerances`.
+        tolerance : float, default=0.0
+            For "share_within"; the interval is narrower at an edge of the histogram, such as one of
+            ``thresholds=``.
         clipped : bool, default=True
-            False is for mean absolute, mean squared and root mean squared errors that are not
-            clipped. They are at least the clipped ones, and nothing released tells how much larger
-            they are: the interval ends at infinity.
+            False is for mean absolute, mean squared and root mean squared errors without clipping.
+            They are not below those of clipped errors, and nothing released says how far above:
+            their intervals end at inf.
+        interval : {"population", "records"}, default="population"
+            "population": a 95 % interval for the number of the population that the records (or
+            groups) are a random sample of, which covers noise and sampling; "records": for the
+            exact number of these records, which covers the noise alone.
         """
         if name in NAMES and name.startswith("neg_"):
-            return -self.score(name.removeprefix("neg_"), clipped=clipped)
-        if not clipped:
-            return self._unclipped(name)
-        if name in self._scorers:
-            return self._score(self._scorers[name], 0)
-        if name in (sums := self._of_sums):
-            return self._estimate(sums[name], 0, (-math.inf, math.inf))
-        histogram, c = self._parts[-1], self.largest_error
-        if name == "share_clipped":
-            return self._estimate(lambda n, _: 1 - histogram.share_within(n, c, 0.0))
-        if name == "share_within":
-            check_number("tolerance", tolerance, "from 0 up", lambda size: size >= 0)
-            return self._estimate(lambda n, end: histogram.share_within(n, tolerance, end))
-        if name not in QUANTILES:
-            names = [*self._scorers, *sums, "share_clipped", "share_within", *QUANTILES]
-            raise ValueError(f"score takes one of {names}; found {name!r}")
+            return -self.score(name.removeprefix("neg_"), clipped=clipped, interval=interval)
+        if not clipped and name not in _MEANS:
+            raise ValueError(
+                f"clipped=False is for {', '.join(_MEANS)}, which clipping can only lower; what "
+                f"{name!r} is without clipping is not known"
+            )
         check_number("q", q, "in (0, 1)", lambda share: 0 < share < 1)
-        share = 0.5 if name == "median_absolute_error" else q
-        compute = partial(histogram.quantile, q=share)
-        return self._estimate(lambda n, end: compute(n, end=end), bounds=(0.0, math.inf))
+        check_number("tolerance", tolerance, "from 0 up", lambda size: size >= 0)
+        found = hull([self._with(s, name, q, tolerance) for s in samplings(interval)])
+        return found if clipped else found._replace(high=math.inf)
 
-    @property
-    def tolerances(self) -> Floats:
-        """Absolute errors at which bins end, ascending."""
-        return np.array(self._parts[-1].edges)
+    def _with(self, sampling: float, name: str, q: float, tolerance: float) -> Estimate:
+        """Return a number by name; its interval has the sampling error this many times."""
+        if name in self._scorers:
+            return self._score(self._scorers[name], 0, sampling)
+        (sums, histogram), c = self._parts, self.largest_error
 
-    @property
-    def _of_sums(self) -> dict[str, Compute]:
-        """How numbers are computed from sums."""
-        moments, m, c = self._parts[0], self.m, self.largest_error
+        def mean(n: Floats, k: int) -> Floats:
+            return np.asarray(sums.means(sums.within_range(n, self._units), self.m)[k])
 
-        def mean(k: int, sums: Floats) -> Floats:
-            mean: Floats = moments.means(moments.within_range(sums, self._units), m)[k]
-            return mean
-
-        return {
-            "mean_squared_error": lambda sums, _: c**2 * mean(0, sums),
-            "root_mean_squared_error": lambda sums, _: c * np.sqrt(mean(0, sums)),
-            "mean_absolute_error": lambda sums, _: c * mean(4, sums),
-            "mean_error": lambda sums, _: c * mean(3, sums),
+        quantile, share = (partial(of, histogram.edges) for of in (_quantile, _share_within))
+        computed: dict[str, tuple[int, Compute]] = {
+            "mean_squared_error": (0, lambda n, _: c**2 * mean(n, 0)),
+            "root_mean_squared_error": (0, lambda n, _: c * np.sqrt(mean(n, 0))),
+            "mean_absolute_error": (0, lambda n, _: c * mean(n, 4)),
+            "mean_error": (0, lambda n, _: c * mean(n, 3)),
+            "median_absolute_error": (1, lambda n, end: quantile(n, 0.5, end)),
+            "quantile_absolute_error": (1, lambda n, end: quantile(n, q, end)),
+            "share_within": (1, lambda n, end: share(n, tolerance, end)),
+            "share_clipped": (1, lambda n, end: 1 - share(n, c, end)),
         }
+        if name not in computed:
+            raise ValueError(f"score takes one of {[*self._scorers, *computed]}; found {name!r}")
+        part, compute = computed[name]
+        return self._estimate(compute, part, (-math.inf, math.inf), sampling)
 
-    def _unclipped(self, name: str) -> Estimate:
-        """Return the lower end of an error that clipping lowers."""
-        if name not in _LOWERED:
-            raise ValueError(f"clipped=False is for {', '.join(_LOWERED)}; found {name!r}")
-        return self.score(name)._replace(high=math.inf)
+    def _notes(self) -> dict[str, str]:
+        c, (_, _, often) = f"{self.largest_error:.4g}", self.score("share_clipped")
+        notes = dict.fromkeys(_CLIPPED, f"errors above {c} counted as {c}")
+        for name in _MEANS[:2] * (often > _OFTEN):
+            notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
+        return notes
 
     @property
     def _names(self) -> list[str]:
-        errors = ("mean_absolute_error", "root_mean_squared_error", "mean_error", "share_clipped")
-        return [*QUANTILES, "r2", *errors]
+        return ["median_absolute_error", "quantile_absolute_error", *_CLIPPED, "share_clipped"]
 
     def _range(self, name: str) -> float:
         ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error, "share_clipped": 1.0}
         return ranges.get(name, self.largest_error)
 
     def _clipped_hint(self) -> str:
-        value, low, _ = self.score("share_clipped")
+        value, low, _ = self.score("share_clipped", interval="records")
         return (low > _OFTEN) * (
             f"The errors of {value:.1%} of the records (at least {low:.1%}) exceed "
             f"{self.largest_error:.4g}, and count as that: all numbers are of such clipped errors. "
@@ -157,10 +157,45 @@ class RegressorEvaluation(Evaluation):
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
-            for infinity), "clipping" (as what larger errors count), "largest_error" and "privacy".
+            As of a classifier, with the keys "m", "unit", "scores", "privacy", "clipping" (as what
+            larger errors count) and "largest_error".
         """
         return super().to_dict() | {
             "clipping": self.clipping,
             "largest_error": self.largest_error,
         }
+
+
+def _shares(edges: tuple[float, ...], counts: Floats) -> tuple[Floats, Floats]:
+    """Return 0 and all edges, and which shares of rows of counts are up to each, and in all."""
+    shares = np.cumsum(counts, axis=-1) / counts.sum(axis=-1, keepdims=True)
+    return np.array((0.0, *edges)), np.insert(shares, 0, 0.0, axis=-1)
+
+
+def _share_within(
+    edges: tuple[float, ...], counts: Floats, size: float, end: float | None
+) -> Floats:
+    """Return which share of rows of counts have errors up to this size.
+
+    As if errors were evenly spread over a bin or, if `end` is negative or positive, as few or as
+    many as the bin may hide.
+    """
+    known, shares = _shares(edges, counts)
+    if end is None:
+        return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
+    up_to = np.searchsorted(known, size, "left" if end > 0 else "right") - (end < 0)
+    return np.clip(shares[..., up_to], 0.0, 1.0)
+
+
+def _quantile(edges: tuple[float, ...], counts: Floats, q: float, end: float | None) -> Floats:
+    """Return the size that a share q of errors does not exceed, likewise.
+
+    Shares that fall, by noise, reach q where the first of them does, or the last.
+    """
+    known, shares = _shares(edges, counts)
+    if end is None:
+        return np.array([np.interp(q, row, known) for row in shares[..., :-1]])
+    if end > 0:
+        below = np.minimum.accumulate(shares[..., ::-1], axis=-1) < q
+        return np.append(known, np.inf)[below.sum(axis=-1)]
+    return known[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1]

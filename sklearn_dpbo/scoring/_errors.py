@@ -91,6 +91,21 @@ class Moments(Query):
         """Return the means of e^2, t^2, t, e and what else is counted; shape (n_steps, ...)."""
         return np.moveaxis(np.asarray(counts) / np.array(self.steps) / m, -1, 0)
 
+    def sampling_deviations(self, counts: Floats, units: Units) -> Floats:
+        """Return the standard deviation of each sum, with a sign, in random samples of units.
+
+        Those of e^2 and t^2 follow from e^2 (1 - e^2) and t^2 (1 - t^2), which count as 0 if they
+        are not known, the least; means over a group deviate less. How the sums vary together is not
+        known. With these signs squared errors grow as the variance of labels falls: no correlation
+        moves ratios of them further.
+        """
+        ee, tt, t, e, a, h_e, h_t = (*self.means(counts, units.m), 0.0, 0.0, 0.0)[:7]
+        variances = [ee * (1 - ee) - h_e, tt * (1 - tt) - h_t, tt - t**2, ee - e**2, ee - a**2]
+        deviations = np.sqrt(np.maximum([*variances, 0.0, 0.0], 0.0) * units.m)
+        signs = np.array([1.0, -1.0, np.sign(t), -np.sign(e), 1.0, 0.0, 0.0])
+        found: Floats = (signs * deviations)[: len(self.steps)] * self.steps
+        return found
+
 
 @cache
 def _opposite(signed: int, squares: int, fourth: int) -> int:
@@ -98,15 +113,12 @@ def _opposite(signed: int, squares: int, fourth: int) -> int:
 
     This is what opposite signs add to a sensitivity. It is concave, so no tangent is below it.
     """
-
-    def highest(a: Fraction) -> Fraction:
-        """Return the highest value of the tangent at a."""
+    highest = []
+    for a in (Fraction(k, _TANGENTS) for k in range(_TANGENTS + 1)):
         value = signed * a - (squares - fourth) * a**2 - fourth * a**4
         slope = signed - 2 * (squares - fourth) * a - 4 * fourth * a**3
-        return value + max(slope * (1 - a), -slope * a)
-
-    places = (Fraction(k, _TANGENTS) for k in range(_TANGENTS + 1))
-    return math.ceil(min(map(highest, places)))
+        highest.append(value + max(slope * (1 - a), -slope * a))
+    return math.ceil(min(highest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,34 +142,3 @@ class ErrorHistogram(Cells):
     @property
     def sizes(self) -> tuple[int, ...]:
         return (len(self.edges) + 1,)
-
-    def share_within(self, counts: Floats, size: float, end: float | None = None) -> Floats:
-        """Return which share of rows of counts have errors up to this size.
-
-        As if errors were evenly spread over a bin, or, if `end` is 0 or 1, as few or as many as a
-        bin may hide.
-        """
-        known, shares = self._shares(counts)
-        if end is None:
-            return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
-        below = np.searchsorted(known, size, "left" if end else "right")
-        return shares[..., below if end else below - 1]
-
-    def quantile(self, counts: Floats, q: float, end: float | None = None) -> Floats:
-        """Return the size that a share q of errors does not exceed, likewise; `end` is 0 or inf.
-
-        Shares that fall, by noise, reach q where the first of them does, or the last.
-        """
-        known, shares = self._shares(counts)
-        if end is None:
-            return np.array([np.interp(q, row, known) for row in shares[..., :-1]])
-        if end:
-            below = np.minimum.accumulate(shares[..., ::-1], axis=-1) < q
-            return np.append(known, np.inf)[below.sum(axis=-1)]
-        below = np.maximum.accumulate(shares, axis=-1) < q
-        return known[below.sum(axis=-1) - 1]
-
-    def _shares(self, counts: Floats) -> tuple[Floats, Floats]:
-        """Return 0 and all edges, and which shares of rows are up to each of these, and of all."""
-        shares = np.cumsum(counts, axis=-1) / counts.sum(axis=-1, keepdims=True)
-        return np.array((0.0, *self.edges)), np.insert(shares, 0, 0.0, axis=-1)

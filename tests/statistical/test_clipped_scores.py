@@ -117,7 +117,7 @@ def numbers(target, epsilon, seed, factor=1.0, names=tuple(SEARCHED)):
     )
     evaluation = design._released(noisy, Units.of(M), report_of(epsilon, M))
     for name, exact in evaluated(evaluation, y, p).items():
-        yield f"evaluation: {name}", exact, *evaluation.score(name)
+        yield f"evaluation: {name}", exact, *evaluation.score(name, interval="records")
 
 
 def coverage(target, epsilon, runs=RUNS, factor=1.0):
