@@ -183,7 +183,7 @@ def _share_within(
     known, shares = _shares(edges, counts)
     if end is None:
         return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
-    up_to = np.searchsorted(known, size, "left" if end > 0 else "right") - (end < 0)
+    up_to = np.searchsorted(edges, size, "left" if end > 0 else "right") + (end > 0)
     return np.clip(shares[..., up_to], 0.0, 1.0)
 
 
