@@ -272,7 +272,7 @@ MUTANTS = {
         + "test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity[False-absolute]",
     ),
     "errors not clipped": Mutant(
-        "scoring/_queries.py",
+        "scoring/_errors.py",
         "error.clip(-self.c_e, self.c_e)",
         "error",
         "core/test_scores.py::"
