@@ -197,5 +197,5 @@ def _quantile(edges: tuple[float, ...], counts: Floats, q: float, end: float | N
         return np.array([np.interp(q, row, known) for row in shares[..., :-1]])
     if end > 0:
         below = np.minimum.accumulate(shares[..., ::-1], axis=-1) < q
-        return np.append(known, np.inf)[below.sum(axis=-1)]
-    return known[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1]
+        return np.asarray(np.append(known, np.inf)[below.sum(axis=-1)])
+    return np.asarray(known[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1])

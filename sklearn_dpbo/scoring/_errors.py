@@ -133,7 +133,7 @@ class ErrorHistogram(Cells):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         with np.errstate(all="ignore"):
-            return np.searchsorted(self.edges, np.abs(numbers(y) - response))
+            return np.asarray(np.searchsorted(self.edges, np.abs(numbers(y) - response)))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         """A record that cannot be predicted has the largest error."""
