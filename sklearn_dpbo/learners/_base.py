@@ -35,7 +35,7 @@ from ._scaling import (
     tables,
 )
 
-__all__ = ["PrivateClassifier", "PrivateLearner"]
+__all__ = ["LinearClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
@@ -120,8 +120,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _tables(
         self, X: Floats, n: int, sensitivity: float, *, what: str, units: Units
-    ) -> tuple[Floats, Mechanisms, Series[NDArray[np.int64]], float]:
-        """Return rows of norm at most 1, and what adds noise to n tables of integers; its scale.
+    ) -> tuple[Scaling, Mechanisms, Series[NDArray[np.int64]], float]:
+        """Return how rows are scaled, and what adds noise to n tables of integers; its scale.
 
         All is (epsilon, delta)-private together, with the counts from which the rows are scaled.
         """
@@ -149,7 +149,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
-        return self._features(scaling.rows(X)), mechanisms, noisy, stds[-1]
+        return scaling, mechanisms, noisy, stds[-1]
 
     def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
         """Return which share of rows is shortened, and how many times farther columns are clipped.
@@ -198,10 +198,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 LowUtilityWarning,
             )
 
-    def _features(self, rows: Floats) -> Floats:
-        """Return what the model is linear in, of norm at most 1, for scaled rows."""
-        return rows
-
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""
         self.coef_ = w / (self.scale_ * self.max_norm_)
@@ -228,7 +224,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return values
 
 
-class PrivateClassifier(ClassifierMixin, PrivateLearner):
+class LinearClassifier(ClassifierMixin, PrivateLearner):
     """Linear classifier: one column of coefficients for two classes, else one for each."""
 
     classes: Any

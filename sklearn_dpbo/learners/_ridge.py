@@ -16,7 +16,7 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ._base import PrivateClassifier, PrivateLearner
+from ._base import LinearClassifier, PrivateLearner
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
 from ._scaling import SHORTENED
@@ -72,10 +72,10 @@ class _FromGram(PrivateLearner):
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        X, mechanisms, noisy, std = self._tables(
+        scaling, mechanisms, noisy, std = self._tables(
             X, 1, sensitivity, what="sums of products", units=units
         )
-        parts: list[Floats] = [X, np.ones((n, 1)), targets]
+        parts: list[Floats] = [scaling.rows(X), np.ones((n, 1)), targets]
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         integers = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
@@ -314,7 +314,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         return float(bounds[0]), float(bounds[1])
 
 
-class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
+class PrivateRidgeClassifier(_FromGram, LinearClassifier):
     """Ridge regression of labels, which is (epsilon, delta)-private for each training record.
 
     Parameters
