@@ -7,11 +7,13 @@ protects the records that candidates are compared on.)
 from ._classifier import PrivateClassifier
 from ._declaration import PrivateTraining
 from ._logistic import PrivateLogisticRegression
+from ._regressor import PrivateRegressor
 from ._ridge import PrivateRidge, PrivateRidgeClassifier
 
 __all__ = [
     "PrivateClassifier",
     "PrivateLogisticRegression",
+    "PrivateRegressor",
     "PrivateRidge",
     "PrivateRidgeClassifier",
     "PrivateTraining",

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.stats import kstest, norm
 from sklearn.base import clone
 from sklearn.datasets import make_moons
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
@@ -23,6 +23,7 @@ from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PrivateRidge,
     PrivateRidgeClassifier,
 )
@@ -93,7 +94,7 @@ def counted(X, unit, pairs, release):
         return release(len(seen) - 1, table)
 
     stds = [2.0**20] * 3
-    places = places_of_counts(X, units, call, stds, pairs, None)
+    places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
     seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit))
     return places, seen
 
@@ -237,7 +238,8 @@ def test_no_far_and_empty_cell_is_taken_for_occupied():
         def release(table, noise=noise, stds=iter(stds)):
             return table + np.rint(noise.normal(0, next(stds), table.shape)).astype(int)
 
-        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, None)
+        unknown = np.full(X.shape[1], np.nan)
+        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, unknown)
         assert places.scale.max() < 1_000
 
 
@@ -270,6 +272,9 @@ LEARNERS = {
     "logistic": PrivateLogisticRegression(max_iter=3, clip=0.5, **SCALED, classes=[0, 1]),
     "straight and curved": PrivateClassifier(
         max_iter=3, curved=0.5, n_trees=4, random_state=0, **SCALED, classes=[0, 1]
+    ),
+    "straight and curved regression": PrivateRegressor(
+        max_iter=3, curved=0.5, n_trees=4, random_state=0, **SCALED, y_bounds=(0, 1)
     ),
     "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
     "ridge classifier": PrivateRidgeClassifier(**SCALED, classes=[0, 1, 2]),
@@ -536,6 +541,40 @@ def test_share_of_curved_functions_follows_public_numbers():
         shares.append(PrivateClassifier(classes=[0, 1], n_trees=2).fit(X[:n], y[:n]).curved_)
     assert shares[0] == 0 < shares[1] < shares[2] < 0.66
     assert PrivateClassifier(classes=[0, 1], n_trees=2, epsilon=50).fit(X, y).curved_ == 0.66
+
+
+def curved_targets(n, rng):
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, 300 + 40 * (X[:, 0] - np.abs(X[:, 1])) + 5 * rng.standard_normal(n)
+
+
+def test_a_regressor_finds_where_targets_lie_and_what_no_line_does():
+    X, y = curved_targets(12_000, np.random.default_rng(0))
+    with seeded_noise(0):
+        model = PrivateRegressor(random_state=0, n_trees=20).fit(X[:10_000], y[:10_000])
+        assert model.score(X[10_000:], y[10_000:]) > 0.85
+        assert abs(model.y_center_ - y.mean()) < y.std() < model.y_scale_ < 5 * y.std()
+        straight = PrivateRegressor(curved=0).fit(X[:10_000], y[:10_000])
+        assert 0.6 < straight.score(X[10_000:], y[10_000:]) < 0.85
+
+
+def test_without_noise_a_regressor_predicts_means_and_not_medians():
+    """Where noise is negligible, nothing is clipped: skewed errors do not draw predictions down."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = X @ [1.0, -2.0] + rng.exponential(1.0, len(X))
+    with seeded_noise(0):
+        model = PrivateRegressor(epsilon=1e6, y_bounds=(-12, 12), n_trees=20).fit(X, y)
+        few = PrivateRegressor(y_bounds=(-12, 12), n_trees=20).fit(X[:2_000], y[:2_000])
+    assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
+    assert abs(np.mean(y - model.predict(X))) < 0.02
+    assert model.clip_ > few.clip_ == 0.1
+
+
+def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():
+    X, y = problem()
+    with pytest.raises(ValueError, match="y_bounds"):
+        PrivateRegressor(**SCALED).fit(X, y)
 
 
 @pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])

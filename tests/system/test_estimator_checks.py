@@ -28,6 +28,7 @@ from sklearn_dpbo._privacy import noise
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PrivateRidge,
     PrivateRidgeClassifier,
 )
@@ -108,6 +109,7 @@ LEARNERS = [
     (PrivateLogisticRegression(), {"check_classifiers_train"}),
     (PrivateClassifier(n_trees=4), {"check_classifiers_train"}),
     (PrivateRidge(y_bounds=(-200, 200)), {"check_supervised_y_no_nan", "check_regressors_train"}),
+    (PrivateRegressor(n_trees=4), {"check_supervised_y_no_nan", "check_regressors_train"}),
     (PrivateRidgeClassifier(), {"check_classifiers_train"}),
 ]
 
