@@ -159,8 +159,8 @@ class PrivateRegressor(RegressorMixin, Curved):
 
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        scaled = np.nan_to_num((y - self.y_center_) / self.y_scale_)
-        return np.clip(scaled, -1, 1)[:, None]
+        scaled: Floats = np.nan_to_num((y - self.y_center_) / self.y_scale_)
+        return scaled.clip(-1, 1)[:, None]
 
     def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
         return _CURVATURE * (values - targets)

@@ -53,13 +53,13 @@ def linear(blocks: list[Any], W: Floats) -> Floats:
     """Return the product of rows, whose columns are in blocks, with each row of W."""
     ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
     parts = zip(blocks, np.split(W, ends, axis=1), strict=True)
-    values: Floats = sum(block @ w.T for block, w in parts)
+    values: Floats = np.sum([block @ w.T for block, w in parts], axis=0)
     return values
 
 
 def squared_norms(blocks: list[Any]) -> Floats:
     """Return the squared norm of each row, whose columns are in blocks."""
-    squares: Floats = sum(np.asarray((block * block).sum(axis=1)).ravel() for block in blocks)
+    squares: Floats = np.sum([(block * block).sum(axis=1) for block in blocks], axis=0)
     return squares
 
 
