@@ -421,7 +421,7 @@ OF_TWO = ("accuracy", "f1", "matthews_corrcoef", "roc_auc", "average_precision",
 
 def check_evaluation(evaluation, tables, model, names, error=ROUNDING):
     for name in names:
-        value, low, high = evaluation.score(name)
+        value, low, high = evaluation.score(name, interval="records")
         exact = tables.exact(references()[name], model)
         most = max(OF_BINS.get(name, 0), error)
         said = f"{name} {value:.6g} ({low:.6g} to {high:.6g}), exact {exact:.6g}"
