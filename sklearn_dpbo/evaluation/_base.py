@@ -66,6 +66,7 @@ class Evaluation:
     _noisy: tuple[NoisyCounts, ...] = ()
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
+    _confidence: float = CONFIDENCE
 
     def _released(
         self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
@@ -167,7 +168,9 @@ class Evaluation:
 
     def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
-        value, interval = score_and_interval(scorer, self._units, self._noisy[part])
+        value, interval = score_and_interval(
+            scorer, self._units, self._noisy[part], self._confidence
+        )
         return Estimate(value, *interval)
 
     def _estimate(
@@ -176,7 +179,9 @@ class Evaluation:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
         query, noisy = self._parts[part], self._noisy[part]
-        low, high = simulated_interval(compute, query, noisy, self._units, CONFIDENCE, bounds)
+        low, high = simulated_interval(
+            compute, query, noisy, self._units, self._confidence, bounds
+        )
         return Estimate(value, min(low, value), max(high, value))
 
     def _band(self, compute: Callable[[Floats, float], Floats], part: int = -1) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.subgroups import Subgroups
 from .._privacy.checks import check_number
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
@@ -16,6 +17,7 @@ from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import Estimate, Evaluation
+from ._by_group import SubgroupScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
@@ -25,7 +27,7 @@ _OF_CLASS = ("average_precision", "prevalence", "roc_auc")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ClassifierFigures, Evaluation):
+class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -43,6 +45,8 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     """
+
+    _subgroups: Subgroups | None = None
 
     @property
     def classes(self) -> NDArray[Any]:

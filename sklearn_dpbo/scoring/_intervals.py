@@ -13,6 +13,7 @@ that are not positive; each of these stands for a lowest and a highest value.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,29 +54,30 @@ def simulated_interval(
 
 def draws(query: Query, noisy: NoisyCounts, units: Units) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible."""
-    noise = noisy.noise(_N_DRAWS, np.random.default_rng(0)).astype(float)
-    centre = np.array(query.within_range(noisy.counts, units), dtype=float)
+    centre = query.summed(np.array(query.within_range(noisy.counts, units), dtype=float))
+    own = replace(noisy, counts=tuple(centre.tolist()))
+    noise = own.noise(_N_DRAWS, np.random.default_rng(0), query.n_terms).astype(float)
     return query.adjusted(centre - noise, units, _with_total)
 
 
 def likely(query: Query, counts: Any, units: Units) -> Floats:
     """Return possible counts near noisy ones, in one row: no number of records is negative."""
     possible = np.array([query.within_range(counts, units)], dtype=float)
-    return query.adjusted(possible, units, nearest_counts)
+    return query.adjusted(query.summed(possible), units, nearest_counts)
 
 
-def nearest_counts(noisy: Any, total: int) -> Floats:
+def nearest_counts(noisy: Any, total: int | Floats) -> Floats:
     """Return the counts (along the last axis) nearest to these: none negative, with this sum."""
-    x = np.asarray(noisy, dtype=float)
+    x, total = np.asarray(noisy, dtype=float), np.maximum(total, 0)
     largest = -np.sort(-x, axis=-1)
     # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
     t = (np.cumsum(largest, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
-    k = (largest > t).sum(axis=-1, keepdims=True)
+    k = (largest >= t).sum(axis=-1, keepdims=True)
     nearest: Floats = np.maximum(x - np.take_along_axis(t, k - 1, axis=-1), 0.0)
     return nearest
 
 
-def _with_total(x: Floats, total: int) -> Floats:
+def _with_total(x: Floats, total: int | Floats) -> Floats:
     """Return the nearest numbers (in the sense of least squares) that have this sum."""
     found: Floats = x - (x.sum(axis=-1, keepdims=True) - total) / x.shape[-1]
     return found
