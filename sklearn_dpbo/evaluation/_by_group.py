@@ -89,15 +89,18 @@ class SubgroupScores:
         """
         import pandas as pd
 
-        pairs = list(combinations(self._by(by).items(), 2))
-        confidence = 1 - (1 - CONFIDENCE) / max(len(pairs), 1)
+        own = self._by(by)
+        confidence = 1 - (1 - CONFIDENCE) / max(math.comb(len(own), 2), 1)
+        scores = {
+            _text(labels): replace(each, _confidence=confidence).score(name, **options)
+            for labels, each in own.items()
+        }
         rows = []
-        for (first, a), (second, b) in pairs:
-            a, b = (replace(own, _confidence=confidence).score(name, **options) for own in (a, b))
+        for (first, a), (second, b) in combinations(scores.items(), 2):
             difference = a.value - b.value
             low = difference - math.hypot(a.value - a.low, b.high - b.value)
             high = difference + math.hypot(a.high - a.value, b.value - b.low)
-            rows.append((_text(first), _text(second), difference, low, high))
+            rows.append((first, second, difference, low, high))
         return pd.DataFrame(rows, columns=["group", "other_group", "value", "low", "high"])
 
     def plot_by_group(
