@@ -242,6 +242,22 @@ def test_intervals_hold_and_those_of_half_the_noise_do_not(two):
     assert each < 0.85
 
 
+def test_intervals_of_differences_are_for_all_of_them_at_once(two, seeded, monkeypatch):
+    monkeypatch.setattr(_intervals, "_N_DRAWS", 8_000)
+    found = evaluated(two, 1.0, levels={"sex": ["f", "m"]})
+    f, m, _ = found.by_group("recall").itertuples()
+    gaps = found.group_differences("recall").set_index(["group", "other_group"])
+    gap = gaps.loc["f", "m"]
+    assert gap.value == pytest.approx(f.value - m.value)
+    # Of three: the quantile of the normal distribution is 2.39 in the place of 1.96.
+    assert gap.high - gap.value == pytest.approx(
+        2.39 / 1.96 * np.hypot(f.high - f.value, m.value - m.low), rel=0.06
+    )
+    assert gap.value - gap.low == pytest.approx(
+        2.39 / 1.96 * np.hypot(f.value - f.low, m.high - m.value), rel=0.06
+    )
+
+
 def test_noise_of_a_sum_is_that_of_its_terms():
     from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 

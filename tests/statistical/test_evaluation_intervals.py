@@ -22,6 +22,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from sklearn_dpbo._data.subgroups import Subgroups
 from sklearn_dpbo.scoring import _intervals
 
 N_RUNS = 100
@@ -139,3 +140,37 @@ def test_what_bins_hide_of_the_brier_score_lies_in_its_interval(rng):
     value, low, high = known.fresh(rng).score("brier_score")
     exact = brier_score_loss(y, model.predict_proba(X)[:, 1])
     assert low <= exact <= high and low < value < high
+
+
+# ------------------------------------------------------------ subgroups
+SIZES = {"a": 100, "b": 300, "c": 1_000, "d": 3_000}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prevalence", "epsilon"), [(0.5, 1.0), (0.1, 5.0)])
+def test_intervals_of_subgroups_hold_for_the_population(prevalence, epsilon):
+    """And those of differences, all at once: there are none in the population."""
+    rng, m, n = np.random.default_rng(0), sum(SIZES.values()), 200
+    public, population = two_classes(200_000, prevalence, rng)
+    model = LogisticRegression().fit(*public)
+    X, y = population
+    truth = {
+        "recall": recall_score(y, model.predict(X)),
+        "roc_auc": roc_auc_score(y, model.predict_proba(X)[:, 1]),
+    }
+    subgroups = Subgroups({"size": tuple(SIZES)})
+    hits = {(name, size): 0 for name in truth for size in (*SIZES, "differences")}
+    for _ in range(n):
+        values = rng.choice(list(SIZES), m, p=np.array(list(SIZES.values())) / m)
+        own = two_classes(m, prevalence, rng)[1]
+        case = Known(model, public, own, epsilon, values=values, subgroups=subgroups)
+        found = case.fresh(rng)
+        for name, exact in truth.items():
+            for (size,), each in found._by("size").items():
+                if size in SIZES:
+                    score = each.score(name)
+                    hits[name, size] += score.low <= exact <= score.high
+            gaps = found.group_differences(name)
+            hits[name, "differences"] += ((gaps.low <= 0) & (gaps.high >= 0)).all()
+    # Measured: none below .92.
+    assert min(hits.values()) >= binom.ppf(1e-5, n, 0.94), hits
