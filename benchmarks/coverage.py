@@ -10,6 +10,8 @@ place the bins, too: intervals are for a given model and given bins.
 A part prints a table and writes ``results/coverage_PART.csv``. The standard error of a coverage of
 .95 is .010 for 500 repetitions.
 
+* groups: scores of subgroups of about 100, 300, 1,000 and 3,000 records, and all differences of two
+  of them, at once;
 * evaluation: scores of `private_evaluation`: two classes that a logistic regression tells apart
   well (distance 2), or nearly always (5); three classes; groups as units, of 1 to 8 records with
   effects of their own.
@@ -256,7 +258,53 @@ def of_regressions(n, quick):
 
 
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
-PARTS = {"evaluation": of_evaluations, "regression": of_regressions}
+# ------------------------------------------------------------------ subgroups
+SUBGROUPS = {"about 100": 100, "about 300": 300, "about 1,000": 1_000, "about 3,000": 3_000}
+OF_SUBGROUPS = ("accuracy", "recall", "roc_auc", "selection_rate")
+
+
+def of_subgroups(n, quick):
+    """Yield rows for scores of subgroups, which do not differ in the population."""
+    rng = np.random.default_rng(0)
+    for prevalence in (0.5, 0.1):
+        for epsilon in (1.0,) if quick else (1.0, 0.5, 5.0):
+            yield from by_subgroup(prevalence, epsilon, n, rng)
+
+
+def by_subgroup(prevalence, epsilon, n, rng):
+    """Return rows for one prevalence and an epsilon: of each subgroup, and of all differences."""
+    X, y, _ = two_classes(N_PUBLIC, rng, prevalence, 2)
+    model, names = LogisticRegression().fit(X, y), list(SUBGROUPS)
+    large = two_classes(N_POPULATION, rng, prevalence, 2)
+    exact = exact_scores(model, *large)
+    exact["selection_rate"] = model.predict(large[0]).mean()
+    m = sum(SUBGROUPS.values())
+    repetitions = []
+    for _ in range(n):
+        X_val, y_val, _ = two_classes(m, rng, prevalence, 2)
+        own = rng.choice(names, m, p=np.array([*SUBGROUPS.values()]) / m)
+        evaluation = private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=epsilon, subgroups_val=own,
+            subgroups={"group": names},
+        )  # fmt: skip
+        repetitions.append(found := {})
+        for score in OF_SUBGROUPS:
+            rows = evaluation.by_group(score).set_index("group")
+            for name in names:
+                low, high = rows.loc[name, ["low", "high"]]
+                found[f"{score}, {name}", "population"] = (low, high, exact[score])
+            # No difference is outside of its interval if 0 is in the intersection of all of them.
+            gaps = evaluation.group_differences(score)
+            found[f"{score}, all differences", "population"] = (gaps.low.max(), gaps.high.min(), 0)
+    return summary("groups", {"prevalence": prevalence, "m": m, "epsilon": epsilon}, repetitions)
+
+
+# Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
+PARTS = {
+    "evaluation": of_evaluations,
+    "groups": of_subgroups,
+    "regression": of_regressions,
+}
 
 
 def main():

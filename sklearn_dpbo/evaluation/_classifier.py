@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.subgroups import Subgroups
 from .._privacy.checks import check_number
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
@@ -18,16 +19,17 @@ from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
+from ._by_group import SubgroupScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
-_OF_CLASS = ("average_precision", "prevalence", "roc_auc")
+_OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ClassifierFigures, Evaluation):
+class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -45,6 +47,8 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     """
+
+    _subgroups: Subgroups | None = None
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -130,12 +134,13 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             A metric of the confusion matrix, as for ``scoring=``, such as "accuracy", "f1" (of more
             than two classes, "f1_macro") or "matthews_corrcoef"; "roc_auc" or "average_precision";
             "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
-            positive records; or "brier_score", the mean squared error of the probabilities, summed
-            over more than two classes ("neg_brier_score" is minus that).
+            positive records; "selection_rate", the share of records predicted to be positive; or
+            "brier_score", the mean squared error of the probabilities, summed over more than two
+            classes ("neg_brier_score" is minus that).
         threshold : float, default=None
-            For metrics of the confusion matrix; as in `confusion_matrix`.
+            For metrics of the confusion matrix, and "selection_rate"; as in `confusion_matrix`.
         label : object, default=None
-            For areas and the prevalence; as in `roc_curve`.
+            For areas, "prevalence" and "selection_rate"; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
             "population": a 95 % interval for the number of the population that the records (or
             groups) are a random sample of, which covers noise and sampling; "records": for the
@@ -159,6 +164,8 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         unused = {"label": label} if of_matrix else {"threshold": threshold, **params}
         if name.endswith("brier_score"):
             unused["label"] = label
+        if name == "selection_rate":
+            unused = params
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
         if of_matrix:
@@ -187,12 +194,18 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
         c, histogram = self._score_of(label), self._parts[-1]
+        k = histogram.positives[c]
+        if name == "selection_rate":
+            return self._estimate(
+                lambda n, end: curves.share_predicted(self._matrices(n, threshold), k, end),
+                0,
+                sampling=sampling,
+            )
         if name == "prevalence":
             return self._estimate(
-                lambda n, _: curves.prevalence(self._tables(n)[c]), sampling=sampling
+                lambda n, end: curves.prevalence(self._tables(n)[c], end), sampling=sampling
             )
-        position = (histogram.positives[c],)
-        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=position)
+        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=(k,))
         return self._score(area, sampling=sampling)
 
     def _labels_hint(self) -> str:

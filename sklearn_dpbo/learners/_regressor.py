@@ -160,7 +160,8 @@ class PrivateRegressor(RegressorMixin, Curved):
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
         scaled: Floats = np.nan_to_num((y - self.y_center_) / self.y_scale_)
-        return scaled.clip(-1, 1)[:, None]
+        column: Floats = np.clip(scaled, -1, 1)[:, None]
+        return column
 
     def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
         return _CURVATURE * (values - targets)

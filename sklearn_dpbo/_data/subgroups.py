@@ -1,0 +1,125 @@
+"""Subgroups of protected records, by public levels of columns (zone: public).
+
+Levels are never read from protected values. Each cell is read by itself; one that is no level, or
+cannot be read, is "other": nothing raises because of a cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .canonical import kind_of
+from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
+
+__all__ = ["OTHER", "Subgroups"]
+
+OTHER = "other"
+# The noise of all records' numbers grows with the root of how many subgroups there are.
+_MOST = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroups:
+    """Levels by column: texts, or bands (low, high); a number is the band from itself to itself."""
+
+    levels: dict[str, tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, levels: Any, values: Any) -> Subgroups | None:
+        """Return the subgroups for these arguments of the user's; None without any."""
+        if levels is None and values is None:
+            return None
+        if values is None or not isinstance(levels, dict) or not levels:
+            raise ValueError(
+                "subgroups_val says which subgroup each record is in, and subgroups which levels "
+                'each column has, as in subgroups={"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}'
+                ": pass both. Levels are public: do not read them from protected records"
+            )
+        subgroups = cls({str(name): _checked(name, own) for name, own in levels.items()})
+        if subgroups.n > _MOST:
+            raise ValueError(f"subgroups has {subgroups.n} combinations; at most {_MOST} are taken")
+        return subgroups
+
+    @property
+    def n(self) -> int:
+        """Number of combinations of levels; each column has "other", too."""
+        return math.prod(len(own) + 1 for own in self.levels.values())
+
+    def members(self, by: Sequence[str]) -> dict[tuple[Any, ...], tuple[int, ...]]:
+        """Return, by the labels of these columns, the numbers of the subgroups that have them."""
+        if unknown := set(by) - set(self.levels):
+            raise ValueError(f"by takes columns among {list(self.levels)}; found {sorted(unknown)}")
+        labels = [[*map(_label, own), OTHER] for own in self.levels.values()]
+        members: dict[tuple[Any, ...], tuple[int, ...]] = {}
+        for number, row in enumerate(product(*labels)):
+            of = dict(zip(self.levels, row, strict=True))
+            key = tuple(of[name] for name in by)
+            members[key] = (*members.get(key, ()), number)
+        return members
+
+    def numbers(self, values: Any, n: int) -> NDArray[np.intp]:
+        """Return the number of the subgroup of each of n protected records."""
+        found, table = np.zeros(n, dtype=np.intp), as_table(values)
+        if n_rows(table) != n:
+            raise ValueError(f"subgroups_val has {n_rows(table)} entries for {n} records")
+        for column, own in zip(self._columns(table), self.levels.values(), strict=True):
+            places = [_place(cell, own) for cell in column.tolist()]
+            found = found * (len(own) + 1) + places
+        return found
+
+    def _columns(self, table: Any) -> list[Any]:
+        """Return the columns; ValueError if they are not there, or declare another kind."""
+        if is_frame(table):
+            own = list(map(str, table.columns))
+            columns = [table.iloc[:, own.index(name)] for name in self.levels if name in own]
+        else:
+            columns = [table] if is_series(table) else list(np.atleast_2d(dense(table).T))
+        if len(columns) != len(self.levels):
+            raise ValueError(f"subgroups_val needs one column for each of {list(self.levels)}")
+        for column, (name, levels) in zip(columns, self.levels.items(), strict=True):
+            kind = "text" if isinstance(levels[0], str) else "numbers"
+            if (declared := kind_of(column.dtype)) not in (None, kind):
+                raise ValueError(
+                    f"subgroups_val[{name!r}] holds {declared}, and its levels are {kind}: no "
+                    "record can have any of them"
+                )
+        return columns
+
+
+def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
+    """Return the levels of a column. The error quotes none: they may be protected by mistake."""
+    listed = () if isinstance(levels, str) or not np.iterable(levels) else tuple(levels)
+    if not all(isinstance(level, str) for level in listed):
+        listed = tuple(level if isinstance(level, tuple) else (level, level) for level in listed)
+        pairs = all(len(band) == 2 and all(map(is_number, band)) for band in listed)
+        listed = listed if pairs and all(low <= high for low, high in listed) else ()
+    if not 0 < len(listed) == len({*listed}):
+        raise ValueError(
+            f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "
+            f'high), with low <= x < high; values that are no level count as "{OTHER}". Found '
+            f"an object of type {type(levels).__name__}"
+        )
+    return listed
+
+
+def _place(cell: Any, levels: tuple[Any, ...]) -> int:
+    """Return the position of the first level that a protected cell has, or the one after all."""
+    with suppress(Exception):  # of a cell that cannot be read
+        if isinstance(levels[0], str):
+            return levels.index(str.__str__(cell))
+        x = as_number(cell)
+        return [x == low or low <= x < high for low, high in levels].index(True)
+    return len(levels)
+
+
+def _label(level: Any) -> Any:
+    low, high = (level, level) if isinstance(level, str) else level
+    return low if low == high else f"[{low:g}, {high:g})"
