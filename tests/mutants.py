@@ -673,4 +673,24 @@ MUTANTS = {
         "1 - _FALSE_ALARMS / 2",
         LOW_UTILITY + "test_public_scores_of_the_same_data_are_rarely_contradicted",
     ),
+    # ------------------------------------------------------------------ disclosure records
+    "a record promises an epsilon where the noise was seeded": Mutant(
+        "report/_report.py",
+        '"epsilon": self.epsilon if private else None',
+        '"epsilon": self.epsilon',
+        "system/test_disclosure.py::test_a_record_without_a_guarantee_has_no_epsilon",
+    ),
+    "a record has a field that the schema does not describe": Mutant(
+        "evaluation/_base.py",
+        '"unit": self.privacy_.unit,',
+        '"unit": self.privacy_.unit, "more": 0,',
+        "system/test_disclosure.py::test_the_record_of_every_release_is_what_the_schema_describes"
+        "[of_two_classes]",
+    ),
+    "a record without the receipts of ledgers": Mutant(
+        "report/_report.py",
+        '"ledger": [receipt._asdict() for receipt in self.receipts],',
+        '"ledger": [],',
+        "system/test_disclosure.py::test_unknown_and_missing_keys_are_refused",
+    ),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ..report._report import PrivacyReport
+from ..report._report import FORMAT, PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
@@ -133,11 +133,12 @@ class Evaluation:
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
-            for infinity) and "privacy"; of a classifier also "classes" and "confusion_matrix" (also
-            with "value", "low" and "high").
+            With the keys "format" (of these keys, 1), "m", "unit", "scores" (each with "value",
+            "low" and "high"; None stands for infinity) and "privacy"; of a classifier also
+            "classes" and "confusion_matrix" (also with "value", "low" and "high").
         """
         return {
+            "format": FORMAT,
             "m": self.m,
             "unit": self.privacy_.unit,
             "scores": {
@@ -148,7 +149,7 @@ class Evaluation:
         }
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
+        """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
