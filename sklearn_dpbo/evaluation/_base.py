@@ -19,6 +19,7 @@ from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
+from ._table import ScoreTable
 
 __all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
 
@@ -74,7 +75,7 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(ScoreTable):
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
     # Each is released with the same share of epsilon; the first has the labels, the last bins.

@@ -17,6 +17,7 @@ from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
+from ._clinical import AT_THRESHOLD, CLINICAL, ClinicalScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
@@ -26,7 +27,7 @@ _OF_CLASS = ("average_precision", "prevalence", "roc_auc")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ClassifierFigures, Evaluation):
+class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -129,10 +130,17 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             A metric of the confusion matrix, as for ``scoring=``, such as "accuracy", "f1" (of more
             than two classes, "f1_macro") or "matthews_corrcoef"; "roc_auc" or "average_precision";
             "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
-            positive records; or "brier_score", the mean squared error of the probabilities, summed
-            over more than two classes ("neg_brier_score" is minus that).
+            positive records; "brier_score", the mean squared error of the probabilities, summed
+            over more than two classes ("neg_brier_score" is minus that). Of two classes, also
+            "sensitivity" (the recall), "specificity", "ppv" (the precision) and "npv"; and with
+            probabilities "net_benefit", see `decision_curve`, "calibration_slope", the coefficient
+            of an unpenalised logistic regression of the label on the logit of the probability, and
+            "calibration_intercept", the intercept of one in which that coefficient is 1
+            (calibration in the large). 1 and 0 are perfect. All probabilities in a bin count as the
+            mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
-            For metrics of the confusion matrix; as in `confusion_matrix`.
+            For metrics of the confusion matrix, those named above, and the net benefit; as in
+            `confusion_matrix`.
         label : object, default=None
             For areas and the prevalence; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
@@ -155,8 +163,10 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
         of_matrix = name in CONFUSION
-        unused = {"label": label} if of_matrix else {"threshold": threshold, **params}
-        if name.endswith("brier_score"):
+        unused = {} if of_matrix else dict(params)
+        if not of_matrix and name not in AT_THRESHOLD:
+            unused["threshold"] = threshold
+        if of_matrix or name in CLINICAL or name.endswith("brier_score"):
             unused["label"] = label
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
@@ -165,6 +175,8 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             params = make_private_scorer(name, **(own | params)).params
             scorer = ConfusionScore.of(name, params).prepare(self.classes)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
+        if name in CLINICAL:
+            return self._clinical(sampling, name, threshold)
         if name in self._scorers and label in (None, self.pos_label):
             return self._score(self._scorers[name], sampling=sampling)
         if name == "neg_brier_score":
@@ -183,7 +195,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
                 sampling=sampling,
             )
         if name not in _OF_CLASS:
-            names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]
+            names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
         c, histogram = self._score_of(label), self._parts[-1]
         if name == "prevalence":
