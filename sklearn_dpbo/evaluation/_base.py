@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
-from ._table import ScoreTable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
 
@@ -75,7 +77,7 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(ScoreTable):
+class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
     # Each is released with the same share of epsilon; the first has the labels, the last bins.
@@ -132,6 +134,46 @@ class Evaluation(ScoreTable):
     def score(self, name: str, *, interval: str = "population") -> Estimate:
         """Return a number by name."""
         raise NotImplementedError
+
+    def table(
+        self, metrics: Any = None, *, by: Any = None, digits: int = 2, interval: str = "population"
+    ) -> DataFrame:
+        """Return numbers with their intervals as a frame, for a paper.
+
+        Parameters
+        ----------
+        metrics : list of str or dict, default=None
+            Names for `score`; or by the label of each row, its name, or a pair of its name and a
+            dict of further parameters of `score`, as in ``{"AUC": "roc_auc", "Sensitivity at 20 %":
+            ("sensitivity", {"threshold": 0.2})}``. None is what `scores` returns.
+        by : bool, str or list of str, default=None
+            Columns of ``subgroups=`` that divide the records, True is all of them: there is a row
+            for each subgroup, too. None is all records together.
+        digits : int, default=2
+            Decimals of "text".
+        interval : {"population", "records"}, default="population"
+            As in `score`.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each metric (and subgroup), with the columns "value", "low" and "high" and
+            "text", such as "0.87 (0.84 to 0.90)"; by subgroup also those of `by_group`, and "text"
+            is "too few to tell" where the interval is too wide. Its methods `to_latex` (which needs
+            jinja2), `to_html` and `to_csv` write it down.
+        """
+        import pandas as pd
+
+        metrics = self._names if metrics is None else metrics
+        named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
+        rows = {}
+        for label, of in named.items():
+            name, options = (of, {}) if isinstance(of, str) else of
+            score = self.score(name, **{"interval": interval} | options)
+            low_high = [f"{round(x, digits) + 0.0:.{digits}f}" for x in score]  # no "-0.00"
+            rows[label] = (*score, "{} ({} to {})".format(*low_high))
+        columns = ["value", "low", "high", "text"]
+        return pd.DataFrame.from_dict(rows, "index", columns=columns).rename_axis("metric")
 
     def _clipped_hint(self) -> str:
         """Say if released counts say that many errors count as less than they are."""

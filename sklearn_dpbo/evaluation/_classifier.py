@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -17,7 +18,7 @@ from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
-from ._clinical import AT_THRESHOLD, CLINICAL, ClinicalScores
+from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
@@ -151,6 +152,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
             Parameters of a metric of the confusion matrix, as for `make_private_scorer`, such as
             ``pos_label=0``.
         """
+        name, params = self._usual(name, params)
         return hull([self._with(s, name, threshold, label, params) for s in samplings(interval)])
 
     def _with(
@@ -162,11 +164,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
         params: dict[str, Any],
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
-        of_matrix = name in CONFUSION
-        unused = {} if of_matrix else dict(params)
-        if not of_matrix and name not in AT_THRESHOLD:
-            unused["threshold"] = threshold
-        if of_matrix or name in CLINICAL or name.endswith("brier_score"):
+        of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
+        at = None if name == "net_benefit" else threshold
+        unused = {"label": label} if of_matrix else {"threshold": at, **params}
+        if of_probabilities or name.endswith("brier_score"):
             unused["label"] = label
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
@@ -175,8 +176,9 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
             params = make_private_scorer(name, **(own | params)).params
             scorer = ConfusionScore.of(name, params).prepare(self.classes)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
-        if name in CLINICAL:
-            return self._clinical(sampling, name, threshold)
+        if of_probabilities:
+            compute, most = self._of_probabilities(name, threshold)
+            return self._estimate(compute, bounds=(-math.inf, most), sampling=sampling)
         if name in self._scorers and label in (None, self.pos_label):
             return self._score(self._scorers[name], sampling=sampling)
         if name == "neg_brier_score":

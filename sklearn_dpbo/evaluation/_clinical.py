@@ -1,7 +1,6 @@
 """What papers on clinical models report of two classes, from the same counts (zone: released).
 
-Tables are those of `_curves`, of shape (..., 2, n_bins). All probabilities in a bin count as the
-mean of public ones there.
+All probabilities in a bin count as the mean of public ones there.
 """
 
 from __future__ import annotations
@@ -13,32 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from ..scoring._intervals import Compute
 from ..scoring._metrics import ratio
-from ._base import Estimate
 from ._curves import from_above, prevalence
 from ._plots import COVERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AT_THRESHOLD", "CLINICAL", "ClinicalScores"]
+__all__ = ["CLINICAL", "OF_PROBABILITIES", "ClinicalScores"]
 
 Floats = NDArray[np.float64]
-# By name: the metric that it is, of the positive class or of the other one.
-_OF_LABELS = {
-    "sensitivity": ("recall", True),
-    "specificity": ("recall", False),
-    "ppv": ("precision", True),
-    "npv": ("precision", False),
-}
-AT_THRESHOLD = (*_OF_LABELS, "net_benefit")
-CLINICAL = (*AT_THRESHOLD, "calibration_slope", "calibration_intercept")
+# What metrics of the positive class are called in scikit-learn, and those of the other one.
+_OF_POSITIVE = {"sensitivity": "recall", "ppv": "precision"}
+_OF_OTHER = {"specificity": "recall", "npv": "precision"}
+_METRICS = _OF_POSITIVE | _OF_OTHER
+OF_PROBABILITIES = ("calibration_slope", "calibration_intercept", "net_benefit")
+CLINICAL = (*_METRICS, *OF_PROBABILITIES)
 # Probabilities beyond this, and 1 minus this, count as it: the logit of 0 is not finite.
 _LEAST = 1e-4
-# Of Newton's method: at most this many steps of at most this size, until they are this small.
-_MOST_STEPS, _LONGEST, _SMALL = 50, 1.0, 1e-6
-# A determinant is 0, up to rounding, if it is below this share of its diagonal's product.
-_SINGULAR = 1e-9
+# Of Newton's method: at most this many steps of at most this size, until they are this small. What
+# is added to the diagonal lets any matrix be inverted.
+_MOST_STEPS, _LONGEST, _SMALL, _DIAGONAL = 50, 1.0, 1e-6, 1e-9
 
 
 class ClinicalScores:
@@ -57,10 +52,9 @@ class ClinicalScores:
         thresholds : ndarray of shape (n_thresholds,)
             Those of `thresholds` between 0 and 1.
         """
-        table, odds, thresholds = self._table(0), self._odds(), self.thresholds
-        share, inside = prevalence(table), np.isfinite(odds)
-        curves = net_benefit(table, odds), share - (1 - share) * odds, thresholds
-        return tuple(curve[inside] for curve in curves)
+        at, share = self._decisions(), float(prevalence(self._table(0)))
+        p = self.thresholds[at]
+        return self._net_benefit(self._counts(), at)[0], share - (1 - share) * p / (1 - p), p
 
     def plot_decision_curve(
         self: Any, *, interval: str = "population", ax: Axes | None = None, **kwargs: Any
@@ -82,65 +76,51 @@ class ClinicalScores:
         """
         import matplotlib.pyplot as plt
 
-        benefit, treat_all, thresholds = self.decision_curve()
+        benefit, treat_all, p = self.decision_curve()
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
         if not ax.lines:
-            ax.plot(thresholds, treat_all, "k--", lw=1, label="treat all")
+            ax.plot(p, treat_all, "k--", lw=1, label="treat all")
             ax.axhline(0, color="k", lw=1, label="treat none")
-            top = 1.2 * max(0.05, *benefit)
-            ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-top / 5, top))
-        (line,) = ax.plot(thresholds, benefit, **{"label": "model"} | kwargs)
-        odds = self._odds()
-        band = self._band(lambda n, u: net_benefit(self._tables(n)[0], odds, u), interval)
-        ends = (end[np.isfinite(odds)] for end in band)
+            ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.05, None))
+        (line,) = ax.plot(p, benefit, **{"label": "model"} | kwargs)
+        low, high = self._band(lambda n, u: self._net_benefit(n, self._decisions(), u), interval)
         label = f"95 % band: {COVERS[interval]}"
-        ax.fill_between(thresholds, *ends, color=line.get_color(), alpha=0.2, lw=0, label=label)
+        ax.fill_between(p, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
         ax.legend(fontsize="small")
         return ax
 
-    # ------------------------------------------------------------ inside
-    def _odds(self: Any) -> Floats:
-        """Return the odds of each threshold, NaN if it is not between 0 and 1."""
-        self._known_moments()  # raises an error without probabilities
-        p = np.where((self.thresholds > 0) & (self.thresholds < 1), self.thresholds, np.nan)
-        odds: Floats = p / (1 - p)
-        return odds
+    def _usual(self: Any, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the name that a number has in scikit-learn, and its parameters."""
+        if name not in _METRICS:
+            return name, params
+        if not self._binary:
+            raise ValueError(f"{name!r} is for two classes; there are {len(self.classes)}")
+        (at,) = self._parts[-1].positives
+        label = self.classes.tolist()[1 - at if name in _OF_OTHER else at]
+        return _METRICS[name], {"pos_label": label} | params
 
-    def _clinical(self: Any, sampling: float, name: str, threshold: float | None) -> Estimate:
-        """Return a number in `CLINICAL`."""
-        thresholds = self.thresholds  # raises an error unless there are two classes
-        if name in _OF_LABELS:
-            metric, of_positive = _OF_LABELS[name]
-            label = next(c for c in self.classes.tolist() if (c == self.pos_label) == of_positive)
-            of_labels: Estimate = self._with(
-                sampling, metric, threshold, None, {"pos_label": label}
-            )
-            return of_labels
-        probabilities, odds = self._known_moments()[0][0], self._odds()
-        cut = self._labels_at(threshold).cut
+    def _decisions(self: Any) -> NDArray[np.intp]:
+        """Return the numbers of the thresholds between 0 and 1; ValueError if there are none."""
+        self._known_moments()
+        return np.flatnonzero((self.thresholds > 0) & (self.thresholds < 1))
 
-        def compute(counts: Floats, undefined: float | None) -> Floats:
-            table = self._tables(counts)[0]
-            if name == "net_benefit":
-                return net_benefit(table, odds, undefined)[:, cut]
-            return calibration_fit(table, probabilities, name == "calibration_slope", undefined)
+    def _net_benefit(
+        self: Any, counts: Floats, at: NDArray[np.intp], undefined: float | None = None
+    ) -> Floats:
+        """Return the net benefit at the thresholds of these numbers, for rows of counts."""
+        table, p = self._tables(counts)[0], self.thresholds[at]
+        fp, tp = (n[:, -2:0:-1][:, at] for n in from_above(table))
+        return ratio(tp - fp * p / (1 - p), table.sum(axis=(-2, -1))[:, None], undefined)
 
-        bounds = (-math.inf, math.inf)
-        if name == "net_benefit":
-            bounds = (-odds[cut], 1.0)
-            if np.isnan(odds[cut]):
-                raise ValueError(
-                    "a net benefit needs a threshold between 0 and 1; the nearest of thresholds is "
-                    f"{thresholds[cut]:g}"
-                )
-        estimate: Estimate = self._estimate(compute, bounds=bounds, sampling=sampling)
-        return estimate
-
-
-def net_benefit(table: Floats, odds: Floats, undefined: float | None = None) -> Floats:
-    """Return the net benefit at thresholds with these odds, shape (..., n_bins - 1)."""
-    fp, tp = (n[..., -2:0:-1] for n in from_above(table))
-    return ratio(tp - fp * odds, table.sum(axis=(-2, -1))[..., None], undefined)
+    def _of_probabilities(self: Any, name: str, threshold: float | None) -> tuple[Compute, float]:
+        """Return how to compute a number in `OF_PROBABILITIES`, and the largest that there is."""
+        means, at = self._known_moments()[0][0], self._decisions()
+        if name != "net_benefit":
+            slope = name == "calibration_slope"
+            return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), math.inf
+        p = self.threshold if threshold is None else threshold
+        at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
+        return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
 
 
 def calibration_fit(
@@ -153,21 +133,14 @@ def calibration_fit(
     classes are separated, it is `undefined` (or NaN).
     """
     x = logit(np.clip(probabilities, _LEAST, 1 - _LEAST))
-    both, positive = table.sum(axis=-2), table[..., 1, :]
-    # P(y = 1) = expit(offset + a + b u): from the null model on, or from the probabilities.
-    offset, u = (0.0, x) if slope else (x, np.zeros_like(x))
-    a, b = np.zeros((2, len(table)))
+    X, offset = np.stack([np.ones_like(x), x])[: 1 + slope], 0.0 if slope else x
+    both, w = table.sum(axis=-2), np.zeros((len(table), len(X)))
     for _ in range(_MOST_STEPS):
-        p = expit(offset + a[:, None] + b[:, None] * u)
-        rest, weight = positive - both * p, both * p * (1 - p)
-        h, h_ab, h_b = weight.sum(axis=-1), weight @ u, weight @ u**2 + (not slope)
-        g, g_b = rest.sum(axis=-1), rest @ u
-        det = h * h_b - h_ab**2
-        steps = np.stack([h_b * g - h_ab * g_b, h * g_b - h_ab * g])
-        steps /= np.where(det > _SINGULAR * h * h_b, det, np.nan)
-        steps = np.clip(steps, -_LONGEST, _LONGEST)
-        a, b = a + steps[0], b + steps[1]
-        if not (np.abs(steps) >= _SMALL).any():
+        p = expit(offset + w @ X)
+        hessian = np.einsum("nb,ib,jb->nij", both * p * (1 - p), X, X) + _DIAGONAL * np.eye(len(X))
+        gradient = (table[:, 1] - both * p) @ X.T
+        steps = np.linalg.solve(hessian, gradient[..., None])[..., 0].clip(-_LONGEST, _LONGEST)
+        w += steps
+        if (small := np.abs(steps) < _SMALL).all():
             break
-    exists = (np.abs(steps) < _SMALL).all(axis=0)
-    return np.where(exists, b if slope else a, math.nan if undefined is None else undefined)
+    return np.where(small.all(axis=1), w[:, -1], math.nan if undefined is None else undefined)

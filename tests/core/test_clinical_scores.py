@@ -10,7 +10,7 @@ from sklearn.metrics import confusion_matrix, precision_score, recall_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from sklearn_dpbo.evaluation._clinical import calibration_fit, net_benefit
+from sklearn_dpbo.evaluation._clinical import calibration_fit
 from sklearn_dpbo.scoring import _intervals
 
 EXACT = 1e7  # an epsilon at which there is no noise
@@ -88,12 +88,11 @@ def test_fit_is_an_unpenalised_logistic_regression_of_bins(gamma, rng):
     assert n @ expit(a + x) == pytest.approx(positive.sum(), rel=1e-9)
 
 
-def test_where_there_is_no_slope_it_is_undefined():
-    separated, constant = np.array([[[9.0, 0.0], [0.0, 7.0]], [[4.0, 4.0], [2.0, 9.0]]])
-    for table, p in ((separated, [0.2, 0.8]), (constant, [0.4, 0.4])):
-        for undefined in (-np.inf, np.inf):
-            assert calibration_fit(table[None], np.array(p), True, undefined) == undefined
-        assert np.isnan(calibration_fit(table[None], np.array(p), True))
+def test_of_separated_classes_the_slope_is_undefined():
+    separated, p = np.array([[[9.0, 0.0], [0.0, 7.0]]]), np.array([0.2, 0.8])
+    for undefined in (-np.inf, np.inf):
+        assert calibration_fit(separated, p, True, undefined) == undefined
+    assert np.isnan(calibration_fit(separated, p, True))
 
 
 def test_net_benefit_follows_its_definition(overconfident):
@@ -127,11 +126,6 @@ def test_decision_curves_of_two_models_share_axes(overconfident, split):
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"treat all", "treat none", "naive Bayes", "95 % band: noise and sampling",
             "logistic regression", "95 % band: noise"} == set(texts)  # fmt: skip
-
-
-def test_net_benefit_of_draws_without_records_is_undefined():
-    table, odds = np.zeros((1, 2, 3)), np.array([0.5, 1.0])
-    assert net_benefit(table, odds, -0.5).tolist() == [[-0.5, -0.5]]
 
 
 def test_intervals_for_the_records_narrow_with_epsilon(split):

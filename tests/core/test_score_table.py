@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo.evaluation import Estimate
-from sklearn_dpbo.evaluation._table import ScoreTable
+from sklearn_dpbo.evaluation._base import Evaluation
 from sklearn_dpbo.scoring import _intervals
 
 
@@ -26,8 +26,11 @@ def evaluation():
     return evaluated(LogisticRegression(), *make_classification(1_000, 5, random_state=0))
 
 
-class Fixed(ScoreTable):
+class Fixed(Evaluation):
     """Numbers that are known."""
+
+    def __init__(self):
+        pass
 
     _names = ("a", "b")
 
