@@ -1,6 +1,7 @@
 """Evaluations with fresh noise of a model whose exact counts are known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,9 +34,12 @@ class Known:
     `fresh` returns an evaluation with noise of the right scale times `factor`.
     """
 
-    def __init__(self, model, public, protected, epsilon, groups=None, **kwargs):
+    def __init__(self, model, public, protected, epsilon, groups=None, values=None, **kwargs):
         X, y = protected
         self.units, self.epsilon = Units.of(len(y), groups), epsilon
+        if values is not None:
+            codes = kwargs["subgroups"].codes(values, len(y))
+            self.units = replace(self.units, subgroups=codes)
         self.design = designed(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
         self.exact = []
         for part in self.design._parts:

@@ -29,6 +29,7 @@ from .canonical import (
     refuse_complex,
 )
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
+from .subgroups import Subgroups
 from .tables import as_table, dense, n_rows, plain_array, take_rows
 from .units import Units, one_column
 
@@ -61,6 +62,7 @@ class Problem:
     y_val: NDArray[Any] | None
     units: Units
     protected: str
+    subgroups: Subgroups | None = None
 
 
 def hold_out(
@@ -75,12 +77,15 @@ def hold_out(
     y_val: Any,
     groups_val: Any,
     split_params: Mapping[str, Any],
+    subgroups_val: Any = None,
+    subgroups: Subgroups | None = None,
 ) -> Problem:
     """Return the training and validation set for these arguments of `PrivateBayesSearchCV`.
 
     The validation set is X_val if given; otherwise the test part of cv's single split; otherwise a
     quarter of the rows (of the groups, if groups_val is given), chosen by number at random, by
-    `rng`. Groups are protected units; `split_params` are arguments of cv's `split`.
+    `rng`. Groups are protected units; subgroups are counted apart; `split_params` are arguments of
+    cv's `split`.
     """
     given = X_val is not None
     if y_val is not None and not given:
@@ -104,6 +109,9 @@ def hold_out(
     check_fit_params(fit_params, n_rows(X))
     check_same_index("X", X, y=y, groups_val=groups, **fit_params)
     training, pairwise = Training(as_table(X), plain_array(y), fit_params), False
+    name, table = ("X_val", X_val) if given else ("X", X)
+    check_same_index(name, table, subgroups_val=subgroups_val)
+    codes = subgroups.codes(subgroups_val, n_rows(table)) if subgroups else None
     if given:
         check_same_index("X_val", X_val, y_val=y_val, groups_val=groups_val)
         (X_val,) = indexable(X_val)
@@ -116,6 +124,8 @@ def hold_out(
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
+        codes = None if codes is None else codes[test]
+    units = units if codes is None else replace(units, subgroups=codes)
     # The training part alone says how records are read.
     X, X_val = in_one_form(training.X, as_table(X_val), pairwise)
     training = replace(training, X=X)
@@ -125,7 +135,7 @@ def hold_out(
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, X_val, y_val, units, origin)
+    return Problem(training, X_val, y_val, units, origin, subgroups)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

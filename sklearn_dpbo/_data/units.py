@@ -19,10 +19,14 @@ __all__ = ["Units", "one_column", "unit_name"]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """m protected units, which is public, and the number of each row's unit (None: its own)."""
+    """m protected units, which is public, and the number of each row's unit (None: its own).
+
+    `subgroups` has the number of each row's subgroup, for queries that count them apart.
+    """
 
     m: int
     labels: NDArray[np.intp] | None = None
+    subgroups: NDArray[np.intp] | int = 0
 
     @classmethod
     def of(cls, n: int, groups: Any = None, name: str = "groups") -> Units:

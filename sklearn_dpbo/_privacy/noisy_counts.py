@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 
 import numpy as np
@@ -43,12 +44,17 @@ class NoisyCounts:
         tail = self.scale * math.log(2 / ((1 + a) * outside))
         return max(0, math.ceil(tail) - 1)
 
-    def noise(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate."""
+    def noise(self, n: int, rng: np.random.Generator, terms: int = 1) -> NDArray[np.int64]:
+        """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate.
+
+        Or of the sum of several such: a sum of geometric numbers is negative binomial.
+        """
         p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
         if self.gaussian:
-            return np.rint(self.scale * rng.standard_normal(shape)).astype(np.int64)
-        return rng.geometric(p, shape) - rng.geometric(p, shape)
+            scale = self.scale * math.sqrt(terms)
+            return np.rint(scale * rng.standard_normal(shape)).astype(np.int64)
+        draw = rng.geometric if terms == 1 else partial(rng.negative_binomial, terms)
+        return draw(p, shape) - draw(p, shape)
 
 
 def noise_std(scale: float, gaussian: bool) -> float:

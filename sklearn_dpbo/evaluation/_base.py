@@ -89,6 +89,7 @@ class Evaluation:
     _noisy: tuple[NoisyCounts, ...] = ()
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
+    _confidence: float = CONFIDENCE
     # What `interval="population"` is an interval for.
     _covers = "for the population that the records are a random sample of"
 
@@ -245,8 +246,8 @@ class Evaluation:
 
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
-        units, noisy = self._units, self._noisy[part]
-        value, ends = score_and_interval(scorer, units, noisy, sampling=sampling)
+        units, noisy, confidence = self._units, self._noisy[part], self._confidence
+        value, ends = score_and_interval(scorer, units, noisy, confidence, sampling)
         return Estimate(value, *ends)
 
     def _estimate(
@@ -258,8 +259,8 @@ class Evaluation:
     ) -> Estimate:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        of = (self._parts[part], self._noisy[part], self._units)
-        low, high = simulated_interval(compute, *of, CONFIDENCE, bounds, sampling)
+        of = (self._parts[part], self._noisy[part], self._units, self._confidence)
+        low, high = simulated_interval(compute, *of, bounds, sampling)
         return Estimate(value, min(low, value), max(high, value))
 
     def _band(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._data.subgroups import Subgroups
 from .._privacy.checks import check_number
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
@@ -18,17 +19,18 @@ from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
+from ._by_group import SubgroupScores
 from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
-_OF_CLASS = ("average_precision", "prevalence", "roc_auc")
+_OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
+class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -46,6 +48,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     """
+
+    _subgroups: Subgroups | None = None
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -131,19 +135,20 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
             A metric of the confusion matrix, as for ``scoring=``, such as "accuracy", "f1" (of more
             than two classes, "f1_macro") or "matthews_corrcoef"; "roc_auc" or "average_precision";
             "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
-            positive records; "brier_score", the mean squared error of the probabilities, summed
-            over more than two classes ("neg_brier_score" is minus that). Of two classes, also
-            "sensitivity" (the recall), "specificity", "ppv" (the precision) and "npv"; and with
-            probabilities "net_benefit", see `decision_curve`, "calibration_slope", the coefficient
-            of an unpenalised logistic regression of the label on the logit of the probability, and
+            positive records; "selection_rate", the share of records predicted to be positive; or
+            "brier_score", the mean squared error of the probabilities, summed over more than two
+            classes ("neg_brier_score" is minus that). Of two classes, also "sensitivity" (the
+            recall), "specificity", "ppv" (the precision) and "npv"; and with probabilities
+            "net_benefit", see `decision_curve`, "calibration_slope", the coefficient of an
+            unpenalised logistic regression of the label on the logit of the probability, and
             "calibration_intercept", the intercept of one in which that coefficient is 1
             (calibration in the large). 1 and 0 are perfect. All probabilities in a bin count as the
             mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
-            For metrics of the confusion matrix, those named above, and the net benefit; as in
-            `confusion_matrix`.
+            For metrics of the confusion matrix, those named above, "selection_rate" and
+            "net_benefit"; as in `confusion_matrix`.
         label : object, default=None
-            For areas and the prevalence; as in `roc_curve`.
+            For areas, "prevalence" and "selection_rate"; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
             "population": a 95 % interval for the number of the population that the records (or
             groups) are a random sample of, which covers noise and sampling; "records": for the
@@ -165,9 +170,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
         of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
-        at = None if name == "net_benefit" else threshold
-        unused = {"label": label} if of_matrix else {"threshold": at, **params}
-        if of_probabilities or name.endswith("brier_score"):
+        unused = {} if of_matrix else dict(params)
+        if not of_matrix and name not in ("net_benefit", "selection_rate"):
+            unused["threshold"] = threshold
+        if of_matrix or of_probabilities or name.endswith("brier_score"):
             unused["label"] = label
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
@@ -200,12 +206,18 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, Evaluation):
             names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
         c, histogram = self._score_of(label), self._parts[-1]
+        k = histogram.positives[c]
+        if name == "selection_rate":
+            return self._estimate(
+                lambda n, end: curves.share_predicted(self._matrices(n, threshold), k, end),
+                0,
+                sampling=sampling,
+            )
         if name == "prevalence":
             return self._estimate(
-                lambda n, _: curves.prevalence(self._tables(n)[c]), sampling=sampling
+                lambda n, end: curves.prevalence(self._tables(n)[c], end), sampling=sampling
             )
-        position = (histogram.positives[c],)
-        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=position)
+        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=(k,))
         return self._score(area, sampling=sampling)
 
     def _labels_hint(self) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "precision_recall",
     "prevalence",
     "roc",
+    "share_predicted",
     "tpr_at",
 ]
 
@@ -81,14 +82,17 @@ def brier_score(table: Floats, moments: Floats, end: float | None = None) -> Flo
     if end is not None:
         near, far = (low, high) if end == 0 else (high, low)
         losses = np.stack([near**2, (1 - far) ** 2])
-    found: Floats = (table * losses).sum(axis=(-2, -1)) / table.sum(axis=(-2, -1))
-    return found
+    return ratio((table * losses).sum(axis=(-2, -1)), table.sum(axis=(-2, -1)), end)
 
 
-def prevalence(table: Floats) -> Floats:
+def prevalence(table: Floats, undefined: float | None = None) -> Floats:
     """Return the share of positive records."""
-    found: Floats = table[..., 1, :].sum(axis=-1) / table.sum(axis=(-2, -1))
-    return found
+    return ratio(table[..., 1, :].sum(axis=-1), table.sum(axis=(-2, -1)), undefined)
+
+
+def share_predicted(matrix: Floats, k: int, undefined: float | None = None) -> Floats:
+    """Return the share of records that are predicted to be of class k."""
+    return ratio(matrix[..., k].sum(axis=-1), matrix.sum(axis=(-2, -1)), undefined)
 
 
 def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
+from .._data.subgroups import Subgroups
 from .._data.tables import dense
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
@@ -32,7 +34,7 @@ _STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2, 31 * GRID // 64)
 _REACH, _QUANTILE, _COUNTED = 2.0, 0.95, 0.99
 
 
-def check_task(estimator: Any, y: Any) -> None:
+def check_task(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> None:
     """Raise ValueError unless this kind of estimator and labels can be evaluated."""
     name = type(estimator).__name__
     if not (is_classifier(estimator) or is_regressor(estimator)):
@@ -40,6 +42,11 @@ def check_task(estimator: Any, y: Any) -> None:
     if y is None or np.ndim(y) == 0 or dense(y).ndim != 1:
         raise ValueError(f"an evaluation takes one label per record; y has shape {np.shape(y)}")
     if is_regressor(estimator):
+        if subgroups is not None:
+            raise ValueError(
+                f"subgroups are for classifiers; found {name}. Sums of errors change by up to "
+                "twice their range if a record changes its subgroup"
+            )
         return
     if not any(hasattr(estimator, method) for method in METHODS):
         raise ValueError(
@@ -56,9 +63,9 @@ def check_task(estimator: Any, y: Any) -> None:
         raise ValueError(f"an evaluation takes from 2 to {MOST_CLASSES} classes; y has {K}")
 
 
-def needs(estimator: Any, y: Any) -> tuple[Query, ...]:
+def needs(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> tuple[Query, ...]:
     """Return counts with the same requirements on predictions as those of a design."""
-    check_task(estimator, y)
+    check_task(estimator, y, subgroups)
     if is_regressor(estimator):
         return (Moments(0.0, 1.0, 1.0, _STEPS),)
     classes = np.unique(dense(y))
@@ -75,10 +82,11 @@ def design_of(
     thresholds: tuple[float, ...] = (),
     pos_label: Any = None,
     largest_error: float | None = None,
+    subgroups: Subgroups | None = None,
 ) -> Evaluation:
     """Return the evaluation to release for a fitted model, given its responses to public records.
 
-    Additional edges lie at `thresholds`.
+    Additional edges lie at `thresholds`. With subgroups, bins suit one of the mean size.
     """
     if responses.classes is None:
         return _of_regressor(responses, largest_error)
@@ -87,13 +95,18 @@ def design_of(
     if K > 2 and (pos_label is not None or thresholds):
         raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
     own: dict[str, Any] = {}
+    G = 1 if subgroups is None else subgroups.n
+    crossed: dict[str, Any] = {"n_subgroups": G, "subgroups": tuple(range(G))}
+    m = max(m // G, 1)
     if K > 2:  # half of epsilon pays for the histograms; a record is in one bin of each
         positives, n = tuple(range(K)), n_bins(m, epsilon / 2 / K)
     else:
         positives = (1 if pos_label is None else position_of(pos_label, classes),)
         own, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
     histogram = ScoreHistogram.at(public, classes, positives, METHODS, n, also=thresholds, **own)
-    parts: tuple[Query, ...] = (histogram,) if K == 2 else (Confusion(classes), histogram)
+    histogram = replace(histogram, **crossed)
+    matrix = () if K == 2 else (Confusion(classes, **crossed),)
+    parts: tuple[Query, ...] = (*matrix, histogram)
     moments = None
     if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
         columns = class_scores(public.response, positives).T
@@ -108,7 +121,7 @@ def design_of(
         name: make_private_scorer(name, **options).prepare(classes).release(*given)
         for name in names
     }
-    return ClassifierEvaluation(parts, scorers, moments)
+    return ClassifierEvaluation(parts, scorers, moments, _subgroups=subgroups)
 
 
 def _of_regressor(responses: Responses, largest_error: float | None) -> Evaluation:

@@ -16,6 +16,7 @@ from .._counting.evaluator import counted, table_and_model
 from .._counting.fitting import check_prediction, without_callbacks
 from .._counting.suppress_output import without_autologging
 from .._data.split import hold_out
+from .._data.subgroups import Subgroups
 from .._data.tables import take_rows
 from .._data.units import Units, unit_name
 from .._privacy.accounting import warn_of_weak_guarantee
@@ -38,7 +39,8 @@ __all__ = ["private_evaluation"]
 # Public records that say where bins lie, and the share of them that may have clipped errors.
 _MOST_RECORDS, _OFTEN = 2**12, 0.01
 _NOT_PROTECTED = (
-    "the public records X and y, and whatever the model was fitted on; the schema of the "
+    "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "
+    "schema of the "
     "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
     "whatever else is computed from the validation records, including another evaluation"
 )
@@ -53,6 +55,8 @@ def private_evaluation(
     y: Any,
     epsilon: float,
     groups_val: Any = None,
+    subgroups_val: Any = None,
+    subgroups: Any = None,
     ledger: PrivacyLedger | None = None,
     pos_label: Any = None,
     thresholds: Any = (),
@@ -101,6 +105,17 @@ def private_evaluation(
     groups_val : array-like of shape (n_val,), default=None
         Group of each validation record. All records of a group (such as a patient) are then one
         privacy unit.
+    subgroups_val : table of n_val rows, default=None
+        Protected columns that say which subgroup each validation record is in: a frame that has the
+        columns of `subgroups`, or one column. Scores of a classifier are then also released by
+        subgroup, see `ClassifierEvaluation.by_group`. What is counted is one table of subgroups and
+        bins. A record is in one cell of it, whatever its subgroup, so the sensitivity stays the
+        same. Numbers of all records are sums over the G subgroups: their noise is sqrt(G) times as
+        large.
+    subgroups : dict of str to list, default=None
+        The levels of each of these columns: texts, numbers, or bands (low, high) with low <= x <
+        high, as in ``{"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}``. Levels are public: do not
+        read them from protected records. Values that are no level count as "other".
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     pos_label : object, default=None
@@ -150,7 +165,8 @@ def private_evaluation(
     if chosen is None or chosen.ndim != 1:
         raise ValueError(f"thresholds must be a list of finite numbers; found {thresholds!r}")
     check_is_fitted(estimator)
-    check_task(estimator, y)
+    known = Subgroups.of(subgroups, subgroups_val)
+    check_task(estimator, y, known)
     if is_regressor(estimator) and (pos_label is not None or len(chosen)):
         raise ValueError("pos_label and thresholds are for classifiers of two classes")
     noise = noise_source()
@@ -167,6 +183,7 @@ def private_evaluation(
         raise ValueError("X_val and y_val, the protected records, are required; found None")
     split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
     protected = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+    protected |= {"subgroups_val": subgroups_val, "subgroups": known}
     problem = hold_out(estimator, X, y, {}, **split, **protected)
     warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
     with without_autologging():
@@ -181,6 +198,7 @@ def private_evaluation(
             thresholds=tuple(chosen.tolist()),
             pos_label=pos_label,
             largest_error=largest_error,
+            subgroups=known,
         )
         _warn_if_clipped(design, public)
         if hint := design._labels_hint():

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._queries import Query, total_weight, unit_weight
+from ._queries import Query, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "simulated_interval"]
 
@@ -71,50 +71,50 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
     population's would be in as many records. A larger number allows for a choice among candidates,
     or for sums over tables of the same records, whose errors are drawn independently here.
     """
-    noise = _noise(replace(noisy, counts=(0,) * len(noisy.counts)), _N_DRAWS)
-    centre = np.array(query.within_range(noisy.counts, units), dtype=float)
+    centre = query.summed(np.array(query.within_range(noisy.counts, units), dtype=float))
+    noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, query.n_terms)
     counts = query.adjusted(centre - noise, units, _with_total)
     return counts + sampling * _sampling_error(query, centre, units) if sampling else counts
 
 
 @lru_cache(maxsize=8)
-def _noise(noisy: NoisyCounts, n: int) -> Floats:
+def _noise(noisy: NoisyCounts, n: int, terms: int) -> Floats:
     """Return simulated noise, which depends on public numbers alone."""
-    return noisy.noise(n, np.random.default_rng(0)).astype(float)
+    return noisy.noise(n, np.random.default_rng(0), terms).astype(float)
 
 
 def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
     """Return draws of the population's counts less those of the records.
 
     The records of a group are in several cells: their counts vary less than those of whole units.
+    The number of records of a subgroup is taken as given.
     """
-    rng, total, errors = np.random.default_rng(1), total_weight(units), []
-    for table in query.by_table(noisy):
-        counts = nearest_counts(table, total)
+    rng, errors = np.random.default_rng(1), []
+    for counts in query.by_table(query.adjusted(noisy, units, nearest_counts)):
         shape = counts / unit_weight(units) + _PRIOR / counts.size
         gamma = rng.standard_gamma(shape, (_N_DRAWS, counts.size))
-        errors.append(total * gamma / gamma.sum(axis=1, keepdims=True) - counts)
+        errors.append(counts.sum() * gamma / gamma.sum(axis=1, keepdims=True) - counts)
     return np.concatenate(errors, axis=1)
 
 
 def likely(query: Query, counts: Any, units: Units) -> Floats:
     """Return possible counts near noisy ones, in one row: no number of records is negative."""
     possible = np.array([query.within_range(counts, units)], dtype=float)
-    return query.adjusted(possible, units, nearest_counts)
+    return query.adjusted(query.summed(possible), units, nearest_counts)
 
 
-def nearest_counts(noisy: Any, total: int) -> Floats:
+def nearest_counts(noisy: Any, total: int | Floats) -> Floats:
     """Return the counts (along the last axis) nearest to these: none negative, with this sum."""
-    x = np.asarray(noisy, dtype=float)
+    x, total = np.asarray(noisy, dtype=float), np.maximum(total, 0)
     largest = -np.sort(-x, axis=-1)
     # With t_k taken off, the k largest add up to the total; with the right k they stay positive.
     t = (np.cumsum(largest, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
-    k = (largest > t).sum(axis=-1, keepdims=True)
+    k = (largest >= t).sum(axis=-1, keepdims=True)
     nearest: Floats = np.maximum(x - np.take_along_axis(t, k - 1, axis=-1), 0.0)
     return nearest
 
 
-def _with_total(x: Floats, total: int) -> Floats:
+def _with_total(x: Floats, total: int | Floats) -> Floats:
     """Return the nearest numbers (in the sense of least squares) that have this sum."""
     found: Floats = x - (x.sum(axis=-1, keepdims=True) - total) / x.shape[-1]
     return found

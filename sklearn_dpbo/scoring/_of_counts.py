@@ -192,9 +192,9 @@ class ConfusionScore(ClassScore):
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
-        histogram = first_of(given, ScoreHistogram)
-        follows = histogram is not None and histogram.follows
-        return replace(self, counts=histogram) if follows else self
+        known = first_of(given, Confusion) or first_of(given, ScoreHistogram)
+        follows = known is not None and known.follows
+        return replace(self, counts=known) if follows else self
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         return self._metric(self.counts.matrices(counts), undefined)

@@ -112,6 +112,15 @@ class Query:
         """Return the share of these public records whose gains lie outside of chosen bounds."""
         return 0.0
 
+    @property
+    def n_terms(self) -> int:
+        """Number of released counts in each sum of `summed`."""
+        return 1
+
+    def summed(self, counts: Floats) -> Floats:
+        """Return the sums of released counts that scores are computed from."""
+        return counts
+
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the counts of each table of cells, if these are `Cells`."""
         raise NotImplementedError
@@ -199,22 +208,30 @@ class MeanOf(Query):
         return np.clip(counts, 0, self.largest(units))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Query):
     """Numbers of records in cells; the records of a unit weigh W together.
 
     Cells come in one or more tables. A record lies in one cell of each: its values are their
-    numbers, counted from the first cell of the first table.
+    numbers, counted from the first cell of the first table. All tables are repeated for each of
+    `n_subgroups`, and a record lies in those of its own subgroup. What is computed from the counts
+    is that of the records in `subgroups` together.
     """
+
+    n_subgroups: int = 1
+    subgroups: tuple[int, ...] = (0,)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of cells of each table."""
+        """Number of cells of each table, for one subgroup."""
         raise NotImplementedError
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        w, n = weights(units), sum(self.sizes)
+        w, n = weights(units), sum(self.sizes) * self.n_subgroups
+        # The only subgroup is the first one, whatever others count apart.
+        first = sum(self.sizes) * np.minimum(units.subgroups, self.n_subgroups - 1)
         # Exact: floats hold all integers up to 2^53.
-        columns = values.reshape(len(values), -1).T
+        columns = values.reshape(len(values), -1).T + first
         counts = sum(np.bincount(cells, weights=w, minlength=n) for cells in columns)
         return tuple(np.asarray(counts).astype(np.int64).tolist())
 
@@ -226,8 +243,21 @@ class Cells(Query):
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
-        total = total_weight(units)
-        return np.concatenate([adjust(table, total) for table in self.by_table(counts)], axis=-1)
+        """Return counts with the total of all records; that of some subgroups is not known."""
+        known, total = self.n_terms == self.n_subgroups, total_weight(units)
+        tables = [
+            adjust(table, total if known else table.sum(axis=-1, keepdims=True))
+            for table in self.by_table(counts)
+        ]
+        return np.concatenate(tables, axis=-1)
+
+    @property
+    def n_terms(self) -> int:
+        return len(self.subgroups)
+
+    def summed(self, counts: Floats) -> Floats:
+        joint = counts.reshape(*counts.shape[:-1], self.n_subgroups, -1)
+        return joint[..., list(self.subgroups), :].sum(axis=-2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +272,8 @@ class Confusion(Cells):
 
     classes: NDArray[Any]
     what = "confusion matrix"
+    # The predictions are those of the model, unlike some that follow from a histogram.
+    follows = True
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """K times the true class plus the predicted one."""

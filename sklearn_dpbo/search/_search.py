@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from .._counting.evaluator import Evaluator
 from .._counting.progress import CallbackSupportMixin, watched
+from .._data.subgroups import Subgroups
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
@@ -239,6 +240,8 @@ class PrivateBayesSearchCV(
         X_val: Any = None,
         y_val: Any = None,
         groups_val: Any = None,
+        subgroups_val: Any = None,
+        subgroups: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Search, release the result with noise, and refit on the training set.
@@ -257,6 +260,9 @@ class PrivateBayesSearchCV(
         groups_val : array-like of shape (n_val,), default=None
             Whom each validation record belongs to. All records of one group (of one patient, for
             example) are then one privacy unit. Without X_val: one entry for each row of X.
+        subgroups_val, subgroups : default=None
+            As for `private_evaluation`: `evaluation_` then has scores by subgroup. Only with
+            ``release="evaluation"``. Without X_val: one entry for each row of X.
         **fit_params : dict
             For the estimator's `fit`, or for metadata routing. Arrays with one entry for each row
             of X, such as weights, are split as X is. Otherwise a number, text, None, or anything
@@ -276,14 +282,17 @@ class PrivateBayesSearchCV(
             or if all candidates fail: nothing is released or spent.
         """
         scorers, space, n_iter, strategy, mechanisms, options = setup_of(self, groups_val)
+        known, evaluates = Subgroups.of(subgroups, subgroups_val), self.release == "evaluation"
+        if known and not evaluates:
+            raise ValueError('subgroups are a part of the evaluation: set release="evaluation"')
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        given |= {"subgroups_val": subgroups_val, "subgroups": known}
         problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
-        evaluates = self.release == "evaluation"
         oracle = Evaluator(
             options,
             problem,
             tuple(prepare_scorer(scorer, problem.training.y) for scorer in scorers.values()),
-            report=needs(self.estimator, problem.training.y) if evaluates else (),
+            report=needs(self.estimator, problem.training.y, known) if evaluates else (),
             releases_all=self.release == "all",
         )
         n_fits = int(min(n_iter, space.n_points))

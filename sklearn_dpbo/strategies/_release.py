@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .._counting.companions import spread_rows
 from .._counting.evaluator import Evaluator
 from .._data.split import Training
+from .._data.subgroups import Subgroups
 from .._data.tables import take_rows
 from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
@@ -81,6 +82,7 @@ class Designer:
     report: tuple[Query, ...]
     m: int
     epsilon: float
+    subgroups: Subgroups | None = None
 
     @classmethod
     def of(cls, oracle: Evaluator, epsilon: float) -> Designer | None:
@@ -88,7 +90,7 @@ class Designer:
         scorers, report = oracle.scorers, oracle.report
         if not report and not any(scorer.release_uses_public for scorer in scorers):
             return None
-        return cls(scorers, report, oracle.problem.units.m, epsilon)
+        return cls(scorers, report, oracle.problem.units.m, epsilon, oracle.problem.subgroups)
 
     def __call__(self, estimator: Any, training: Training) -> ReleaseDesign:
         """Let a fitted candidate answer training rows, spread over their labels."""
@@ -103,9 +105,11 @@ class Designer:
         design = None
         if self.report:
             positive = getattr(self.scorers[0], "positive", None)
-            design = design_of(public, m=self.m, epsilon=self.epsilon, pos_label=positive)
+            own: dict[str, Any] = {"m": self.m, "epsilon": self.epsilon, "pos_label": positive}
+            design = design_of(public, subgroups=self.subgroups, **own)
         given = design._parts if design else () if len(self.scorers) > 1 else None
-        released = [each.release(public, self.m, self.epsilon, given) for each in self.scorers]
+        m = self.m // (self.subgroups.n if self.subgroups else 1)
+        released = [each.release(public, m, self.epsilon, given) for each in self.scorers]
         pairs = zip(released, self.scorers, strict=True)
         return ReleaseDesign(tuple(None if own is each else own for own, each in pairs), design)
 

@@ -1,0 +1,191 @@
+"""Scores by subgroup, from one table of subgroups and what is counted (zone: released)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .._data.subgroups import OTHER
+from .._data.units import Units
+from ..scoring._queries import total_weight, unit_weight
+from ..scoring._scorers import CONFIDENCE
+from ._base import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+__all__ = ["SubgroupScores"]
+
+# Intervals that are wider do not tell. Numbers of records that are tried, to say how many would.
+_WIDE = 0.2
+_SIZES = np.unique(np.geomspace(20, 1_000_000, 40).astype(int)).tolist()
+
+
+class SubgroupScores:
+    """The part of a `ClassifierEvaluation` that is by subgroup."""
+
+    def by_group(
+        self: Any, name: str, *, by: str | Sequence[str] | None = None, **options: Any
+    ) -> DataFrame:
+        """Return a score of each subgroup.
+
+        Parameters
+        ----------
+        name : str
+            As for `score`.
+        by : str or list of str, default=None
+            Columns of ``subgroups=`` that divide the records; None is all of them.
+        **options
+            As for `score`, such as ``threshold=0.3``.
+
+        Returns
+        -------
+        scores : pandas.DataFrame
+            A row for each subgroup: its levels; its estimated "size" (records, or groups); "value",
+            "low" and "high" of the score; and a "note". This is "too few to tell" if the interval
+            is wider than 0.2 (as it is if a score of positive records may have none), and how many
+            records would be enough of a subgroup that is as all records are. Subgroups of values
+            that are no level ("other") are left out if they may be empty.
+        """
+        import pandas as pd
+
+        enough = cache(lambda n_members: self._enough(n_members, name, options))
+        rows = []
+        for labels, own in self._by(by).items():
+            score, note = own.score(name, **options), ""
+            if score.high - score.low > _WIDE:
+                note = f"too few to tell: {enough(own._parts[-1].n_terms)}"
+            rows.append((*labels, round(own._size.value), *score, note))
+        return pd.DataFrame(
+            rows, columns=[*self._columns(by), "size", "value", "low", "high", "note"]
+        )
+
+    def group_differences(
+        self: Any, name: str, *, by: str | Sequence[str] | None = None, **options: Any
+    ) -> DataFrame:
+        """Return the difference of a score between each two subgroups.
+
+        With a probability of 95 %, all intervals together contain their differences: each has a
+        confidence of 1 - 0.05 / (number of differences). It combines the intervals of both scores,
+        whose errors are independent (Zou and Donner, 2008).
+
+        Parameters
+        ----------
+        name, by, **options
+            As for `by_group`; "selection_rate" and "recall", for example, to judge fairness.
+
+        Returns
+        -------
+        differences : pandas.DataFrame
+            A row for each two subgroups: "group" and "other_group"; "value", the score of the first
+            less that of the second; "low" and "high".
+        """
+        import pandas as pd
+
+        pairs = list(combinations(self._by(by).items(), 2))
+        confidence = 1 - (1 - CONFIDENCE) / max(len(pairs), 1)
+        rows = []
+        for (first, a), (second, b) in pairs:
+            a, b = (replace(own, _confidence=confidence).score(name, **options) for own in (a, b))
+            difference = a.value - b.value
+            low = difference - math.hypot(a.value - a.low, b.high - b.value)
+            high = difference + math.hypot(a.high - a.value, b.value - b.low)
+            rows.append((_text(first), _text(second), difference, low, high))
+        return pd.DataFrame(rows, columns=["group", "other_group", "value", "low", "high"])
+
+    def plot_by_group(
+        self: Any,
+        name: str,
+        *,
+        by: str | Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Axes:
+        """Draw a forest plot: a score of each subgroup, and of all records, with intervals.
+
+        Parameters
+        ----------
+        name, by, **options
+            As for `by_group`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a figure.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        import matplotlib.pyplot as plt
+
+        ax = ax or plt.subplots(layout="constrained")[1]
+        whole, scores = self.score(name, **options), self.by_group(name, by=by, **options)
+        ax.axvline(whole.value, color="k", ls="--", lw=1, label="all records")
+        ax.axvspan(whole.low, whole.high, color="k", alpha=0.1, lw=0)
+        texts = []
+        for i, (*levels, size, value, low, high, note) in enumerate(scores.to_numpy().tolist()):
+            style = {"color": "0.6" if note else "C0", "fmt": "o", "capsize": 3}
+            ax.errorbar(value, i, xerr=[[value - low], [high - value]], **style)
+            texts.append(f"{_text(levels)} ({size:,})" + "\ntoo few to tell" * bool(note))
+        ax.set_yticks(range(len(texts)), texts)
+        ax.set(xlabel=name, ylim=(len(texts) - 0.5, -0.5))
+        ax.legend(fontsize="small")
+        return ax
+
+    # ------------------------------------------------------------ inside
+    def _columns(self: Any, by: str | Sequence[str] | None) -> list[str]:
+        if self._subgroups is None:
+            raise ValueError("the evaluation has no subgroups: pass subgroups_val and subgroups")
+        by = list(self._subgroups.levels) if by is None else by
+        return [by] if isinstance(by, str) else list(by)
+
+    def _by(self: Any, by: str | Sequence[str] | None) -> dict[tuple[Any, ...], Any]:
+        """Return the evaluation of each subgroup, by its labels."""
+        columns = self._columns(by)
+        own = {key: self._of(each) for key, each in self._subgroups.members(columns).items()}
+        return {key: each for key, each in own.items() if OTHER not in key or each._size.low > 0}
+
+    def _of(self: Any, members: tuple[int, ...]) -> Self:
+        """Return the evaluation of the records in these subgroups."""
+        parts = tuple(replace(part, subgroups=members) for part in self._parts)
+        scorers = {name: replace(each, counts=parts[-1]) for name, each in self._scorers.items()}
+        own: Self = replace(self, _parts=parts, _scorers=scorers)
+        return own
+
+    @property
+    def _size(self: Any) -> Estimate:
+        """The number of records, or of groups."""
+        own: Estimate = self._estimate(
+            lambda n, _: self._tables(n)[0].sum(axis=(-2, -1)) / unit_weight(self._units),
+            bounds=(0.0, float(self.m)),
+        )
+        return own
+
+    def _enough(self: Any, n_members: int, name: str, options: dict[str, Any]) -> str:
+        """Say how many records of a subgroup that is as all records are would be enough."""
+        share = [self._counts(k)[0] / total_weight(self._units) for k in range(len(self._parts))]
+
+        def is_enough(size: int) -> bool:
+            noisy, units = [], Units(size, self._units.labels)
+            for part, cells in zip(self._noisy, share, strict=True):
+                counts = np.zeros((self._subgroups.n, cells.size), dtype=int)
+                counts[:n_members] = np.rint(cells * total_weight(units) / n_members)
+                noisy.append(replace(part, counts=tuple(counts.ravel().tolist())))
+            own = replace(self, _noisy=tuple(noisy), _units=units)._of(tuple(range(n_members)))
+            score = own.score(name, **options)
+            return bool(score.high - score.low <= _WIDE)
+
+        i = bisect_left(_SIZES, True, key=is_enough)
+        if i == len(_SIZES):
+            return f"{_SIZES[-1]:,} would be, too"
+        return f"about {float(f'{_SIZES[i]:.1g}'):,.0f} would be enough"
+
+
+def _text(labels: Sequence[Any]) -> str:
+    return ", ".join(map(str, labels))
