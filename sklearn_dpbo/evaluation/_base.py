@@ -137,7 +137,7 @@ class Evaluation:
         raise NotImplementedError
 
     def table(
-        self, metrics: Any = None, *, by: Any = None, digits: int = 2, interval: str = "population"
+        self: Any, metrics: Any = None, *, by: Any = None, digits: int = 2, **options: Any
     ) -> DataFrame:
         """Return numbers with their intervals as a frame, for a paper.
 
@@ -148,33 +148,41 @@ class Evaluation:
             dict of further parameters of `score`, as in ``{"AUC": "roc_auc", "Sensitivity at 20 %":
             ("sensitivity", {"threshold": 0.2})}``. None is what `scores` returns.
         by : bool, str or list of str, default=None
-            Columns of ``subgroups=`` that divide the records, True is all of them: there is a row
+            Columns of ``subgroups=`` that divide the records, True is all of them: there are rows
             for each subgroup, too. None is all records together.
         digits : int, default=2
             Decimals of "text".
-        interval : {"population", "records"}, default="population"
-            As in `score`.
+        **options
+            Passed to `score` for every metric, such as ``interval="records"``.
 
         Returns
         -------
         table : pandas.DataFrame
-            A row for each metric (and subgroup), with the columns "value", "low" and "high" and
-            "text", such as "0.87 (0.84 to 0.90)"; by subgroup also those of `by_group`, and "text"
-            is "too few to tell" where the interval is too wide. Its methods `to_latex` (which needs
-            jinja2), `to_html` and `to_csv` write it down.
+            A row for each metric (and subgroup, after "all" records), with the columns "value",
+            "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
+            "note" of `by_group`, and where there is a note, the text is "too few to tell". Methods
+            of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
         import pandas as pd
 
         metrics = self._names if metrics is None else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
-        rows = {}
+        rows: list[dict[Any, Any]] = []
         for label, of in named.items():
-            name, options = (of, {}) if isinstance(of, str) else of
-            score = self.score(name, **{"interval": interval} | options)
-            low_high = [f"{round(x, digits) + 0.0:.{digits}f}" for x in score]  # no "-0.00"
-            rows[label] = (*score, "{} ({} to {})".format(*low_high))
-        columns = ["value", "low", "high", "text"]
-        return pd.DataFrame.from_dict(rows, "index", columns=columns).rename_axis("metric")
+            name, own = (of, {}) if isinstance(of, str) else of
+            rows.append({"metric": label} | self.score(name, **options | own)._asdict())
+            if by is not None:
+                groups = self.by_group(name, by=None if by is True else by, **options | own)
+                rows[-1] |= dict.fromkeys(groups.columns[:-5], "all") | {"size": self.m, "note": ""}
+                rows += groups.assign(metric=label).to_dict("records")
+        table = pd.DataFrame(rows)
+        levels = table.columns[4:-2].tolist()
+        rounded = table[["value", "low", "high"]].round(digits) + 0.0  # no "-0.00"
+        text = "{:.{n}f} ({:.{n}f} to {:.{n}f})"
+        table["text"] = [text.format(*row, n=digits) for row in rounded.itertuples(index=False)]
+        if by is not None:
+            table.loc[table["note"] != "", "text"] = "too few to tell"
+        return table.set_index(["metric", *levels] if levels else "metric")
 
     def _clipped_hint(self) -> str:
         """Say if released counts say that many errors count as less than they are."""

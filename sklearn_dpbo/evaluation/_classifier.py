@@ -238,6 +238,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return names + ["prevalence"] * self._binary
 
     def _range(self, name: str) -> float:
+        if name.startswith("calibration"):
+            return 5.0  # it may be any number: a fifth of this tells
         return 2.0 if name == "brier_score" and not self._binary else 1.0
 
     # ------------------------------------------------------------ curves

@@ -1,11 +1,13 @@
 """The table of a paper: a frame of numbers, with the text that is printed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from evaluations import Known
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
+from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.evaluation import Estimate
 from sklearn_dpbo.evaluation._base import Evaluation
 from sklearn_dpbo.scoring import _intervals
@@ -34,7 +36,7 @@ class Fixed(Evaluation):
 
     _names = ("a", "b")
 
-    def score(self, name, interval, threshold=0.0):
+    def score(self, name, interval="population", threshold=0.0):
         ends = {"a": (0.8666, 0.8444, 0.9), "b": (-0.001, -np.inf, np.nan)}[name]
         return Estimate(*ends) if interval == "population" else Estimate(threshold, 0, 1)
 
@@ -67,6 +69,32 @@ def test_numbers_are_those_of_the_evaluation(evaluation):
             assert table.loc[name, ["value", "low", "high"]].tolist() == list(score)
     with pytest.raises(ValueError, match="score takes one of"):
         evaluation.table(["auc"])
+
+
+def test_rows_by_subgroup_follow_those_of_all_records():
+    X, y = make_classification(1_600, 5, flip_y=0.1, random_state=0)
+    values = pd.DataFrame({"sex": np.array(["f", "m"])[np.arange(1_300) % 2], "age": 20.0})
+    values.loc[np.arange(1_300) % 20 == 0, "age"] = 80.0
+    levels = {"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}
+    evaluation = private_evaluation(
+        LogisticRegression().fit(X[:300], y[:300]), X[300:], y[300:], X=X[:300], y=y[:300],
+        epsilon=20.0, subgroups_val=values, subgroups=levels,
+    )  # fmt: skip
+    rows = {"AUC": "roc_auc", "NPV": ("npv", {"threshold": 0.4})}
+    table = evaluation.table(rows, by="sex")
+    assert table.index.tolist() == [(r, sex) for r in rows for sex in ("all", "f", "m")]
+    assert table.columns.tolist() == ["value", "low", "high", "size", "note", "text"]
+    assert table.index.names == ["metric", "sex"] and table.loc[("AUC", "all"), "size"] == 1_300
+    for sex, own in evaluation.by_group("npv", by="sex", threshold=0.4).set_index("sex").iterrows():
+        assert table.loc[("NPV", sex)].drop("text").tolist() == own[table.columns[:-1]].tolist()
+    assert table.loc[("AUC", "all"), "value"] == evaluation.score("roc_auc").value
+    both = evaluation.table(["roc_auc", "calibration_slope"], by=True)
+    assert both.index.names == ["metric", "sex", "age"]
+    few = both.loc[("roc_auc", "f", "[65, 120)")]
+    assert (few["text"] == "too few to tell") == (few["high"] - few["low"] > 0.2)
+    assert both["text"].eq("too few to tell").any() and not both["text"].iloc[0].startswith("too")
+    slope = both.loc[("calibration_slope", "all", "all")]
+    assert 0.2 < slope["high"] - slope["low"] < 1 and slope["text"].startswith(f"{slope.value:.2f}")
 
 
 def test_a_regressor_has_a_table():
