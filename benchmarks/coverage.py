@@ -10,16 +10,19 @@ place the bins, too: intervals are for a given model and given bins.
 A part prints a table and writes ``results/coverage_PART.csv``. The standard error of a coverage of
 .95 is .010 for 500 repetitions.
 
+* groups: scores of subgroups of about 100, 300, 1,000 and 3,000 records, and all differences of two
+  of them, at once;
 * evaluation: scores of `private_evaluation`: two classes that a logistic regression tells apart
   well (distance 2), or nearly always (5); three classes; groups as units, of 1 to 8 records with
   effects of their own.
 """
 
 import csv
+import os
 import warnings
 from pathlib import Path
 
-from harness import mean_and_error, parser_of, print_table, save
+from harness import mean_and_error, parser_of, print_head, print_row, save
 
 # isort: split
 import numpy as np
@@ -30,7 +33,9 @@ from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 RESULTS = Path(__file__).parent / "results"
-SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
+# Numbers of units m and epsilons; a run that is stopped has the first ones.
+SETTINGS = [(1_000, 1.0), (300, 0.5), (5_000, 5.0)]
+SETTINGS += [(300, 1.0), (300, 5.0), (1_000, 0.5), (1_000, 5.0), (5_000, 0.5), (5_000, 1.0)]
 N_PUBLIC, N_POPULATION = 2_000, 400_000
 INTERVALS = ("population", "records")
 
@@ -142,14 +147,54 @@ def of_evaluations(n, quick):
     kinds["three classes"] = lambda n, rng: three_classes(n, rng, (0.6, 0.3, 0.1))
     kinds["groups"] = stays
     rng = np.random.default_rng(0)
-    for setting, draw in kinds.items():
-        for m in SIZES[1:2] if quick else SIZES:
-            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
-                yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for setting, draw in kinds.items():
+            yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+
+
+# ------------------------------------------------------------------ subgroups
+SUBGROUPS = {"about 100": 100, "about 300": 300, "about 1,000": 1_000, "about 3,000": 3_000}
+OF_SUBGROUPS = ("accuracy", "recall", "roc_auc", "selection_rate")
+
+
+def of_subgroups(n, quick):
+    """Yield rows for scores of subgroups, which do not differ in the population."""
+    rng = np.random.default_rng(0)
+    for prevalence in (0.5, 0.1):
+        for epsilon in EPSILONS[1:2] if quick else EPSILONS:
+            yield from by_subgroup(prevalence, epsilon, n, rng)
+
+
+def by_subgroup(prevalence, epsilon, n, rng):
+    """Return rows for one prevalence and an epsilon: of each subgroup, and of all differences."""
+    X, y, _ = two_classes(N_PUBLIC, rng, prevalence, 2)
+    model, names = LogisticRegression().fit(X, y), list(SUBGROUPS)
+    large = two_classes(N_POPULATION, rng, prevalence, 2)
+    exact = exact_scores(model, *large)
+    exact["selection_rate"] = model.predict(large[0]).mean()
+    m = sum(SUBGROUPS.values())
+    repetitions = []
+    for _ in range(n):
+        X_val, y_val, _ = two_classes(m, rng, prevalence, 2)
+        own = rng.choice(names, m, p=np.array([*SUBGROUPS.values()]) / m)
+        evaluation = private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=epsilon, subgroups_val=own,
+            subgroups={"group": names},
+        )  # fmt: skip
+        repetitions.append(found := {})
+        for score in OF_SUBGROUPS:
+            rows = evaluation.by_group(score).set_index("group")
+            for name in names:
+                low, high = rows.loc[name, ["low", "high"]]
+                found[f"{score}, {name}", "population"] = (low, high, exact[score])
+            # No difference is outside of its interval if 0 is in the intersection of all of them.
+            gaps = evaluation.group_differences(score)
+            found[f"{score}, all differences", "population"] = (gaps.low.max(), gaps.high.min(), 0)
+    return summary("groups", {"prevalence": prevalence, "m": m, "epsilon": epsilon}, repetitions)
 
 
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
-PARTS = {"evaluation": of_evaluations}
+PARTS = {"evaluation": of_evaluations, "groups": of_subgroups}
 
 
 def main():
@@ -161,14 +206,19 @@ def main():
     for category in (LowUtilityWarning, PrivacyWarning):
         warnings.simplefilter("ignore", category)
     n = 20 if arguments.quick else arguments.repetitions
-    rows = list(PARTS[arguments.part](n, arguments.quick))
-    print_table(rows[0], [row.values() for row in rows])
+    path = RESULTS / f"coverage_{arguments.part}.csv"
+    rows = []
+    with open(os.devnull if arguments.quick else path, "w", newline="") as file:
+        for row in PARTS[arguments.part](n, arguments.quick):
+            if not rows:
+                print_head(row)
+                table = csv.DictWriter(file, row, lineterminator="\n")
+                table.writeheader()
+            rows.append(row)
+            print_row(row.values())
+            table.writerow(row)
+            file.flush()
     save(rows, arguments.json)
-    if not arguments.quick:
-        with open(RESULTS / f"coverage_{arguments.part}.csv", "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0], lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class Known:
         X, y = protected
         self.units, self.epsilon = Units.of(len(y), groups), epsilon
         if values is not None:
-            codes = kwargs["subgroups"].codes(values, len(y))
+            codes = kwargs["subgroups"].numbers(values, len(y))
             self.units = replace(self.units, subgroups=codes)
         self.design = designed(model, *public, m=self.units.m, epsilon=epsilon, **kwargs)
         self.exact = []

@@ -107,13 +107,12 @@ def hold_out(
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
     check_fit_params(fit_params, n_rows(X))
-    check_same_index("X", X, y=y, groups_val=groups, **fit_params)
+    of_X = {"groups_val": groups, "subgroups_val": None if given else subgroups_val}
+    check_same_index("X", X, y=y, **of_X, **fit_params)
     training, pairwise = Training(as_table(X), plain_array(y), fit_params), False
-    name, table = ("X_val", X_val) if given else ("X", X)
-    check_same_index(name, table, subgroups_val=subgroups_val)
-    codes = subgroups.codes(subgroups_val, n_rows(table)) if subgroups else None
     if given:
-        check_same_index("X_val", X_val, y_val=y_val, groups_val=groups_val)
+        of_X_val = {"groups_val": groups_val, "subgroups_val": subgroups_val}
+        check_same_index("X_val", X_val, y_val=y_val, **of_X_val)
         (X_val,) = indexable(X_val)
         if n_rows(X_val) == 0:
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
@@ -124,8 +123,9 @@ def hold_out(
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
-        codes = None if codes is None else codes[test]
-    units = units if codes is None else replace(units, subgroups=codes)
+    if subgroups is not None:
+        numbers = subgroups.numbers(subgroups_val, n_rows(X_val if given else X))
+        units = replace(units, subgroups=numbers if given else numbers[test])
     # The training part alone says how records are read.
     X, X_val = in_one_form(training.X, as_table(X_val), pairwise)
     training = replace(training, X=X)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from .._data.subgroups import OTHER
 from .._data.units import Units
 from ..scoring._queries import total_weight, unit_weight
 from ..scoring._scorers import CONFIDENCE
-from ._base import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,15 +90,18 @@ class SubgroupScores:
         """
         import pandas as pd
 
-        pairs = list(combinations(self._by(by).items(), 2))
-        confidence = 1 - (1 - CONFIDENCE) / max(len(pairs), 1)
+        own = self._by(by)
+        confidence = 1 - (1 - CONFIDENCE) / max(math.comb(len(own), 2), 1)
+        scores = {
+            _text(labels): replace(each, _confidence=confidence).score(name, **options)
+            for labels, each in own.items()
+        }
         rows = []
-        for (first, a), (second, b) in pairs:
-            a, b = (replace(own, _confidence=confidence).score(name, **options) for own in (a, b))
+        for (first, a), (second, b) in combinations(scores.items(), 2):
             difference = a.value - b.value
             low = difference - math.hypot(a.value - a.low, b.high - b.value)
             high = difference + math.hypot(a.high - a.value, b.value - b.low)
-            rows.append((_text(first), _text(second), difference, low, high))
+            rows.append((first, second, difference, low, high))
         return pd.DataFrame(rows, columns=["group", "other_group", "value", "low", "high"])
 
     def plot_by_group(
@@ -152,21 +154,19 @@ class SubgroupScores:
         own = {key: self._of(each) for key, each in self._subgroups.members(columns).items()}
         return {key: each for key, each in own.items() if OTHER not in key or each._size.low > 0}
 
-    def _of(self: Any, members: tuple[int, ...]) -> Self:
+    def _of(self: Any, members: tuple[int, ...]) -> Any:
         """Return the evaluation of the records in these subgroups."""
         parts = tuple(replace(part, subgroups=members) for part in self._parts)
         scorers = {name: replace(each, counts=parts[-1]) for name, each in self._scorers.items()}
-        own: Self = replace(self, _parts=parts, _scorers=scorers)
-        return own
+        return replace(self, _parts=parts, _scorers=scorers)
 
     @property
-    def _size(self: Any) -> Estimate:
-        """The number of records, or of groups."""
-        own: Estimate = self._estimate(
+    def _size(self: Any) -> Any:
+        """The estimated number of records, or of groups."""
+        return self._estimate(
             lambda n, _: self._tables(n)[0].sum(axis=(-2, -1)) / unit_weight(self._units),
             bounds=(0.0, float(self.m)),
         )
-        return own
 
     def _enough(self: Any, n_members: int, name: str, options: dict[str, Any]) -> str:
         """Say how many records of a subgroup that is as all records are would be enough."""

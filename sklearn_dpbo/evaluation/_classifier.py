@@ -200,7 +200,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
                     axis=0,
                 ),
                 bounds=(0.0, 1.0 if self._binary else 2.0),
-                sampling=sampling,
+                sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
             )
         if name not in _OF_CLASS:
             names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
