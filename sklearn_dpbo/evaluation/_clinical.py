@@ -86,7 +86,7 @@ class ClinicalScores:
         low, high = self._band(lambda n, u: self._net_benefit(n, self._decisions(), u), interval)
         label = f"95 % band: {COVERS[interval]}"
         ax.fill_between(p, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
-        ax.legend(fontsize="small")
+        ax.legend(loc="upper right", fontsize="small")
         return ax
 
     def _usual(self: Any, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
