@@ -28,6 +28,7 @@ ROWS = "core/test_row_by_row.py::"
 LOW_UTILITY = "core/test_low_utility.py::"
 SEPARATELY = "core/test_separately.py::"
 LISTED = "core/test_listed.py::"
+SUBGROUPS = "core/test_subgroups.py::"
 AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
 POPULATION = "core/test_population_intervals.py::test_"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
@@ -666,6 +667,50 @@ MUTANTS = {
         "_, low, high = self.score(name)",
         "core/test_private_evaluation.py::"
         "test_intervals_for_the_population_contain_those_for_the_records",
+    ),
+    # ------------------------------------------------------------------ subgroups
+    "subgroups: the noise of one of them for all records": Mutant(
+        "scoring/_intervals.py",
+        "_N_DRAWS, query.n_terms)",
+        "_N_DRAWS, 1)",
+        SUBGROUPS + "test_a_sum_over_subgroups_has_the_noise_of_all_of_them",
+    ),
+    "subgroups: as many records as there are in all": Mutant(
+        "scoring/_queries.py",
+        "known, total = self.n_terms == self.n_subgroups, total_weight(units)",
+        "known, total = True, total_weight(units)",
+        SUBGROUPS + "test_numbers_of_subgroups_are_those_of_sklearn[sex]",
+    ),
+    "subgroups: a record is counted among all records, too": Mutant(
+        "scoring/_queries.py",
+        "columns = values.reshape(len(values), -1).T + first",
+        "columns = values.reshape(len(values), -1).T + first\n"
+        "        columns = np.concatenate([columns, columns % sum(self.sizes)])",
+        SUBGROUPS + "test_any_record_replaced_by_any_other_moves_the_sensitivity_at_most[1-2]",
+    ),
+    "subgroups: a cell raises what it likes": Mutant(
+        "_data/subgroups.py",
+        "with suppress(Exception):  # of a cell",
+        "with suppress(ValueError):  # of a cell",
+        SUBGROUPS + "test_a_cell_that_is_no_level_is_other_and_changes_no_other_cell",
+    ),
+    "subgroups: levels in an error": Mutant(
+        "_data/subgroups.py",
+        "an object of type {type(levels).__name__}",
+        "an object of type {type(levels).__name__} {list(levels)}",
+        SUBGROUPS + "test_errors_say_what_to_do_and_quote_no_value",
+    ),
+    "subgroups: of each record, kept by the evaluation": Mutant(
+        "evaluation/_base.py",
+        "_units=known",
+        "_units=units",
+        SUBGROUPS + "test_an_evaluation_keeps_nobodys_subgroup",
+    ),
+    "subgroups: each difference has 95 % for itself": Mutant(
+        "evaluation/_by_group.py",
+        "_confidence=confidence)",
+        "_confidence=CONFIDENCE)",
+        SUBGROUPS + "test_intervals_of_differences_are_for_all_of_them_at_once",
     ),
     # ------------------------------------------------------------------ what bins hide
     "areas: no allowance for the order within bins": Mutant(

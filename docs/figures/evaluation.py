@@ -1,6 +1,6 @@
-"""Draw the figure of the page on evaluations: python docs/figures/evaluation.py.
+"""Draw the figures of the page on evaluations: python docs/figures/evaluation.py.
 
-The data are public, so the noise may be seeded: the figure is the same each time.
+The data are public, so the noise may be seeded: the figures are the same each time.
 """
 
 import warnings
@@ -10,7 +10,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from sklearn.datasets import load_breast_cancer
+import numpy as np
+import pandas as pd
+from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 
@@ -32,3 +34,19 @@ evaluation.plot_roc_curve(ax=axes[0, 1])
 evaluation.plot_precision_recall_curve(ax=axes[1, 0])
 evaluation.plot_calibration_curve(ax=axes[1, 1])
 figure.savefig(Path(__file__).parent / "evaluation.png", dpi=110)
+
+# Of subgroups: patients as numerous as the page speaks of.
+rng = np.random.default_rng(0)
+X, y = make_classification(6_000, 6, n_informative=4, flip_y=0.1, class_sep=0.8, random_state=0)
+patients = pd.DataFrame({"sex": rng.choice(["f", "m"], 6_000), "age": rng.gamma(25, 2.4, 6_000)})
+model = LogisticRegression().fit(X[:1_000], y[:1_000])
+evaluation = seeded_noise(0)(private_evaluation)(
+    model, X[1_000:], y[1_000:], X=X[:1_000], y=y[:1_000], epsilon=5.0,
+    subgroups_val=patients[1_000:],
+    subgroups={"sex": ["f", "m"], "age": [(18, 40), (40, 65), (65, 85)]},
+)  # fmt: skip
+print(evaluation.by_group("roc_auc").to_string())
+
+figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+evaluation.plot_by_group("roc_auc", ax=ax)
+figure.savefig(Path(__file__).parent / "subgroups.png", dpi=110)

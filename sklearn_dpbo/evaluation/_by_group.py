@@ -73,9 +73,9 @@ class SubgroupScores:
     ) -> DataFrame:
         """Return the difference of a score between each two subgroups.
 
-        With a probability of 95 %, all intervals together contain their differences: each has a
-        confidence of 1 - 0.05 / (number of differences). It combines the intervals of both scores,
-        whose errors are independent (Zou and Donner, 2008).
+        All intervals together have a confidence of 95 %: each has 1 - 0.05 / (number of
+        differences). It combines the intervals of both scores, whose errors are independent, as Zou
+        and Donner (2008) do.
 
         Parameters
         ----------

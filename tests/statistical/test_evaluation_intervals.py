@@ -24,6 +24,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from sklearn_dpbo._data.subgroups import Subgroups
 from sklearn_dpbo.evaluation._curves import calibration, tpr_at
 from sklearn_dpbo.scoring import _intervals
 
@@ -249,3 +250,36 @@ def test_bands_calibration_and_matrices_cover_the_population(rng):
     # Points of one kind depend on each other: so this is less strict than for independent ones.
     assert np.mean(hits["population"], axis=0).min() >= 0.9
     assert np.mean(hits["records"], axis=0).max() < 0.8
+
+
+# ------------------------------------------------------------ subgroups
+SIZES = {"a": 100, "b": 300, "c": 1_000, "d": 3_000}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prevalence", "epsilon"), [(0.5, 1.0), (0.1, 5.0)])
+def test_intervals_of_subgroups_hold_for_the_population(prevalence, epsilon):
+    """And those of differences, all at once: there are none in the population."""
+    rng, m, n = np.random.default_rng(0), sum(SIZES.values()), 200
+    public, population = two_classes(200_000, prevalence, rng)
+    model = LogisticRegression().fit(*public)
+    X, y = population
+    truth = {
+        "recall": recall_score(y, model.predict(X)),
+        "roc_auc": roc_auc_score(y, model.predict_proba(X)[:, 1]),
+    }
+    subgroups = Subgroups({"size": tuple(SIZES)})
+    hits = {(name, size): 0 for name in truth for size in (*SIZES, "differences")}
+    for _ in range(n):
+        values = rng.choice(list(SIZES), m, p=np.array(list(SIZES.values())) / m)
+        own = two_classes(m, prevalence, rng)[1]
+        case = Known(model, public, own, epsilon, values=values, subgroups=subgroups)
+        found = case.fresh(rng)
+        for name, exact in truth.items():
+            for (size,), each in found._by("size").items():
+                if size in SIZES:
+                    score = each.score(name)
+                    hits[name, size] += score.low <= exact <= score.high
+            gaps = found.group_differences(name)
+            hits[name, "differences"] += ((gaps.low <= 0) & (gaps.high >= 0)).all()
+    assert min(hits.values()) >= binom.ppf(1e-5, n, 0.94), hits

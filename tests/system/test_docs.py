@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import data_file
 from sklearn.datasets import load_breast_cancer
@@ -54,6 +55,9 @@ def names():
         "X": X, "y": y,
         "X_train": X[:250], "y_train": y[:250], "X_val": X[250:], "y_val": y[250:],
         "X_new": X[:3], "patient_id": np.arange(len(y) - 250) // 2,
+        "patients_val": pd.DataFrame({"sex": ["f", "m", "f"], "age": [30, 70, 60]}).sample(
+            len(y) - 250, replace=True, random_state=0
+        ),
     }  # fmt: skip
 
 
