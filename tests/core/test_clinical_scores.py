@@ -5,6 +5,7 @@ import pytest
 from evaluations import Known
 from scipy.special import expit, logit
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, precision_score, recall_score
 from sklearn.naive_bayes import GaussianNB
@@ -14,6 +15,7 @@ from sklearn_dpbo.evaluation._clinical import calibration_fit
 from sklearn_dpbo.scoring import _intervals
 
 EXACT = 1e7  # an epsilon at which there is no noise
+FOREST = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
 UNPENALISED = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
 
 
@@ -86,6 +88,23 @@ def test_fit_is_an_unpenalised_logistic_regression_of_bins(gamma, rng):
     assert calibration_fit(table, p, True) == pytest.approx(theirs.coef_.item(), rel=1e-6)
     (a,) = calibration_fit(table, p, False)
     assert n @ expit(a + x) == pytest.approx(positive.sum(), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", [1_000, 5_000])
+@pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression(), FOREST], ids=str)
+def test_what_bins_hide_is_less_than_the_documentation_says(model, m):
+    X, y = make_classification(8_000, 20, n_informative=8, weights=[0.8], random_state=1)
+    model.fit(X[:1_000], y[:1_000])
+    public, protected = ((X[a:b], y[a:b]) for a, b in ((1_000, 2_000), (3_000, 3_000 + m)))
+    known = Known(model, public, protected, epsilon=1.0)
+    (histogram,), (means, *_) = known.design._parts, known.design._moments[0]
+    binned = histogram.tables(np.array([known.exact[0]], dtype=float))[0]
+    p, labels = model.predict_proba(protected[0])[:, 1], protected[1]
+    exact = np.array([[labels == 0, labels == 1]], dtype=float)
+    for slope, most in ((True, (0.06, 0.02)), (False, (0.02, 0.02))):
+        (found,), (own,) = calibration_fit(binned, means, slope), calibration_fit(exact, p, slope)
+        assert found == pytest.approx(own, abs=most[m == 5_000])
 
 
 def test_of_separated_classes_the_slope_is_undefined():
