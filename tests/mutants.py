@@ -683,13 +683,13 @@ MUTANTS = {
     # ------------------------------------------------------------------ subgroups
     "subgroups: the noise of one of them for all records": Mutant(
         "scoring/_intervals.py",
-        "_N_DRAWS, query.n_terms)",
+        "_N_DRAWS, len(query.subgroups))",
         "_N_DRAWS, 1)",
         SUBGROUPS + "test_a_sum_over_subgroups_has_the_noise_of_all_of_them",
     ),
     "subgroups: as many records as there are in all": Mutant(
         "scoring/_queries.py",
-        "known, total = self.n_terms == self.n_subgroups, total_weight(units)",
+        "known, total = len(self.subgroups) == self.n_subgroups, total_weight(units)",
         "known, total = True, total_weight(units)",
         SUBGROUPS + "test_numbers_of_subgroups_are_those_of_sklearn[sex]",
     ),

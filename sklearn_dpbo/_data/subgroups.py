@@ -121,7 +121,5 @@ def _place(cell: Any, levels: tuple[Any, ...]) -> int:
 
 
 def _label(level: Any) -> Any:
-    if isinstance(level, str):
-        return level
-    low, high = level
+    low, high = (level, level) if isinstance(level, str) else level
     return low if low == high else f"[{low:g}, {high:g})"

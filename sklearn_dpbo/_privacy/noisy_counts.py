@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,9 @@ class NoisyCounts:
         if self.gaussian:
             scale = self.scale * math.sqrt(terms)
             return np.rint(scale * rng.standard_normal(shape)).astype(np.int64)
-        draw = rng.geometric if terms == 1 else partial(rng.negative_binomial, terms)
-        return draw(p, shape) - draw(p, shape)
+        draw: Any = rng.geometric if terms == 1 else partial(rng.negative_binomial, terms)
+        noise: NDArray[np.int64] = draw(p, shape) - draw(p, shape)
+        return noise
 
 
 def noise_std(scale: float, gaussian: bool) -> float:

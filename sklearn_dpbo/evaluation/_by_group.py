@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,6 @@ from .._data.subgroups import OTHER
 from .._data.units import Units
 from ..scoring._queries import total_weight, unit_weight
 from ..scoring._scorers import CONFIDENCE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 __all__ = ["SubgroupScores"]
 
@@ -31,9 +27,7 @@ _SIZES = np.unique(np.geomspace(20, 1_000_000, 40).astype(int)).tolist()
 class SubgroupScores:
     """The part of a `ClassifierEvaluation` that is by subgroup."""
 
-    def by_group(
-        self: Any, name: str, *, by: str | Sequence[str] | None = None, **options: Any
-    ) -> DataFrame:
+    def by_group(self: Any, name: str, by: Any = None, **options: Any) -> Any:
         """Return a score of each subgroup.
 
         Parameters
@@ -62,15 +56,12 @@ class SubgroupScores:
         for labels, own in self._by(by).items():
             score, note = own.score(name, **options), ""
             if score.high - score.low > _WIDE * self._range(name):
-                note = f"too few to tell: {enough(own._parts[-1].n_terms)}"
+                note = f"too few to tell: {enough(len(own._parts[-1].subgroups))}"
             rows.append((*labels, round(own._size.value), *score, note))
-        return pd.DataFrame(
-            rows, columns=[*self._columns(by), "size", "value", "low", "high", "note"]
-        )
+        names = [*self._columns(by), "size", "value", "low", "high", "note"]
+        return pd.DataFrame(rows, columns=names)
 
-    def group_differences(
-        self: Any, name: str, *, by: str | Sequence[str] | None = None, **options: Any
-    ) -> DataFrame:
+    def group_differences(self: Any, name: str, by: Any = None, **options: Any) -> Any:
         """Return the difference of a score between each two subgroups.
 
         All intervals together have a confidence of 95 %: each has 1 - 0.05 / (number of
@@ -90,13 +81,11 @@ class SubgroupScores:
         """
         import pandas as pd
 
-        own = self._by(by)
+        own, scores, rows = self._by(by), {}, []
         confidence = 1 - (1 - CONFIDENCE) / max(math.comb(len(own), 2), 1)
-        scores = {
-            _text(labels): replace(each, _confidence=confidence).score(name, **options)
-            for labels, each in own.items()
-        }
-        rows = []
+        for labels, each in own.items():
+            of_all = replace(each, _confidence=confidence)
+            scores[_text(labels)] = of_all.score(name, **options)
         for (first, a), (second, b) in combinations(scores.items(), 2):
             difference = a.value - b.value
             low = difference - math.hypot(a.value - a.low, b.high - b.value)
@@ -105,13 +94,8 @@ class SubgroupScores:
         return pd.DataFrame(rows, columns=["group", "other_group", "value", "low", "high"])
 
     def plot_by_group(
-        self: Any,
-        name: str,
-        *,
-        by: str | Sequence[str] | None = None,
-        ax: Axes | None = None,
-        **options: Any,
-    ) -> Axes:
+        self: Any, name: str, by: Any = None, *, ax: Any = None, **options: Any
+    ) -> Any:
         """Draw a forest plot: a score of each subgroup, and of all records, with intervals.
 
         Parameters
@@ -142,13 +126,13 @@ class SubgroupScores:
         return ax
 
     # ------------------------------------------------------------ inside
-    def _columns(self: Any, by: str | Sequence[str] | None) -> list[str]:
+    def _columns(self: Any, by: Any) -> list[str]:
         if self._subgroups is None:
             raise ValueError("the evaluation has no subgroups: pass subgroups_val and subgroups")
         by = list(self._subgroups.levels) if by is None else by
         return [by] if isinstance(by, str) else list(by)
 
-    def _by(self: Any, by: str | Sequence[str] | None) -> dict[tuple[Any, ...], Any]:
+    def _by(self: Any, by: Any) -> dict[tuple[Any, ...], Any]:
         """Return the evaluation of each subgroup, by its labels."""
         columns = self._columns(by)
         own = {key: self._of(each) for key, each in self._subgroups.members(columns).items()}

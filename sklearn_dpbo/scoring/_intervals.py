@@ -72,7 +72,7 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
     or for sums over tables of the same records, whose errors are drawn independently here.
     """
     centre = query.summed(np.array(query.within_range(noisy.counts, units), dtype=float))
-    noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, query.n_terms)
+    noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, len(query.subgroups))
     counts = query.adjusted(centre - noise, units, _with_total)
     return counts + sampling * _sampling_error(query, centre, units) if sampling else counts
 

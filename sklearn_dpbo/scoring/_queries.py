@@ -71,10 +71,13 @@ class Query:
         Methods of the estimator; the first that it has is called.
     what : str
         What is counted, in words, for privacy reports.
+    subgroups : tuple of int
+        Numbers of the subgroups whose released counts are summed, see `Cells`.
     """
 
     response_method: tuple[str, ...] = ("predict",)
     what: str = ""
+    subgroups: tuple[int, ...] = (0,)
 
     def __eq__(self, other: object) -> bool:
         """Whether both count the same, so that they share one release."""
@@ -111,11 +114,6 @@ class Query:
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of these public records whose gains lie outside of chosen bounds."""
         return 0.0
-
-    @property
-    def n_terms(self) -> int:
-        """Number of released counts in each sum of `summed`."""
-        return 1
 
     def summed(self, counts: Floats) -> Floats:
         """Return the sums of released counts that scores are computed from."""
@@ -244,20 +242,17 @@ class Cells(Query):
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
         """Return counts with the total of all records; that of some subgroups is not known."""
-        known, total = self.n_terms == self.n_subgroups, total_weight(units)
+        known, total = len(self.subgroups) == self.n_subgroups, total_weight(units)
         tables = [
             adjust(table, total if known else table.sum(axis=-1, keepdims=True))
             for table in self.by_table(counts)
         ]
         return np.concatenate(tables, axis=-1)
 
-    @property
-    def n_terms(self) -> int:
-        return len(self.subgroups)
-
     def summed(self, counts: Floats) -> Floats:
         joint = counts.reshape(*counts.shape[:-1], self.n_subgroups, -1)
-        return joint[..., list(self.subgroups), :].sum(axis=-2)
+        sums: Floats = joint[..., list(self.subgroups), :].sum(axis=-2)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
