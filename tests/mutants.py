@@ -804,4 +804,55 @@ MUTANTS = {
         "1 - _FALSE_ALARMS / 2",
         LOW_UTILITY + "test_public_scores_of_the_same_data_are_rarely_contradicted",
     ),
+    # ------------------------------------------------------------------ tables of papers
+    "specificity is the sensitivity": Mutant(
+        "evaluation/_clinical.py",
+        "[1 - at if name in _OF_OTHER else at]",
+        "[at]",
+        "core/test_clinical_scores.py::test_numbers_of_labels_are_those_of_sklearn",
+    ),
+    "net benefit: false positives weigh as much as true ones": Mutant(
+        "evaluation/_clinical.py",
+        "tp - fp * p / (1 - p)",
+        "tp - fp",
+        "core/test_clinical_scores.py::test_net_benefit_follows_its_definition",
+    ),
+    "calibration slope in addition to a slope of 1": Mutant(
+        "evaluation/_clinical.py",
+        "0.0 if slope else x",
+        "x",
+        "core/test_clinical_scores.py::test_fit_is_an_unpenalised_logistic_regression_of_bins",
+    ),
+    "calibration that is not found seems to be": Mutant(
+        "evaluation/_clinical.py",
+        "np.where(small.all(axis=1), w[:, -1],",
+        "np.where(True, w[:, -1],",
+        "core/test_clinical_scores.py::test_of_separated_classes_the_slope_is_undefined",
+    ),
+    "a subgroup is printed although it is too small": Mutant(
+        "evaluation/_base.py",
+        'table.loc[table["note"] != "", "text"]',
+        'table.loc[table["note"] == "?", "text"]',
+        "core/test_score_table.py::test_rows_by_subgroup_follow_those_of_all_records",
+    ),
+    # ------------------------------------------------------------------ disclosure records
+    "a record promises an epsilon where the noise was seeded": Mutant(
+        "report/_report.py",
+        '"epsilon": self.epsilon if private else None',
+        '"epsilon": self.epsilon',
+        "system/test_disclosure.py::test_a_record_without_a_guarantee_has_no_epsilon",
+    ),
+    "a record has a field that the schema does not describe": Mutant(
+        "evaluation/_base.py",
+        '"unit": self.privacy_.unit,',
+        '"unit": self.privacy_.unit, "more": 0,',
+        "system/test_disclosure.py::test_the_record_of_every_release_is_what_the_schema_describes"
+        "[of_two_classes]",
+    ),
+    "a record without the receipts of ledgers": Mutant(
+        "report/_report.py",
+        '"ledger": [receipt._asdict() for receipt in self.receipts],',
+        '"ledger": [],',
+        "system/test_disclosure.py::test_unknown_and_missing_keys_are_refused",
+    ),
 }

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ..report._report import PrivacyReport
+from ..report._report import FORMAT, PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
 
@@ -143,6 +146,54 @@ class Evaluation:
         notes = {name: f", {note}" for name, note in self._notes().items()}
         return {name: f"{score}{notes.get(name, '')}" for name, score in self.scores().items()}
 
+    def table(
+        self: Any, metrics: Any = None, *, by: Any = None, digits: int = 2, **options: Any
+    ) -> DataFrame:
+        """Return numbers with their intervals as a frame, for a paper.
+
+        Parameters
+        ----------
+        metrics : list of str or dict, default=None
+            Names for `score`; or by the label of each row, its name, or a pair of its name and a
+            dict of further parameters of `score`, as in ``{"AUC": "roc_auc", "Sensitivity at 20 %":
+            ("sensitivity", {"threshold": 0.2})}``. None is what `scores` returns.
+        by : bool, str or list of str, default=None
+            Columns of ``subgroups=`` that divide the records, True is all of them: there are rows
+            for each subgroup, too. None is all records together.
+        digits : int, default=2
+            Decimals of "text".
+        **options
+            Passed to `score` for every metric, such as ``interval="records"``.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each metric (and subgroup, after "all" records), with the columns "value",
+            "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
+            "note" of `by_group`, and where there is a note, the text is "too few to tell". Methods
+            of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
+        """
+        import pandas as pd
+
+        metrics = self._names if metrics is None else metrics
+        named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
+        rows: list[dict[Any, Any]] = []
+        for label, of in named.items():
+            name, own = (of, {}) if isinstance(of, str) else of
+            rows.append({"metric": label} | self.score(name, **options | own)._asdict())
+            if by is not None:
+                groups = self.by_group(name, by=None if by is True else by, **options | own)
+                rows[-1] |= dict.fromkeys(groups.columns[:-5], "all") | {"size": self.m, "note": ""}
+                rows += groups.assign(metric=label).to_dict("records")
+        table = pd.DataFrame(rows)
+        levels = table.columns[4:-2].tolist()
+        rounded = table[["value", "low", "high"]].round(digits) + 0.0  # no "-0.00"
+        text = "{:.{n}f} ({:.{n}f} to {:.{n}f})"
+        table["text"] = [text.format(*row, n=digits) for row in rounded.itertuples(index=False)]
+        if by is not None:
+            table.loc[table["note"] != "", "text"] = "too few to tell"
+        return table.set_index(["metric", *levels] if levels else "metric")
+
     def _clipped_hint(self) -> str:
         """Say if released counts say that many errors count as less than they are."""
         return ""
@@ -171,13 +222,15 @@ class Evaluation:
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" and "privacy"; of a classifier also "classes" and
-            "confusion_matrix". Each score, and the matrix, has "value", "low" and "high" (for the
-            population), "records_low" and "records_high" (for these records); None stands for
-            infinity. Scores of clipped errors have a "note" that says so.
+            With the keys "format" (of these keys, 1), "m", "unit", "scores" and "privacy"; of a
+            classifier also "classes" and "confusion_matrix". Each score, and the matrix, has
+            "value", "low" and "high" (for the population), "records_low" and "records_high" (for
+            these records); None stands for infinity. Scores of clipped errors have a "note" that
+            says so.
         """
         records, notes = self.scores("records"), self._notes()
         return {
+            "format": FORMAT,
             "m": self.m,
             "unit": self.privacy_.unit,
             "scores": {
@@ -192,7 +245,7 @@ class Evaluation:
         }
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
+        """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:

@@ -44,9 +44,10 @@ class SubgroupScores:
         scores : pandas.DataFrame
             A row for each subgroup: its levels; its estimated "size" (records, or groups); "value",
             "low" and "high" of the score; and a "note". This is "too few to tell" if the interval
-            is wider than 0.2 (as it is if a score of positive records may have none), and how many
-            records would be enough of a subgroup that is as all records are. Subgroups of values
-            that are no level ("other") are left out if they may be empty.
+            is wider than 0.2 (as it is if a score of positive records may have none), or than a
+            fifth of a larger range, and how many records would be enough of a subgroup that is as
+            all records are. Subgroups of values that are no level ("other") are left out if they
+            may be empty.
         """
         import pandas as pd
 
@@ -54,7 +55,7 @@ class SubgroupScores:
         rows = []
         for labels, own in self._by(by).items():
             score, note = own.score(name, **options), ""
-            if score.high - score.low > _WIDE:
+            if score.high - score.low > _WIDE * self._range(name):
                 note = f"too few to tell: {enough(len(own._parts[-1].subgroups))}"
             rows.append((*labels, round(own._size.value), *score, note))
         names = [*self._columns(by), "size", "value", "low", "high", "note"]
@@ -163,7 +164,7 @@ class SubgroupScores:
                 noisy.append(replace(part, counts=tuple(counts.ravel().tolist())))
             own = replace(self, _noisy=tuple(noisy), _units=units)._of(tuple(range(n_members)))
             score = own.score(name, **options)
-            return bool(score.high - score.low <= _WIDE)
+            return bool(score.high - score.low <= _WIDE * self._range(name))
 
         i = bisect_left(_SIZES, True, key=is_enough)
         if i == len(_SIZES):

@@ -20,6 +20,7 @@ from ..scoring._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
 from ._by_group import SubgroupScores
+from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
@@ -29,7 +30,7 @@ _OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
+class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Evaluation):
     """Numbers and figures of a classifier on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``.
@@ -136,9 +137,16 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
             "roc_auc_ovr", for more than two classes with probabilities; "prevalence", the share of
             positive records; "selection_rate", the share of records predicted to be positive; or
             "brier_score", the mean squared error of the probabilities, summed over more than two
-            classes ("neg_brier_score" is minus that).
+            classes ("neg_brier_score" is minus that). Of two classes, also "sensitivity" (the
+            recall), "specificity", "ppv" (the precision) and "npv"; and with probabilities
+            "net_benefit", see `decision_curve`, "calibration_slope", the coefficient of an
+            unpenalised logistic regression of the label on the logit of the probability, and
+            "calibration_intercept", the intercept of one in which that coefficient is 1
+            (calibration in the large). 1 and 0 are perfect. All probabilities in a bin count as the
+            mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
-            For metrics of the confusion matrix, and "selection_rate"; as in `confusion_matrix`.
+            For metrics of the confusion matrix, those named above, "selection_rate" and
+            "net_benefit"; as in `confusion_matrix`.
         label : object, default=None
             For areas, "prevalence" and "selection_rate"; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
@@ -149,6 +157,7 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
             Parameters of a metric of the confusion matrix, as for `make_private_scorer`, such as
             ``pos_label=0``.
         """
+        name, params = self._usual(name, params)
         return hull([self._with(s, name, threshold, label, params) for s in samplings(interval)])
 
     def _with(
@@ -160,12 +169,12 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
         params: dict[str, Any],
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
-        of_matrix = name in CONFUSION
-        unused = {"label": label} if of_matrix else {"threshold": threshold, **params}
-        if name.endswith("brier_score"):
+        of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
+        unused = {} if of_matrix else dict(params)
+        if not of_matrix and name not in ("net_benefit", "selection_rate"):
+            unused["threshold"] = threshold
+        if of_matrix or of_probabilities or name.endswith("brier_score"):
             unused["label"] = label
-        if name == "selection_rate":
-            unused = params
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
         if of_matrix:
@@ -173,6 +182,9 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
             params = make_private_scorer(name, **(own | params)).params
             scorer = ConfusionScore.of(name, params).prepare(self.classes)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
+        if of_probabilities:
+            compute, most = self._of_probabilities(name, threshold)
+            return self._estimate(compute, bounds=(-math.inf, most), sampling=sampling)
         if name in self._scorers and label in (None, self.pos_label):
             return self._score(self._scorers[name], sampling=sampling)
         if name == "neg_brier_score":
@@ -191,7 +203,7 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
                 sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
             )
         if name not in _OF_CLASS:
-            names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]
+            names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
         c, histogram = self._score_of(label), self._parts[-1]
         k = histogram.positives[c]
@@ -226,6 +238,8 @@ class ClassifierEvaluation(ClassifierFigures, SubgroupScores, Evaluation):
         return names + ["prevalence"] * self._binary
 
     def _range(self, name: str) -> float:
+        if name.startswith("calibration"):
+            return 5.0  # it may be any number: a fifth of this tells
         return 2.0 if name == "brier_score" and not self._binary else 1.0
 
     # ------------------------------------------------------------ curves

@@ -17,6 +17,7 @@ __all__ = [
     "brier_score",
     "calibration",
     "calibration_groups",
+    "from_above",
     "moments_of",
     "precision_at",
     "precision_recall",
@@ -31,13 +32,13 @@ Floats = NDArray[np.float64]
 
 def roc(table: Floats) -> tuple[Floats, Floats]:
     """Return false and true positive rates, shape (..., n_bins + 1), by falling threshold."""
-    fp, tp = _from_above(table)
+    fp, tp = from_above(table)
     return _rising_share(fp), _rising_share(tp)
 
 
 def precision_recall(table: Floats, undefined: float = 1.0) -> tuple[Floats, Floats]:
     """Return precision and recall, shape (..., n_bins + 1), by rising threshold."""
-    fp, tp = _from_above(table)
+    fp, tp = from_above(table)
     precision = np.clip(ratio(tp, fp + tp, undefined), 0, 1)
     return precision[..., ::-1], _rising_share(tp)[..., ::-1]
 
@@ -118,7 +119,7 @@ def _interpolated(x: Floats, xs: Floats, ys: Floats) -> Floats:
     return np.array([np.interp(x, *curve) for curve in zip(xs, ys, strict=True)])
 
 
-def _from_above(table: Floats) -> tuple[Floats, Floats]:
+def from_above(table: Floats) -> tuple[Floats, Floats]:
     """Return how many negative and positive records lie above each edge, from none to all."""
     n = np.cumsum(table[..., ::-1], axis=-1)
     n = np.concatenate([np.zeros_like(n[..., :1]), n], axis=-1)

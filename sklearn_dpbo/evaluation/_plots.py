@@ -14,11 +14,11 @@ if TYPE_CHECKING:  # they take a while to import, and few searches are drawn
     from sklearn.calibration import CalibrationDisplay
     from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-__all__ = ["ClassifierFigures"]
+__all__ = ["COVERS", "ClassifierFigures"]
 
 Floats = NDArray[np.float64]
 # What intervals cover, in legends.
-_COVERS = {"population": "noise and sampling", "records": "noise"}
+COVERS = {"population": "noise and sampling", "records": "noise"}
 # Where bands of curves are computed.
 _GRID = np.linspace(0, 1, 101)
 
@@ -168,7 +168,7 @@ class ClassifierFigures:
         reach = np.clip([prob_true - low, high - prob_true], 0, None)
         options = {
             "color": display.line_.get_color(),
-            "label": f"95 % interval: {_COVERS[interval]}",
+            "label": f"95 % interval: {COVERS[interval]}",
         }
         display.ax_.errorbar(prob_pred, prob_true, reach, fmt="none", alpha=0.5, **options)
         display.ax_.legend(loc="upper left", fontsize="small")
@@ -187,7 +187,7 @@ def _against(label: Any) -> str | None:
 
 def _draw_band(display: Any, band: tuple[Floats, Floats], interval: str) -> None:
     options = {"color": _line(display).get_color(), "alpha": 0.2, "lw": 0}
-    display.ax_.fill_between(_GRID, *band, label=f"95 % band: {_COVERS[interval]}", **options)
+    display.ax_.fill_between(_GRID, *band, label=f"95 % band: {COVERS[interval]}", **options)
     display.ax_.legend(fontsize="small")
 
 

@@ -50,8 +50,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _receipts(file: str) -> list[Receipt]:
     try:
-        return [Receipt(**fields) for fields in json.loads(Path(file).read_text())["ledger"]]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        record = json.loads(Path(file).read_text())
+        report = record.get("privacy", record)  # of an evaluation, or itself
+        return [Receipt(**fields) for fields in report["ledger"]]
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise ValueError(
             f"{file} is not the report of a release that was charged to a ledger; write it with "
             "search.privacy_.to_json()"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from .._privacy.mechanisms import Mechanisms
 from ._card import Row, card, in_lines
 
-__all__ = ["TRAINING_NOT_PROTECTED", "PrivacyReport"]
+__all__ = ["FORMAT", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
 
+# Of JSON, as `disclosure.schema.json` describes it: a change of one is a change of both.
+FORMAT = 1
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
     "can remove the noise"
@@ -96,9 +99,10 @@ class PrivacyReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
 
-        The keys are "title", "private" (bool), "warning" (None if private), "epsilon" and "delta"
-        (None if the noise was seeded: then there is no guarantee), "weak" (why the guarantee
-        promises little, or None), "m", "unit", "data", "protected", "neighbours", "released",
+        The keys are "format" (of these keys, 1), "software" (its name and version), "title",
+        "private" (bool), "warning" (None if private), "epsilon" and "delta" (None if the noise was
+        seeded: then there is no guarantee), "weak" (why the guarantee promises little, or None),
+        "m", "unit", "data", "protected", "neighbours", "released",
         "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
         "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
@@ -107,7 +111,10 @@ class PrivacyReport:
         """
         private = self.secure
         one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
+        name = __name__.partition(".")[0]
         return {
+            "format": FORMAT,
+            "software": f"{name} {sys.modules[name].__version__}",
             "title": self.title,
             "private": private,
             "warning": None if private else _SEEDED,
@@ -131,6 +138,7 @@ class PrivacyReport:
         }
 
     def to_json(self) -> str:
+        """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:

@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[2]
 SERVER = "postgresql://db.example.org/budgets"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if "_build" not in page.parts]
-NEEDS = {"clusters.md": "distributed", "private_learners.md": "interpret"}
+NEEDS = {
+    "clusters.md": "distributed",
+    "private_learners.md": "interpret",
+    "output_checkers.md": "jsonschema",
+}
 
 
 def blocks_of(page):

@@ -93,8 +93,10 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     search.fit(X, X[:, 0] + np.arange(20) % 2, X_val=X.copy(), y_val=np.arange(20) % 2)
     Path("2.json").write_text(search.privacy_.to_json())
     assert run("2.ledger", "2.json")[0] == 0
+    Path("3.json").write_text(json.dumps({"privacy": search.privacy_.to_dict()}))  # evaluation's
+    assert run("2.ledger", "3.json")[0] == 0
     refused(run("patients.ledger", "2.json"), "2.json: .*another one")
-    for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', "{}", "\x00"):
+    for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', '{"privacy": 1}', "{}", "\x00"):
         Path("odd.json").write_text(content)
         refused(run("patients.ledger", "odd.json"), "odd.json is not the report")
     Path("patients.ledger").write_bytes(earlier.replace(b"candidate", b"cantaloup"))

@@ -1,0 +1,146 @@
+"""What papers on clinical models report of two classes, from the same counts (zone: released).
+
+All probabilities in a bin count as the mean of public ones there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from ..scoring._intervals import Compute
+from ..scoring._metrics import ratio
+from ._curves import from_above, prevalence
+from ._plots import COVERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["CLINICAL", "OF_PROBABILITIES", "ClinicalScores"]
+
+Floats = NDArray[np.float64]
+# What metrics of the positive class are called in scikit-learn, and those of the other one.
+_OF_POSITIVE = {"sensitivity": "recall", "ppv": "precision"}
+_OF_OTHER = {"specificity": "recall", "npv": "precision"}
+_METRICS = _OF_POSITIVE | _OF_OTHER
+OF_PROBABILITIES = ("calibration_slope", "calibration_intercept", "net_benefit")
+CLINICAL = (*_METRICS, *OF_PROBABILITIES)
+# Probabilities beyond this, and 1 minus this, count as it: the logit of 0 is not finite.
+_LEAST = 1e-4
+# Of Newton's method: at most this many steps of at most this size, until they are this small. What
+# is added to the diagonal lets any matrix be inverted.
+_MOST_STEPS, _LONGEST, _SMALL, _DIAGONAL = 50, 1.0, 1e-6, 1e-9
+
+
+class ClinicalScores:
+    """The numbers of a `ClassifierEvaluation` that clinical papers report."""
+
+    def decision_curve(self: Any) -> tuple[Floats, Floats, Floats]:
+        """Return the decision curve (Vickers and Elkin, 2006): net benefit by threshold.
+
+        The net benefit of treating records with a probability of at least p is the share of true
+        positives minus p / (1 - p) times the share of false positives. That of treating none is 0.
+
+        Returns
+        -------
+        net_benefit, treat_all : ndarray of shape (n_thresholds,)
+            Of treating by the model, and of treating all records.
+        thresholds : ndarray of shape (n_thresholds,)
+            Those of `thresholds` between 0 and 1.
+        """
+        at, share = self._decisions(), float(prevalence(self._table(0)))
+        p = self.thresholds[at]
+        return self._net_benefit(self._counts(), at)[0], share - (1 - share) * p / (1 - p), p
+
+    def plot_decision_curve(
+        self: Any, *, interval: str = "population", ax: Axes | None = None, **kwargs: Any
+    ) -> Axes:
+        """Draw the decision curve, with a 95 % band, beside treating all records and none.
+
+        Parameters
+        ----------
+        interval : {"population", "records"}, default="population"
+            As in `score`.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a figure.
+        **kwargs : dict
+            Passed to `matplotlib.axes.Axes.plot`, such as ``label="new model"``.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        import matplotlib.pyplot as plt
+
+        benefit, treat_all, p = self.decision_curve()
+        ax = plt.subplots(layout="constrained")[1] if ax is None else ax
+        if not ax.lines:
+            ax.plot(p, treat_all, "k--", lw=1, label="treat all")
+            ax.axhline(0, color="k", lw=1, label="treat none")
+            ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.05, None))
+        (line,) = ax.plot(p, benefit, **{"label": "model"} | kwargs)
+        low, high = self._band(lambda n, u: self._net_benefit(n, self._decisions(), u), interval)
+        label = f"95 % band: {COVERS[interval]}"
+        ax.fill_between(p, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
+        ax.legend(loc="upper right", fontsize="small")
+        return ax
+
+    def _usual(self: Any, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the name that a number has in scikit-learn, and its parameters."""
+        if name not in _METRICS:
+            return name, params
+        if not self._binary:
+            raise ValueError(f"{name!r} is for two classes; there are {len(self.classes)}")
+        (at,) = self._parts[-1].positives
+        label = self.classes.tolist()[1 - at if name in _OF_OTHER else at]
+        return _METRICS[name], {"pos_label": label} | params
+
+    def _decisions(self: Any) -> NDArray[np.intp]:
+        """Return the numbers of the thresholds between 0 and 1; ValueError if there are none."""
+        self._known_moments()
+        return np.flatnonzero((self.thresholds > 0) & (self.thresholds < 1))
+
+    def _net_benefit(
+        self: Any, counts: Floats, at: NDArray[np.intp], undefined: float | None = None
+    ) -> Floats:
+        """Return the net benefit at the thresholds of these numbers, for rows of counts."""
+        table, p = self._tables(counts)[0], self.thresholds[at]
+        fp, tp = (n[:, -2:0:-1][:, at] for n in from_above(table))
+        return ratio(tp - fp * p / (1 - p), table.sum(axis=(-2, -1))[:, None], undefined)
+
+    def _of_probabilities(self: Any, name: str, threshold: float | None) -> tuple[Compute, float]:
+        """Return how to compute a number in `OF_PROBABILITIES`, and the largest that there is."""
+        means, at = self._known_moments()[0][0], self._decisions()
+        if name != "net_benefit":
+            slope = name == "calibration_slope"
+            return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), math.inf
+        p = self.threshold if threshold is None else threshold
+        at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
+        return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
+
+
+def calibration_fit(
+    table: Floats, probabilities: Floats, slope: bool, undefined: float | None = None
+) -> Floats:
+    """Return the slope or the intercept of logistic recalibration, for tables (n, 2, n_bins).
+
+    By maximum likelihood, with x the logit of a bin's probability: the slope b of P(y = 1) =
+    expit(a + b x), or the intercept a of P(y = 1) = expit(a + x). Where there is none, as if the
+    classes are separated, it is `undefined` (or NaN).
+    """
+    x = logit(np.clip(probabilities, _LEAST, 1 - _LEAST))
+    X, offset = np.stack([np.ones_like(x), x])[: 1 + slope], 0.0 if slope else x
+    both, w = table.sum(axis=-2), np.zeros((len(table), len(X)))
+    for _ in range(_MOST_STEPS):
+        p = expit(offset + w @ X)
+        hessian = np.einsum("nb,ib,jb->nij", both * p * (1 - p), X, X) + _DIAGONAL * np.eye(len(X))
+        gradient = (table[:, 1] - both * p) @ X.T
+        steps = np.linalg.solve(hessian, gradient[..., None])[..., 0].clip(-_LONGEST, _LONGEST)
+        w += steps
+        if (small := np.abs(steps) < _SMALL).all():
+            break
+    return np.where(small.all(axis=1), w[:, -1], math.nan if undefined is None else undefined)
