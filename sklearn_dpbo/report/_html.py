@@ -61,6 +61,8 @@ def _results(estimator: Any) -> list[tuple[str, list[str]]]:
         if hasattr(estimator, "scorer_"):
             text = f"{estimator.scorer_.name} {text}{_clipping(estimator.scorer_)}"
         rows.append(("Score", [text]))
+    elif hasattr(estimator, "best_params_"):
+        rows.append(("Score", ["none released: all of epsilon paid for the choice"]))
     return rows
 
 

@@ -17,12 +17,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._queries import Query
 
-__all__ = ["Compute", "draws", "likely", "nearest_counts", "simulated_interval"]
+__all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
 
 Floats = NDArray[np.float64]
 # From rows of counts, and what undefined ratios are (see `_metrics`), to a number for each.
@@ -73,6 +74,27 @@ def nearest_counts(noisy: Any, total: int) -> Floats:
     k = (largest > t).sum(axis=-1, keepdims=True)
     nearest: Floats = np.maximum(x - np.take_along_axis(t, k - 1, axis=-1), 0.0)
     return nearest
+
+
+def sampled_mean(
+    mean: float, within: float, ends: Floats, m: int, outside: float, sampling: float
+) -> Floats:
+    """Return where the population's mean of gains in [0, 1] lies: with noise, it was in `ends`.
+
+    The variance of a gain g is ``mean (1 - mean) - E g (1 - g)``, with the mean over m units for
+    E, at least `within`. The interval of Clopper and Pearson (1934), for as many gains of 0 and 1
+    as would be as precise, joins the noise in quadrature; for gains of 0 and 1, that is m. Else
+    ``sampling^2 / m`` is added to the variance, as no unit may have shown a large loss. Both ends
+    miss with the probability `outside`, or further out if `sampling` is more than 1.
+    """
+    most = mean * (1 - mean)
+    variance = min(most, max(most - within, 0.0) + sampling**2 / m)
+    n = m * most / variance if most > 0 else m
+    tail = ndtr(sampling * ndtri(outside))
+    low = betaincinv(mean * n, (1 - mean) * n + 1, tail) if mean > 0 else 0.0
+    high = 1 - betaincinv((1 - mean) * n, mean * n + 1, tail) if mean < 1 else 1.0
+    below, above = np.hypot(np.array([low, high]) - mean, ends - mean)
+    return np.array([mean - below, mean + above])
 
 
 def _with_total(x: Floats, total: int) -> Floats:

@@ -279,7 +279,9 @@ class RankingScore(ClassScore):
         area = float(np.mean([self._area(table) for table in tables]))
         return min(max(area + self._hidden(tables)[0], 0.0), 1.0)
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         low, high = super().interval(noisy, units, confidence)
         if not isinstance(self.counts, PairCounts):
             shift, off = self._hidden(self._likely_tables(noisy.counts, units))

@@ -30,7 +30,7 @@ from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Named
-from ._intervals import likely, simulated_interval
+from ._intervals import likely, sampled_mean, simulated_interval
 from ._queries import GRID, MeanOf, Query
 from ._response import Predictions, respond
 
@@ -120,6 +120,11 @@ class PrivateScorer:
     def is_mean(self) -> bool:
         """Whether this is a mean of `record_gains`, and so a linear function of one integer."""
         return False
+
+    @property
+    def has_population(self) -> bool:
+        """Whether it is known how the score varies between samples of a population."""
+        return self.is_mean
 
     @property
     def score_range(self) -> float:
@@ -242,7 +247,9 @@ class PrivateScorer:
         found = self.raw(likely(self.counts, counts, units), units)[0]
         return float(np.clip(found, *self.bounds))
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         """Return where the score of the counts without noise lies, with this probability.
 
         Parameters
@@ -387,19 +394,20 @@ class MeanScore(PrivateScorer):
         a, b = bounds
         of_gain = bounds if self.is_mean else (-(a**2), -(b**2))
         query = MeanOf(gain, of_gain, self.response_method, steps, repr(self))
-        return replace(self, bounds=bounds, query=query, counts=query, ends=bounds)
+        counts = replace(query, spread=True)
+        return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 
     def choice(self, public: Predictions) -> MeanScore:
         """Most errors of a good candidate are far smaller than the bound; so is the noise then."""
         if not self.choice_uses_public:
             return self
         large = large_error(self.counts, public)
-        query = replace(self.counts, bounds=(-(large**2), self.counts.bounds[1]))
+        query = replace(self.query, bounds=(-(large**2), self.counts.bounds[1]))
         return replace(self, query=query, ends=(-large, self.bounds[1]))
 
     def faithful(self, units: Units) -> Iterator[MeanScore]:
         if self.choice_uses_public:
-            yield replace(self, query=self.counts, ends=self.bounds)
+            yield replace(self, query=replace(self.counts, spread=False), ends=self.bounds)
 
     @property
     def _much(self) -> float:
@@ -414,10 +422,18 @@ class MeanScore(PrivateScorer):
     def _score(self, mean: Any) -> Any:
         return mean if self.is_mean else -np.sqrt(-mean)
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
-        nearest = self.counts.within_range(noisy.counts, units)
-        (ends,) = replace(noisy, counts=tuple(nearest.tolist())).interval(confidence)
+        nearest, most = self.counts.within_range(noisy.counts, units), self.counts.largest(units)
+        (ends,) = replace(noisy, counts=tuple(nearest[:1].tolist())).interval(confidence)
+        if sampling:
+            # Less than the second sum, by what its noise has.
+            within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
+            at, outside = nearest[0] / most, (1 - confidence) / 2
+            shares = sampled_mean(at, within, np.array(ends) / most, units.m, outside, sampling)
+            ends = tuple(shares * most)
         low, high = (self.value((end,), units) for end in ends)
         return low, high
 
@@ -462,7 +478,11 @@ def large_error(query: MeanOf, public: Predictions) -> float:
 
 
 def score_and_interval(
-    scorer: PrivateScorer, units: Units, noisy: NoisyCounts, confidence: float = CONFIDENCE
+    scorer: PrivateScorer,
+    units: Units,
+    noisy: NoisyCounts,
+    confidence: float = CONFIDENCE,
+    sampling: float = 0.0,
 ) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %).
 
@@ -470,5 +490,5 @@ def score_and_interval(
     it beside: a longer interval contains the exact score as often.
     """
     value = scorer.value(noisy.counts, units)
-    low, high = scorer.interval(noisy, units, confidence)
+    low, high = scorer.interval(noisy, units, confidence, sampling)
     return value, (min(low, value), max(high, value))

@@ -43,15 +43,18 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
     candidates, scores, best = release.candidates, release.scores, release.best_index
+    populations = release.populations or [None] * len(scores)
     fitted: dict[str, Any] = {}
     if names:
         fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))
         intervals = [interval for _, interval in scores]
         fitted["best_score_intervals_"] = dict(zip(names, intervals, strict=True))
+        fitted["best_score_population_intervals_"] = dict(zip(names, populations, strict=True))
     if best is not None:
         fitted |= {"best_index_": best, "best_params_": candidates[best].params}
     if scores:
         fitted["best_score_"], fitted["best_score_interval_"] = scores[0]
+        fitted["best_score_population_interval_"] = populations[0]
     params, times = [each.params for each in candidates], [each.fit_time for each in candidates]
     validated = np.array([bool(each.validated) for each in candidates])
     secret = [each.validated is None for each in candidates]

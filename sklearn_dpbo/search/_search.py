@@ -296,7 +296,7 @@ class PrivateBayesSearchCV(
                 oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=clipping_in_words(release.scorers or oracle.scorers)
+                released=clipping_in_words(release.scorers or oracle.scorers) * bool(release.scores)
                 + also_released(self, release, list(scorers))
                 + strategy.released,
                 assumption=strategy.assumption,
