@@ -14,6 +14,7 @@ curve is more precise if it is computed from a number of pairs.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,7 @@ from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import likely
+from ._intervals import likely, sampled_mean
 from ._labels import encode, position_of
 from ._metrics import (
     OF_CLASS,
@@ -282,11 +283,24 @@ class RankingScore(ClassScore):
     def interval(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
-        low, high = super().interval(noisy, units, confidence)
-        if not isinstance(self.counts, PairCounts):
-            shift, off = self._hidden(self._likely_tables(noisy.counts, units))
-            low, high = low + shift - off, high + shift + off
-        return max(low, 0.0), min(high, 1.0)
+        """With what bins hide: added to the noise, but as independent of the sampling error.
+
+        Precisions are cut off at 1, which biases simulated averages of them: so their interval is
+        also turned around, at the estimate. The variance of an area A from pairs is at most
+        A (1 - A) divided by the size of the smaller class (van Dantzig, 1951).
+        """
+        value = float(self.raw(likely(self.counts, noisy.counts, units), units)[0])
+        if isinstance(self.counts, PairCounts):
+            ends = super().interval(noisy, units, confidence)
+            n = self.counts.smaller_class(noisy.counts, units)
+            return sampled_mean(value, 0.0, ends, n, confidence, sampling) if sampling else ends
+        low, high = super().interval(noisy, units, confidence, sampling)
+        if self.name == "average_precision":
+            low, high = min(low, 2 * value - high), max(high, 2 * value - low)
+        shift, off = self._hidden(self._likely_tables(noisy.counts, units))
+        join = math.hypot if sampling else operator.add
+        low, high = value - join(value - low, off), value + join(high - value, off)
+        return max(low + shift, 0.0), min(high + shift, 1.0)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):

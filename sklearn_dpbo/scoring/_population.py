@@ -28,17 +28,24 @@ def luck_of(n_compared: float) -> float:
 
 
 def population_interval(
-    scorer: PrivateScorer, units: Units, noisy: NoisyCounts, n_compared: float | None
+    scorer: PrivateScorer,
+    units: Units,
+    noisy: NoisyCounts,
+    n_compared: float | None,
+    selects: bool = True,
 ) -> tuple[float, float] | None:
     """Return where the score of the population lies, which the records are a random sample of.
 
     `n_compared` candidates, which did not depend on the records, were compared on them, and this
-    is the best one. None if their number, or how the score varies, is not known.
+    is the best one. None if their number, or how the score varies, is not known. If other scores
+    than this one `selects`, luck may have moved it either way.
     """
     if n_compared is None or not scorer.has_population:
         return None
-    low, high = (
-        score_and_interval(scorer, units, noisy, CONFIDENCE, sampling)[1][i]
-        for i, sampling in enumerate((luck_of(n_compared), 1.0))
-    )
-    return low, high
+
+    def end(i: int, sampling: float) -> float:
+        return score_and_interval(scorer, units, noisy, CONFIDENCE, sampling)[1][i]
+
+    luck = luck_of(n_compared)
+    low = min(end(0, sampling) for sampling in (0.0, luck))
+    return low, max(end(1, sampling) for sampling in (0.0, 1.0 if selects else luck))

@@ -124,7 +124,7 @@ class PrivateScorer:
     @property
     def has_population(self) -> bool:
         """Whether it is known how the score varies between samples of a population."""
-        return self.is_mean
+        return True
 
     @property
     def score_range(self) -> float:
@@ -260,6 +260,9 @@ class PrivateScorer:
             As for `value`.
         confidence : float
             In (0, 1).
+        sampling : float, default=0.0
+            How many times the sampling error counts: 0 for the score of these records, 1 for that
+            of the population which they are a random sample of.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -268,6 +271,7 @@ class PrivateScorer:
             units,
             confidence,
             self.bounds,
+            sampling,
         )
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
@@ -431,9 +435,9 @@ class MeanScore(PrivateScorer):
         if sampling:
             # Less than the second sum, by what its noise has.
             within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
-            at, outside = nearest[0] / most, (1 - confidence) / 2
-            shares = sampled_mean(at, within, np.array(ends) / most, units.m, outside, sampling)
-            ends = tuple(shares * most)
+            shares = ends[0] / most, ends[1] / most
+            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence, sampling)
+            ends = shares[0] * most, shares[1] * most
         low, high = (self.value((end,), units) for end in ends)
         return low, high
 

@@ -73,6 +73,10 @@ class VarianceExplained(PrivateScorer):
     choice_uses_public: bool = True
 
     @property
+    def has_population(self) -> bool:
+        return False
+
+    @property
     def clipping(self) -> str:
         c, at, apart = (f"{x:.4g}" for x in (self.counts.c_e, self.counts.centre, self.counts.c_y))
         return (
@@ -144,7 +148,9 @@ class VarianceExplained(PrivateScorer):
                 return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
             return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
 
-        return simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
+        return simulated_interval(
+            compute, self.counts, noisy, units, confidence, self.bounds, sampling
+        )
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         compute = explained_variance_score if self._centred else r2_score

@@ -118,8 +118,8 @@ def also_released(search: Any, release: Release, names: list[str]) -> str:
         "evaluation_, " * (release.report is not None)
         + "choice_counts_, " * (release.choice_counts is not None)
         + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
-        + f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
-        * is_several(search.scoring)
+        + "best_scores_, best_score_population_intervals_ and best_score_intervals_ "
+        f"({', '.join(names)}), " * is_several(search.scoring)
     )
 
 
@@ -158,7 +158,8 @@ def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
 
 def already_released(fitted: Mapping[str, Any]) -> str:
     """Return the private result in words, for the note on an error: it has been paid for."""
-    names = ("best_params_", "best_score_", "best_score_interval_")
+    names = ("best_params_", "best_score_", "best_score_population_interval_")
+    names += ("best_score_interval_",)
     return "The private result had been released and paid for before this: " + ", ".join(
         f"{name}={fitted[name]}" for name in names if name in fitted
     )

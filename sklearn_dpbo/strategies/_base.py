@@ -28,7 +28,7 @@ __all__ = [
 # Several scores of one candidate.
 Scores: TypeAlias = list[Score]
 
-_SCORES = "best_score_, best_score_interval_, best_score_population_interval_, "
+_SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
 _RELEASED = (
     "best_params_, best_index_, {}and which candidates were evaluated (in cv_results_; determined "
     "by the training set, except for draws of candidates that are listed below). What else the "

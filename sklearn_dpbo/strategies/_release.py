@@ -19,7 +19,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
-from ..scoring._population import population_interval
+from ..scoring._population import luck_of, population_interval
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
@@ -146,11 +146,13 @@ def release_scores(
 
     scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
     populations = [
-        population_interval(each, units, of(each.counts), n_compared) for each in scorers
+        population_interval(each, units, of(each.counts), n_compared, selects=k == 0)
+        for k, each in enumerate(scorers)
     ]
     if evaluation is None:
         return Released(scores, populations, None, tuple(scorers))
-    report = partial(evaluation._released, tuple(map(of, evaluation._parts)))
+    counts, luck = tuple(map(of, evaluation._parts)), luck_of(n_compared or 1)
+    report = partial(evaluation._released, counts, luck=luck)
     hint = evaluation._labels_hint()
     return Released(scores, populations, report, tuple(scorers), (hint,) * bool(hint))
 
@@ -215,7 +217,9 @@ def release_all_scores(
             released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
             if i == best:
                 n = len(candidates)
-                populations |= {k: population_interval(of[k], units, noisy, n) for k in group}
+                populations |= {
+                    k: population_interval(of[k], units, noisy, n, selects=k == 0) for k in group
+                }
     all_scores = {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
     own = [populations[k] for k in sorted(populations)]
     return Released(all_scores[best], own, all_scores=all_scores)

@@ -3,18 +3,11 @@
 import numpy as np
 import pytest
 from scipy.stats import beta, binom, norm
-from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import noise_source
 from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.scoring._population import luck_of, population_interval
-from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.testing import seeded_noise
 
 NOISELESS = 1e-3  # a scale of noise that is always 0
 ACCURACY = make_private_scorer("accuracy").prepare([0, 1])

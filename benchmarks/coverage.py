@@ -1,0 +1,278 @@
+"""Claim: how often 95 % intervals contain the number that they are for, and how wide they are.
+
+    python benchmarks/coverage.py evaluation [--repetitions 500] [--quick]
+
+Each repetition draws new records and new noise (without a seed). Intervals for the population must
+contain its number, computed by scikit-learn from 400,000 further records; those for the records,
+the number of these records. The model is fitted once per setting, on 2,000 public records which
+place the bins, too: intervals are for a given model and given bins.
+
+A part prints a table and writes ``results/coverage_PART.csv``. The standard error of a coverage of
+.95 is .010 for 500 repetitions.
+
+* evaluation: scores of `private_evaluation`: two classes that a logistic regression tells apart
+  well (distance 2), or nearly always (5); three classes; groups as units, of 1 to 8 records with
+  effects of their own.
+* choice: `best_score_population_interval_` after a search among T candidates that are equally good
+  in the population, and whose errors are independent: the worst case, as luck alone decides.
+* means: the same for means of gains of other distributions, of one candidate and of 64.
+"""
+
+import csv
+import warnings
+from functools import partial
+from pathlib import Path
+
+from harness import mean_and_error, parser_of, print_table, save
+
+# isort: split
+import numpy as np
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
+from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
+from sklearn_dpbo.strategies import WorstCase
+
+RESULTS = Path(__file__).parent / "results"
+SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
+N_PUBLIC, N_POPULATION = 2_000, 400_000
+INTERVALS = ("population", "records")
+
+
+def summary(part, setting, repetitions):
+    """Return rows for a part: coverage and width of each score and kind of interval.
+
+    `setting` is a dict of columns; each repetition is a dict from (score, kind of interval) to
+    (low, high, the number that the interval is for).
+    """
+    rows = []
+    for score, kind in repetitions[0]:
+        low, high, exact = np.array([each[score, kind] for each in repetitions]).T
+        coverage, error = mean_and_error((low - 1e-9 <= exact) & (exact <= high + 1e-9))
+        row = {"part": part, "score": score, **setting, "interval": kind}
+        row |= {"repetitions": len(repetitions), "coverage": f"{coverage:.3f}"}
+        rows.append(
+            row | {"standard_error": f"{error:.3f}", "median_width": f"{np.median(high - low):.4f}"}
+        )
+    return rows
+
+
+# ------------------------------------------------------------------ evaluations
+def two_classes(n, rng, prevalence, distance):
+    y = (rng.random(n) < prevalence).astype(int)
+    X = rng.standard_normal((n, 2))
+    X[:, 0] += distance * y
+    return X, y, None
+
+
+def three_classes(n, rng, shares):
+    y = rng.choice(3, n, p=shares)
+    return rng.standard_normal((n, 3)) + 1.5 * np.eye(3)[y], y, None
+
+
+def stays(n, rng):
+    """Records of n patients: each has 1 to 8, and a risk of their own."""
+    groups = np.repeat(np.arange(n), rng.integers(1, 9, n))
+    risk = rng.standard_normal(n)[groups]
+    y = (risk + 0.5 * rng.standard_normal(len(groups)) > 0.8).astype(int)
+    X = rng.standard_normal((len(groups), 2))
+    X[:, 0] += risk + 0.5 * y
+    return X, y, groups
+
+
+def exact_scores(model, X, y, groups):
+    """Return scikit-learn's scores by name; records of a group share the weight of one."""
+    w = None if groups is None else 1 / np.bincount(groups)[groups]
+    p, label, K = model.predict_proba(X), model.predict(X), len(model.classes_)
+    several = {} if K == 2 else {"average": "macro"}
+    macro = "_macro" * (K > 2)
+    options = {"sample_weight": w}
+    scores = {
+        "accuracy": metrics.accuracy_score(y, label, **options),
+        "balanced_accuracy": metrics.balanced_accuracy_score(y, label, **options),
+        f"precision{macro}": metrics.precision_score(
+            y, label, zero_division=0, **several, **options
+        ),
+        f"recall{macro}": metrics.recall_score(y, label, zero_division=0, **several, **options),
+        f"f1{macro}": metrics.f1_score(y, label, zero_division=0, **several, **options),
+    }
+    if K > 2:
+        one_hot = np.eye(K)[y]
+        return scores | {
+            "roc_auc_ovr": metrics.roc_auc_score(y, p, multi_class="ovr", **options),
+            "brier_score": np.average(((p - one_hot) ** 2).sum(axis=1), weights=w),
+        }
+    return scores | {
+        "roc_auc": metrics.roc_auc_score(y, p[:, 1], **options),
+        "average_precision": metrics.average_precision_score(y, p[:, 1], **options),
+        "brier_score": metrics.brier_score_loss(y, p[:, 1], **options),
+        "prevalence": np.average(y, weights=w),
+    }
+
+
+def evaluations(part, draw, setting, m, epsilon, n, rng):
+    """Return rows for one kind of problem, m units and an epsilon."""
+    X, y, _ = draw(N_PUBLIC, rng)
+    model = LogisticRegression().fit(X, y)
+    population = exact_scores(model, *draw(N_POPULATION, rng))
+    repetitions = []
+    while len(repetitions) < n:
+        X_val, y_val, groups = draw(m, rng)
+        if len(np.unique(y_val)) < len(model.classes_):
+            continue  # scikit-learn has no area then
+        evaluation = private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=epsilon, groups_val=groups
+        )
+        of = {"population": population, "records": exact_scores(model, X_val, y_val, groups)}
+        repetitions.append(
+            {
+                (name, kind): (*evaluation.score(name, interval=kind)[1:], of[kind][name])
+                for name in population
+                for kind in INTERVALS
+            }
+        )
+    return summary(part, {"setting": setting, "m": m, "epsilon": epsilon}, repetitions)
+
+
+def of_evaluations(n, quick):
+    """Yield rows for scores of evaluations."""
+    kinds = {
+        f"prevalence {share:g}, distance {distance}": lambda n, rng, share=share, d=distance: (
+            two_classes(n, rng, share, d)
+        )
+        for distance, shares in ((2, (0.5, 0.1, 0.02)), (5, (0.5, 0.1)))
+        for share in shares
+    }
+    kinds["three classes"] = lambda n, rng: three_classes(n, rng, (0.6, 0.3, 0.1))
+    kinds["groups"] = stays
+    rng = np.random.default_rng(0)
+    for setting, draw in kinds.items():
+        for m in SIZES[1:2] if quick else SIZES:
+            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
+                yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+
+
+# ------------------------------------------------------------------ after a choice
+class Column(ClassifierMixin, BaseEstimator):
+    """A candidate that has been fitted elsewhere: its scores are a column of X."""
+
+    def __init__(self, candidate=0):
+        self.candidate = candidate
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(X)[:, self.candidate]
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X):
+        return (np.asarray(X)[:, self.candidate] >= 0.5).astype(int)
+
+
+def right_or_wrong(y, T, rng, accuracy):
+    """Scores of T candidates that predict the right label with this probability."""
+    right = rng.random((len(y), T)) < accuracy
+    return np.where(right, y[:, None], 1 - y[:, None]).astype(float)
+
+
+def graded(y, T, rng):
+    """Scores that are higher for positive records; as they should be at a prevalence of .3."""
+    log_odds = 2 * (rng.standard_normal((len(y), T)) + 2 * y[:, None] - 1) + np.log(0.3 / 0.7)
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def with_losses(y, T, rng, losses):
+    """Probabilities whose Brier losses are these."""
+    off = np.sqrt(losses((len(y), T), rng))
+    return np.where(y[:, None] == 1, 1 - off, off)
+
+
+def after_choices(part, setting, scoring, scores, prevalence, m, epsilon, T, n, rng):
+    """Return rows for one kind of candidates."""
+    y = (rng.random(N_POPULATION) < prevalence).astype(int)
+    population = scores(y, 1, rng)
+    exact = metrics.get_scorer(scoring)(Column().fit(None, None), population, y)
+    y_public = np.arange(400) % 2
+    public = scores(y_public, T, rng)
+    repetitions = []
+    while len(repetitions) < n:
+        y_val = (rng.random(m) < prevalence).astype(int)
+        search = PrivateBayesSearchCV(
+            Column(), {"candidate": list(range(T))}, scoring=scoring, epsilon=epsilon,
+            strategy=WorstCase("none", prior_weight=0), prediction="together", refit=False,
+        )  # fmt: skip
+        search.fit(public, y_public, X_val=scores(y_val, T, rng), y_val=y_val)
+        low, high = search.best_score_population_interval_
+        repetitions.append(
+            {
+                (scoring, "population"): (low, high, exact),
+                (scoring, "records"): (*search.best_score_interval_, exact),
+            }
+        )
+    columns = {"setting": setting, "m": m, "epsilon": epsilon, "candidates": T}
+    return summary(part, columns, repetitions)
+
+
+def of_choices(n, quick):
+    """Yield rows for scores of the best of T equal candidates."""
+    rng = np.random.default_rng(0)
+    sizes = [(500, 1.0, 64)]
+    sizes += [] if quick else [(500, 1.0, 8), (500, 1.0, 256), (2_000, 1.0, 64), (2_000, 5.0, 64)]
+    for m, epsilon, T in sizes:
+        of_labels = {f"right with {p:g}": partial(right_or_wrong, accuracy=p) for p in (0.8, 0.97)}
+        cases = [("accuracy", setting, draw, 0.5) for setting, draw in of_labels.items()]
+        cases += [(name, "graded", graded, 0.3) for name in ("f1", "roc_auc", "average_precision")]
+        for scoring, setting, draw, prevalence in cases:
+            size = (prevalence, m, epsilon, T, n, rng)
+            yield from after_choices("choice", setting, scoring, draw, *size)
+
+
+def of_means(n, quick):
+    """Yield rows for means of Brier losses of several distributions."""
+    rng = np.random.default_rng(0)
+    losses = {
+        "losses Beta(2, 8)": lambda size, rng: rng.beta(2, 8, size),
+        "losses Beta(.5, 3)": lambda size, rng: rng.beta(0.5, 3, size),
+        "losses Beta(.15, 4)": lambda size, rng: rng.beta(0.15, 4, size),
+        "losses of 1 (2 %), else below .05": lambda size, rng: np.where(
+            rng.random(size) < 0.02, 1.0, 0.05 * rng.random(size)
+        ),
+    }
+    sizes = [(500, 1.0)] if quick else [(300, 1.0), (1_000, 1.0), (1_000, 5.0)]
+    for setting, draw in losses.items():
+        for m, epsilon in sizes:
+            for T in (1, 64):
+                scores = partial(with_losses, losses=draw)
+                size = (0.5, m, epsilon, T, n, rng)
+                yield from after_choices("means", setting, "neg_brier_score", scores, *size)
+
+
+# Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
+PARTS = {"evaluation": of_evaluations, "choice": of_choices, "means": of_means}
+
+
+def main():
+    parser = parser_of(__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--quick", action="store_true", help="few settings, and 20 repetitions")
+    arguments = parser.parse_args()
+    for category in (LowUtilityWarning, PrivacyWarning):
+        warnings.simplefilter("ignore", category)
+    n = 20 if arguments.quick else arguments.repetitions
+    rows = list(PARTS[arguments.part](n, arguments.quick))
+    print_table(rows[0], [row.values() for row in rows])
+    save(rows, arguments.json)
+    if not arguments.quick:
+        with open(RESULTS / f"coverage_{arguments.part}.csv", "w", newline="") as file:
+            table = csv.DictWriter(file, rows[0], lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
