@@ -220,15 +220,15 @@ def after_choices(part, setting, scoring, scores, prevalence, m, epsilon, T, n, 
 def of_choices(n, quick):
     """Yield rows for scores of the best of T equal candidates."""
     rng = np.random.default_rng(0)
-    sizes = [(500, 1.0, 64)]
-    sizes += [] if quick else [(500, 1.0, 8), (500, 1.0, 256), (2_000, 1.0, 64), (2_000, 5.0, 64)]
-    for m, epsilon, T in sizes:
-        of_labels = {f"right with {p:g}": partial(right_or_wrong, accuracy=p) for p in (0.8, 0.97)}
-        cases = [("accuracy", setting, draw, 0.5) for setting, draw in of_labels.items()]
-        cases += [(name, "graded", graded, 0.3) for name in ("f1", "roc_auc", "average_precision")]
-        for scoring, setting, draw, prevalence in cases:
-            size = (prevalence, m, epsilon, T, n, rng)
-            yield from after_choices("choice", setting, scoring, draw, *size)
+    for accuracy in (0.8, 0.97):
+        draw = partial(right_or_wrong, accuracy=accuracy)
+        for T in (64,) if quick else (8, 64, 256):
+            size = (0.5, 500, 1.0, T, n, rng)
+            yield from after_choices("choice", f"right with {accuracy:g}", "accuracy", draw, *size)
+    for scoring in ("f1", "roc_auc", "average_precision"):
+        for m, epsilon in ((500, 1.0),) if quick else ((500, 1.0), (2_000, 5.0)):
+            size = (0.3, m, epsilon, 64, n, rng)
+            yield from after_choices("choice", "graded", scoring, graded, *size)
 
 
 def of_means(n, quick):
@@ -242,7 +242,7 @@ def of_means(n, quick):
             rng.random(size) < 0.02, 1.0, 0.05 * rng.random(size)
         ),
     }
-    sizes = [(500, 1.0)] if quick else [(300, 1.0), (1_000, 1.0), (1_000, 5.0)]
+    sizes = [(500, 1.0)] if quick else [(300, 1.0), (2_000, 5.0)]
     for setting, draw in losses.items():
         for m, epsilon in sizes:
             for T in (1, 64):

@@ -79,11 +79,12 @@ def _score_text(score: float, interval: Interval, population: Interval) -> str:
     """Return a score with noise, and the interval that readers expect first."""
     if interval is None:
         return f"{_short(score)} with noise"
-    of = {"the population": population, "these records": interval}
-    known = [
-        f"for {whom}: {{}} to {{}}".format(*map(_short, each)) for whom, each in of.items() if each
+    texts = [
+        f"for {whom}: {_short(ends[0])} to {_short(ends[1])}"
+        for whom, ends in (("the population", population), ("these records", interval))
+        if ends is not None
     ]
-    return f"{_short(score)} (95 % {'; '.join(known)})"
+    return f"{_short(score)} (95 % {'; '.join(texts)})"
 
 
 def _short(value: Any) -> str:
