@@ -18,6 +18,7 @@ that are not positive; each of these stands for a lowest and a highest value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -41,6 +42,8 @@ _N_DRAWS = 4_000
 # Records that the cells of a table get in addition, together: the population may have some in an
 # empty cell.
 _PRIOR = 2.0
+# Logarithm of the largest number of records that is looked for, and halvings that find it.
+_MOST, _N_HALVINGS = 20.0, 40
 
 
 def simulated_interval(
@@ -55,14 +58,45 @@ def simulated_interval(
     """Return an interval that contains a number without noise with about this probability.
 
     `compute` turns rows of counts, which may be negative, into numbers within `bounds`; `sampling`
-    is that of `draws`.
+    is that of `draws`. Above 1, ends move as those of Clopper and Pearson do for as many records as
+    give the same ends at 1: a normal distribution would be too narrow for a ratio.
     """
+    if sampling > 1:
+        settings = (compute, query, noisy, units, confidence, bounds)
+        noise, once = (simulated_interval(*settings, each) for each in (0.0, 1.0))
+        value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
+        tails = tuple(ndtr(each * ndtri((1 - confidence) / 2)) for each in (1.0, sampling))
+        ends = []
+        for at, to, *apart in zip(bounds, bounds[::-1], noise, once, strict=True):
+            shares = [(x - at) / (to - at) for x in (value, *apart)]
+            ends.append(at + (to - at) * _further(*shares, tails))
+        return min(ends[0], noise[0]), max(ends[1], noise[1])
     counts = draws(query, noisy, units, sampling)
     low, high = (compute(counts, end) for end in bounds)
     k = max(1, int((1 - confidence) / 2 * (len(low) + 1)))
     a = float(np.clip(np.partition(low, k - 1)[k - 1], *bounds))
     b = float(np.clip(np.partition(high, len(high) - k)[len(high) - k], *bounds))
     return min(a, b), max(a, b)
+
+
+def _further(share: float, noise: float, once: float, tails: tuple[float, float]) -> float:
+    """Return the lower end for a share that misses with the second probability.
+
+    `noise` is the end without sampling error; `once`, with it, misses with the first probability.
+    """
+    target = share - math.sqrt(max((share - once) ** 2 - (share - noise) ** 2, 0.0))
+
+    def end(log_n: float, tail: float) -> float:
+        n = math.exp(log_n)
+        return float(betaincinv(share * n, (1 - share) * n + 1, tail))
+
+    few, many = 0.0, _MOST
+    if not end(few, tails[0]) < target < end(many, tails[0]):
+        return min(once, noise)
+    for _ in range(_N_HALVINGS):
+        middle = (few + many) / 2
+        few, many = (middle, many) if end(middle, tails[0]) < target else (few, middle)
+    return max(share - math.hypot(share - end(few, tails[1]), share - noise), 0.0)
 
 
 def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0) -> Floats:
