@@ -93,7 +93,7 @@ class Delegates(BaseEstimator):
 
 
 class _IfReleased:
-    """Says why a released attribute does not exist; where it exists, the search itself has it."""
+    """A released score; where there is none, an error that says why."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
