@@ -19,11 +19,12 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 """
 
 import csv
+import os
 import warnings
 from functools import partial
 from pathlib import Path
 
-from harness import mean_and_error, parser_of, print_table, save
+from harness import mean_and_error, parser_of, print_head, print_row, save
 
 # isort: split
 import numpy as np
@@ -36,7 +37,9 @@ from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
 RESULTS = Path(__file__).parent / "results"
-SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
+# Numbers of units m and epsilons; a run that is stopped has the first ones.
+SETTINGS = [(1_000, 1.0), (300, 0.5), (5_000, 5.0)]
+SETTINGS += [(300, 1.0), (300, 5.0), (1_000, 0.5), (1_000, 5.0), (5_000, 0.5), (5_000, 1.0)]
 N_PUBLIC, N_POPULATION = 2_000, 400_000
 INTERVALS = ("population", "records")
 
@@ -148,10 +151,9 @@ def of_evaluations(n, quick):
     kinds["three classes"] = lambda n, rng: three_classes(n, rng, (0.6, 0.3, 0.1))
     kinds["groups"] = stays
     rng = np.random.default_rng(0)
-    for setting, draw in kinds.items():
-        for m in SIZES[1:2] if quick else SIZES:
-            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
-                yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for setting, draw in kinds.items():
+            yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
 
 
 # ------------------------------------------------------------------ after a choice
@@ -264,14 +266,19 @@ def main():
     for category in (LowUtilityWarning, PrivacyWarning):
         warnings.simplefilter("ignore", category)
     n = 20 if arguments.quick else arguments.repetitions
-    rows = list(PARTS[arguments.part](n, arguments.quick))
-    print_table(rows[0], [row.values() for row in rows])
+    path = RESULTS / f"coverage_{arguments.part}.csv"
+    rows = []
+    with open(os.devnull if arguments.quick else path, "w", newline="") as file:
+        for row in PARTS[arguments.part](n, arguments.quick):
+            if not rows:
+                print_head(row)
+                table = csv.DictWriter(file, row, lineterminator="\n")
+                table.writeheader()
+            rows.append(row)
+            print_row(row.values())
+            table.writerow(row)
+            file.flush()
     save(rows, arguments.json)
-    if not arguments.quick:
-        with open(RESULTS / f"coverage_{arguments.part}.csv", "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0], lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
 
 
 if __name__ == "__main__":
