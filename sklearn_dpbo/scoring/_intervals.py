@@ -19,7 +19,7 @@ that are not positive; each of these stands for a lowest and a highest value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -65,11 +65,11 @@ def simulated_interval(
         settings = (compute, query, noisy, units, confidence, bounds)
         noise, once = (simulated_interval(*settings, each) for each in (0.0, 1.0))
         value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
-        tails = tuple(ndtr(each * ndtri((1 - confidence) / 2)) for each in (1.0, sampling))
+        tails = ndtr(np.array([1.0, sampling]) * ndtri((1 - confidence) / 2)).tolist()
         ends = []
         for at, to, *apart in zip(bounds, bounds[::-1], noise, once, strict=True):
-            shares = [(x - at) / (to - at) for x in (value, *apart)]
-            ends.append(at + (to - at) * _further(*shares, tails))
+            share, before, after = ((x - at) / (to - at) for x in (value, *apart))
+            ends.append(at + (to - at) * _further(share, before, after, tails))
         return min(ends[0], noise[0]), max(ends[1], noise[1])
     counts = draws(query, noisy, units, sampling)
     low, high = (compute(counts, end) for end in bounds)
@@ -79,7 +79,7 @@ def simulated_interval(
     return min(a, b), max(a, b)
 
 
-def _further(share: float, noise: float, once: float, tails: tuple[float, float]) -> float:
+def _further(share: float, noise: float, once: float, tails: Sequence[float]) -> float:
     """Return the lower end for a share that misses with the second probability.
 
     `noise` is the end without sampling error; `once`, with it, misses with the first probability.

@@ -200,8 +200,9 @@ class MeanOf(Query):
         return tuple(int(each.sum()) for each in sums)
 
     def counts_as(self, other: Query, units: Units) -> bool:
-        one = isinstance(other, MeanOf) and not other._is_spread(units)
-        return one and replace(other, spread=False) == self
+        if not isinstance(other, MeanOf) or other._is_spread(units):
+            return False
+        return self == replace(other, spread=False)
 
     def _is_spread(self, units: Units) -> bool:
         """Whether there is a second integer: if every unit is at a bound, it would be 0."""

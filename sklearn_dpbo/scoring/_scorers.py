@@ -432,13 +432,13 @@ class MeanScore(PrivateScorer):
         """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
         nearest, most = self.counts.within_range(noisy.counts, units), self.counts.largest(units)
         (ends,) = replace(noisy, counts=tuple(nearest[:1].tolist())).interval(confidence)
+        shares = ends[0] / most, ends[1] / most
         if sampling:
             # Less than the second sum, by what its noise has.
             within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
-            shares = ends[0] / most, ends[1] / most
             shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence, sampling)
-            ends = shares[0] * most, shares[1] * most
-        low, high = (self.value((end,), units) for end in ends)
+        counts = np.array(shares)[:, None] * most
+        low, high = np.clip(self.raw(counts, units), *self.bounds).tolist()
         return low, high
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:

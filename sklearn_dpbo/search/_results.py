@@ -158,8 +158,8 @@ def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
 
 def already_released(fitted: Mapping[str, Any]) -> str:
     """Return the private result in words, for the note on an error: it has been paid for."""
-    names = ("best_params_", "best_score_", "best_score_population_interval_")
-    names += ("best_score_interval_",)
+    scores = ("best_score_", "best_score_population_interval_", "best_score_interval_")
+    names = ("best_params_", *scores)
     return "The private result had been released and paid for before this: " + ", ".join(
         f"{name}={fitted[name]}" for name in names if name in fitted
     )
