@@ -652,8 +652,8 @@ MUTANTS = {
     ),
     "raw scores in cv_results_": Mutant(
         "strategies/_worst_case.py",
-        "best, report, all_scores = history.fitted[chosen], None, None",
-        "best, report, all_scores = history.fitted[chosen], None, None\n"
+        "best, n = history.fitted[chosen], len(validated)",
+        "best, n = history.fitted[chosen], len(validated)\n"
         "        for i, raw in zip(history.fitted, statistics._open()[:, 0]):\n"
         "            object.__setattr__(candidates[i], 'public_score', float(raw))",
         LEAKS,
