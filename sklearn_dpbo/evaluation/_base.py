@@ -77,7 +77,7 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
-    # Each is released with the same share of epsilon; the first has the labels, the last bins.
+    # Each is released with a share of epsilon by its weight; the first has labels, the last bins.
     _parts: tuple[Any, ...]
     # Scores that are computed from a part, as a search releases them.
     _scorers: dict[str, PrivateScorer]
@@ -105,10 +105,11 @@ class Evaluation:
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
         """Return the evaluation of records that are predicted as public ones are, without luck."""
-        noisy = []
+        noisy, whole = [], sum(part.weight for part in self._parts)
         for part in self._parts:
             counts = expected_counts(part, public(part.response_method), units)
-            noisy.append(NoisyCounts(counts, part.sensitivity(units) * len(self._parts) / epsilon))
+            scale = part.sensitivity(units) * whole / part.weight / epsilon
+            noisy.append(NoisyCounts(counts, scale))
         return self._released(tuple(noisy), units, UNSET)
 
     @property
@@ -143,6 +144,15 @@ class Evaluation:
         """Return a number by name."""
         raise NotImplementedError
 
+    def _notes(self) -> dict[str, str]:
+        """Return what main numbers are to be read with, by name."""
+        return {}
+
+    def _rows(self) -> dict[str, str]:
+        """Return the main numbers as they are shown, with what they are to be read with."""
+        notes = {name: f", {note}" for name, note in self._notes().items()}
+        return {name: f"{score}{notes.get(name, '')}" for name, score in self.scores().items()}
+
     def _clipped_hint(self) -> str:
         """Say if released counts say that many errors count as less than they are."""
         return ""
@@ -174,9 +184,9 @@ class Evaluation:
             With the keys "m", "unit", "scores" and "privacy"; of a classifier also "classes" and
             "confusion_matrix". Each score, and the matrix, has "value", "low" and "high" (for the
             population), "records_low" and "records_high" (for these records); None stands for
-            infinity.
+            infinity. Scores of clipped errors have a "note" that says so.
         """
-        records = self.scores("records")
+        records, notes = self.scores("records"), self._notes()
         return {
             "m": self.m,
             "unit": self.privacy_.unit,
@@ -185,6 +195,7 @@ class Evaluation:
                     key: x if math.isfinite(x) else None
                     for key, x in zip(KEYS, (*score, *records[name][1:]), strict=True)
                 }
+                | ({"note": notes[name]} if name in notes else {})
                 for name, score in self.scores().items()
             },
             "privacy": self.privacy_.to_dict(),
@@ -195,7 +206,7 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        rows = [(name, [str(s)]) for name, s in self.scores().items()]
+        rows = [(name, [shown]) for name, shown in self._rows().items()]
         rows += [("95 % intervals", [self._covers + self._after_choice])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
         return self.privacy_._card(rows)
@@ -205,7 +216,7 @@ class Evaluation:
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
-        lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
+        lines += [f"  {name:<25} {shown}" for name, shown in self._rows().items()]
         lines += [f"  95 % intervals {self._covers}{self._after_choice}"]
         lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)

@@ -30,6 +30,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._errors import Moments
 from ._queries import Query, total_weight, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
@@ -59,9 +60,9 @@ def simulated_interval(
 
     `compute` turns rows of counts, which may be negative, into numbers within `bounds`; `sampling`
     is that of `draws`. Above 1, ends move as those of Clopper and Pearson do for as many records as
-    give the same ends at 1: a normal distribution would be too narrow for a ratio.
+    give the same ends at 1, if there are bounds: a normal error is too narrow for a ratio.
     """
-    if sampling > 1:
+    if sampling > 1 and np.isfinite(bounds).all():
         settings = (compute, query, noisy, units, confidence, bounds)
         noise, once = (simulated_interval(*settings, each) for each in (0.0, 1.0))
         value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
@@ -124,6 +125,8 @@ def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
     The records of a group are in several cells: their counts vary less than those of whole units.
     """
     rng, total, errors = np.random.default_rng(1), total_weight(units), []
+    if isinstance(query, Moments):
+        return rng.standard_normal((_N_DRAWS, 1)) * query.sampling_deviations(noisy, units)
     for table in query.by_table(noisy):
         counts = nearest_counts(table, total)
         shape = counts / unit_weight(units) + _PRIOR / counts.size
