@@ -15,6 +15,9 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 * evaluation: scores of `private_evaluation`: two classes that a logistic regression tells apart
   well (distance 2), or nearly always (5); three classes; groups as units, of 1 to 8 records with
   effects of their own.
+* choice: `best_score_population_interval_` after a search among T candidates that are equally good
+  in the population, and whose errors are independent: the worst case, as luck alone decides.
+* means: the same for means of gains of other distributions, of one candidate and of 64.
 * regression: scores of a regressor's `private_evaluation`, for errors that are normal, lognormal
   (sigma 1 and 1.5), and groups as units, of which half of the records are alike. Means are those of
   clipped errors; "unclipped" are the lower ends for the others.
@@ -23,6 +26,7 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 import csv
 import os
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -31,11 +35,12 @@ from harness import mean_and_error, parser_of, print_head, print_row, save
 # isort: split
 import numpy as np
 from sklearn import metrics
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo import private_evaluation
+from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
+from sklearn_dpbo.strategies import WorstCase
 
 RESULTS = Path(__file__).parent / "results"
 SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
@@ -156,6 +161,103 @@ def of_evaluations(n, quick):
     for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
         for setting, draw in kinds.items():
             yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+
+
+# ------------------------------------------------------------------ after a choice
+class Column(ClassifierMixin, BaseEstimator):
+    """A candidate that has been fitted elsewhere: its scores are a column of X."""
+
+    def __init__(self, candidate=0):
+        self.candidate = candidate
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        p = np.asarray(X)[:, self.candidate]
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X):
+        return (np.asarray(X)[:, self.candidate] >= 0.5).astype(int)
+
+
+def right_or_wrong(y, T, rng, accuracy):
+    """Scores of T candidates that predict the right label with this probability."""
+    right = rng.random((len(y), T)) < accuracy
+    return np.where(right, y[:, None], 1 - y[:, None]).astype(float)
+
+
+def graded(y, T, rng):
+    """Scores that are higher for positive records; as they should be at a prevalence of .3."""
+    log_odds = 2 * (rng.standard_normal((len(y), T)) + 2 * y[:, None] - 1) + np.log(0.3 / 0.7)
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def with_losses(y, T, rng, losses):
+    """Probabilities whose Brier losses are these."""
+    off = np.sqrt(losses((len(y), T), rng))
+    return np.where(y[:, None] == 1, 1 - off, off)
+
+
+def after_choices(part, setting, scoring, scores, prevalence, m, epsilon, T, n, rng):
+    """Return rows for one kind of candidates."""
+    y = (rng.random(N_POPULATION) < prevalence).astype(int)
+    population = scores(y, 1, rng)
+    exact = metrics.get_scorer(scoring)(Column().fit(None, None), population, y)
+    y_public = np.arange(400) % 2
+    public = scores(y_public, T, rng)
+    repetitions = []
+    while len(repetitions) < n:
+        y_val = (rng.random(m) < prevalence).astype(int)
+        search = PrivateBayesSearchCV(
+            Column(), {"candidate": list(range(T))}, scoring=scoring, epsilon=epsilon,
+            strategy=WorstCase("none", prior_weight=0), prediction="together", refit=False,
+        )  # fmt: skip
+        search.fit(public, y_public, X_val=scores(y_val, T, rng), y_val=y_val)
+        low, high = search.best_score_population_interval_
+        repetitions.append(
+            {
+                (scoring, "population"): (low, high, exact),
+                (scoring, "records"): (*search.best_score_interval_, exact),
+            }
+        )
+    columns = {"setting": setting, "m": m, "epsilon": epsilon, "candidates": T}
+    return summary(part, columns, repetitions)
+
+
+def of_choices(n, quick):
+    """Yield rows for scores of the best of T equal candidates."""
+    rng = np.random.default_rng(0)
+    for accuracy in (0.8, 0.97):
+        draw = partial(right_or_wrong, accuracy=accuracy)
+        for T in (64,) if quick else (8, 64, 256):
+            size = (0.5, 500, 1.0, T, n, rng)
+            yield from after_choices("choice", f"right with {accuracy:g}", "accuracy", draw, *size)
+    for scoring in ("f1", "roc_auc", "average_precision"):
+        for m, epsilon in ((500, 1.0),) if quick else ((500, 1.0), (2_000, 5.0)):
+            size = (0.3, m, epsilon, 64, n, rng)
+            yield from after_choices("choice", "graded", scoring, graded, *size)
+
+
+def of_means(n, quick):
+    """Yield rows for means of Brier losses of several distributions."""
+    rng = np.random.default_rng(0)
+    losses = {
+        "losses Beta(2, 8)": lambda size, rng: rng.beta(2, 8, size),
+        "losses Beta(.5, 3)": lambda size, rng: rng.beta(0.5, 3, size),
+        "losses Beta(.15, 4)": lambda size, rng: rng.beta(0.15, 4, size),
+        "losses of 1 (2 %), else below .05": lambda size, rng: np.where(
+            rng.random(size) < 0.02, 1.0, 0.05 * rng.random(size)
+        ),
+    }
+    sizes = [(500, 1.0)] if quick else [(300, 1.0), (2_000, 5.0)]
+    for setting, draw in losses.items():
+        for m, epsilon in sizes:
+            for T in (1, 64):
+                scores = partial(with_losses, losses=draw)
+                size = (0.5, m, epsilon, T, n, rng)
+                yield from after_choices("means", setting, "neg_brier_score", scores, *size)
 
 
 # ------------------------------------------------------------------ regressors
@@ -303,6 +405,8 @@ def by_subgroup(prevalence, epsilon, n, rng):
 PARTS = {
     "evaluation": of_evaluations,
     "groups": of_subgroups,
+    "choice": of_choices,
+    "means": of_means,
     "regression": of_regressions,
 }
 

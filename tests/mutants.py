@@ -30,6 +30,8 @@ SEPARATELY = "core/test_separately.py::"
 LISTED = "core/test_listed.py::"
 SUBGROUPS = "core/test_subgroups.py::"
 AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
+SPREAD = "core/test_spread.py::"
+CHOICE = "core/test_choice.py::"
 POPULATION = "core/test_population_intervals.py::test_"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
@@ -183,6 +185,18 @@ MUTANTS = {
         "return -(-(GRID if units.grouped else self.steps) // 2)",
         SCORING + "test_one_record_can_change_a_mean_gain_by_the_sensitivity",
     ),
+    "spread of gains: not within the sensitivity of the sum": Mutant(
+        "scoring/_queries.py",
+        "return (2 * k * (G - k) + G) // (2 * G)",
+        "return (2 * k * (G - k) + G) // G",
+        SPREAD + "test_no_pair_of_gains_moves_both_sums_together_further_than_the_first_alone[64]",
+    ),
+    "spread of gains: of records, instead of the means of groups": Mutant(
+        "scoring/_queries.py",
+        "sums = (k, spread_of(k, G)) if",
+        "sums = (k, spread_of(values * (G // self.steps), G)) if",
+        SPREAD + "test_the_second_sum_is_that_of_the_means_of_units",
+    ),
     "cells: sensitivity halved": Mutant(
         "scoring/_queries.py",
         "return 2 * unit_weight(units) * len(self.sizes)",
@@ -264,6 +278,43 @@ MUTANTS = {
         "enumerate(dict.fromkeys(groups))",
         "core/test_private_training.py::"
         "test_the_size_of_a_group_does_not_change_the_numbers_of_others",
+    ),
+    # ------------------------------------------------------------------ after a choice
+    "after a choice: candidates not counted": Mutant(
+        "scoring/_population.py",
+        "ndtri(outside / n_compared)",
+        "ndtri(outside)",
+        CHOICE + "test_the_luckiest_of_equal_candidates_is_covered_exactly[64-150]",
+    ),
+    "after a choice: candidates of a search counted as one": Mutant(
+        "strategies/_worst_case.py",
+        "oracle, mechanisms, n)",
+        "oracle, mechanisms, 1)",
+        CHOICE + "test_a_search_counts_the_candidates_that_were_validated",
+    ),
+    "after a choice: evaluations do not know of it": Mutant(
+        "strategies/_release.py",
+        "luck_of(n_compared or 1)",
+        "luck_of(1)",
+        CHOICE + "test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends",
+    ),
+    "means: the second sum forgotten": Mutant(
+        "scoring/_scorers.py",
+        "within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most",
+        "within = 0.0",
+        CHOICE + "test_the_second_sum_says_how_precise_a_mean_is",
+    ),
+    "means: noise left out of the interval for the population": Mutant(
+        "scoring/_intervals.py",
+        "np.hypot(np.array([low, high]) - mean, np.array(ends) - mean)",
+        "np.abs(np.array([low, high]) - mean)",
+        CHOICE + "test_noise_is_fresh_and_joins_in_quadrature",
+    ),
+    "releases that need a score, without one": Mutant(
+        "search/_parameters.py",
+        "if not strategy.releases_score and (",
+        "if False and (",
+        CHOICE + "test_without_a_score_nothing_that_needs_one_is_accepted[asked2]",
     ),
     # ------------------------------------------------------------------ not clipped
     "gains not clipped": Mutant(
@@ -646,8 +697,8 @@ MUTANTS = {
     ),
     "raw scores in cv_results_": Mutant(
         "strategies/_worst_case.py",
-        "best, report, all_scores = history.fitted[chosen], None, None",
-        "best, report, all_scores = history.fitted[chosen], None, None\n"
+        "best, n = history.fitted[chosen], len(validated)",
+        "best, n = history.fitted[chosen], len(validated)\n"
         "        for i, raw in zip(history.fitted, statistics._open()[:, 0]):\n"
         "            object.__setattr__(candidates[i], 'public_score', float(raw))",
         LEAKS,

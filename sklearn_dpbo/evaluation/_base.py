@@ -90,15 +90,22 @@ class Evaluation:
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
     _confidence: float = CONFIDENCE
+    # How many times sampling errors count, see `luck_of`. Numbers by which a candidate was not
+    # chosen are here, too: luck may have moved them either way.
+    _luck: float = 1.0
     # What `interval="population"` is an interval for.
     _covers = "for the population that the records are a random sample of"
 
     def _released(
-        self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
+        self,
+        noisy: tuple[NoisyCounts, ...],
+        units: Units,
+        privacy: PrivacyReport,
+        luck: float = 1.0,
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""
         known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
-        return replace(self, _noisy=noisy, _units=known, privacy_=privacy)
+        return replace(self, _noisy=noisy, _units=known, privacy_=privacy, _luck=luck)
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
         """Return the evaluation of records that are predicted as public ones are, without luck."""
@@ -113,6 +120,10 @@ class Evaluation:
     def clipping(self) -> str:
         """What values beyond public bounds count as, in words; empty if nothing is clipped."""
         return ""
+
+    @property
+    def _after_choice(self) -> str:
+        return "; wider, as the candidate was chosen on the same records" * (self._luck > 1)
 
     @property
     def m(self) -> int:
@@ -250,7 +261,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         rows = [(name, [shown]) for name, shown in self._rows().items()]
-        rows += [("95 % intervals", [self._covers])]
+        rows += [("95 % intervals", [self._covers + self._after_choice])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
         return self.privacy_._card(rows)
 
@@ -260,13 +271,14 @@ class Evaluation:
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<25} {shown}" for name, shown in self._rows().items()]
-        lines += [f"  95 % intervals {self._covers}"]
+        lines += [f"  95 % intervals {self._covers}{self._after_choice}"]
         lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
 
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
         units, noisy, confidence = self._units, self._noisy[part], self._confidence
+        sampling *= self._luck
         value, ends = score_and_interval(scorer, units, noisy, confidence, sampling)
         return Estimate(value, *ends)
 
@@ -280,7 +292,7 @@ class Evaluation:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
         of = (self._parts[part], self._noisy[part], self._units, self._confidence)
-        low, high = simulated_interval(compute, *of, bounds, sampling)
+        low, high = simulated_interval(compute, *of, bounds, sampling * self._luck)
         return Estimate(value, min(low, value), max(high, value))
 
     def _band(
@@ -289,7 +301,8 @@ class Evaluation:
         """Return an interval for each of several numbers, each by itself."""
         lows, highs, outside = [], [], (1 - CONFIDENCE) / 2
         for sampling in samplings(interval):
-            counts = draws(self._parts[part], self._noisy[part], self._units, sampling)
+            of = (self._parts[part], self._noisy[part], self._units)
+            counts = draws(*of, sampling * self._luck)
             lows.append(np.quantile(compute(counts, 0.0), outside, axis=0))
             highs.append(np.quantile(compute(counts, 1.0), 1 - outside, axis=0))
         return np.min(lows, axis=0), np.max(highs, axis=0)

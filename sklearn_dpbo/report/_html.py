@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 __all__ = ["ShowsPrivacy"]
+
+Interval: TypeAlias = tuple[float, float] | None
 
 
 class ShowsPrivacy(BaseEstimator):
@@ -50,17 +52,22 @@ def _results(estimator: Any) -> list[tuple[str, list[str]]]:
         rows.append(("Best threshold", [_short(estimator.best_threshold_)]))
     if hasattr(estimator, "best_scores_"):
         scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
+        populations = estimator.best_score_population_intervals_
         texts = [
-            f"{name} {_score_text(scores[name], intervals[name])}{_clipping(scorer)}"
+            f"{name} {_score_text(scores[name], intervals[name], populations[name])}"
+            f"{_clipping(scorer)}"
             for name, scorer in estimator.scorer_.items()
         ]
         rows.append(("Scores", texts))
     elif hasattr(estimator, "best_score_"):
         interval = getattr(estimator, "best_score_interval_", None)
-        text = _score_text(estimator.best_score_, interval)
+        population = getattr(estimator, "best_score_population_interval_", None)
+        text = _score_text(estimator.best_score_, interval, population)
         if hasattr(estimator, "scorer_"):
             text = f"{estimator.scorer_.name} {text}{_clipping(estimator.scorer_)}"
         rows.append(("Score", [text]))
+    elif hasattr(estimator, "best_params_"):
+        rows.append(("Score", ["none released: all of epsilon paid for the choice"]))
     return rows
 
 
@@ -68,12 +75,16 @@ def _clipping(scorer: Any) -> str:
     return f"; {scorer.clipping}" if scorer.clipping else ""
 
 
-def _score_text(score: float, interval: tuple[float, float] | None) -> str:
-    text = f"{_short(score)} with noise"
+def _score_text(score: float, interval: Interval, population: Interval) -> str:
+    """Return a score with noise, and the interval that readers expect first."""
     if interval is None:
-        return text
-    low, high = map(_short, interval)
-    return f"{text}; without it, {low} to {high} (95 %)"
+        return f"{_short(score)} with noise"
+    texts = [
+        f"for {whom}: {_short(ends[0])} to {_short(ends[1])}"
+        for whom, ends in (("the population", population), ("these records", interval))
+        if ends is not None
+    ]
+    return f"{_short(score)} (95 % {'; '.join(texts)})"
 
 
 def _short(value: Any) -> str:

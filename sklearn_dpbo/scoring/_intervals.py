@@ -18,20 +18,22 @@ that are not positive; each of these stands for a lowest and a highest value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._errors import Moments
 from ._queries import Query, unit_weight
 
-__all__ = ["Compute", "draws", "likely", "nearest_counts", "simulated_interval"]
+__all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
 
 Floats = NDArray[np.float64]
 # From rows of counts, and what undefined ratios are (see `_metrics`), to a number for each.
@@ -41,6 +43,8 @@ _N_DRAWS = 4_000
 # Records that the cells of a table get in addition, together: the population may have some in an
 # empty cell.
 _PRIOR = 2.0
+# Logarithm of the largest number of records that is looked for, and halvings that find it.
+_MOST, _N_HALVINGS = 20.0, 40
 
 
 def simulated_interval(
@@ -55,14 +59,45 @@ def simulated_interval(
     """Return an interval that contains a number without noise with about this probability.
 
     `compute` turns rows of counts, which may be negative, into numbers within `bounds`; `sampling`
-    is that of `draws`.
+    is that of `draws`. Above 1, ends move as those of Clopper and Pearson do for as many records as
+    give the same ends at 1, if there are bounds: a normal error is too narrow for a ratio.
     """
+    if sampling > 1 and np.isfinite(bounds).all():
+        settings = (compute, query, noisy, units, confidence, bounds)
+        noise, once = (simulated_interval(*settings, each) for each in (0.0, 1.0))
+        value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
+        tails = ndtr(np.array([1.0, sampling]) * ndtri((1 - confidence) / 2)).tolist()
+        ends = []
+        for at, to, *apart in zip(bounds, bounds[::-1], noise, once, strict=True):
+            share, before, after = ((x - at) / (to - at) for x in (value, *apart))
+            ends.append(at + (to - at) * _further(share, before, after, tails))
+        return min(ends[0], noise[0]), max(ends[1], noise[1])
     counts = draws(query, noisy, units, sampling)
     low, high = (compute(counts, end) for end in bounds)
     k = max(1, int((1 - confidence) / 2 * (len(low) + 1)))
     a = float(np.clip(np.partition(low, k - 1)[k - 1], *bounds))
     b = float(np.clip(np.partition(high, len(high) - k)[len(high) - k], *bounds))
     return min(a, b), max(a, b)
+
+
+def _further(share: float, noise: float, once: float, tails: Sequence[float]) -> float:
+    """Return the lower end for a share that misses with the second probability.
+
+    `noise` is the end without sampling error; `once`, with it, misses with the first probability.
+    """
+    target = share - math.sqrt(max((share - once) ** 2 - (share - noise) ** 2, 0.0))
+
+    def end(log_n: float, tail: float) -> float:
+        n = math.exp(log_n)
+        return float(betaincinv(share * n, (1 - share) * n + 1, tail))
+
+    few, many = 0.0, _MOST
+    if not end(few, tails[0]) < target < end(many, tails[0]):
+        return min(once, noise)
+    for _ in range(_N_HALVINGS):
+        middle = (few + many) / 2
+        few, many = (middle, many) if end(middle, tails[0]) < target else (few, middle)
+    return max(share - math.hypot(share - end(few, tails[1]), share - noise), 0.0)
 
 
 def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0) -> Floats:
@@ -115,6 +150,32 @@ def nearest_counts(noisy: Any, total: int | Floats) -> Floats:
     k = (largest >= t).sum(axis=-1, keepdims=True)
     nearest: Floats = np.maximum(x - np.take_along_axis(t, k - 1, axis=-1), 0.0)
     return nearest
+
+
+def sampled_mean(
+    mean: float,
+    within: float,
+    ends: tuple[float, float],
+    n: float,
+    confidence: float,
+    sampling: float,
+) -> tuple[float, float]:
+    """Return where the population's mean of gains in [0, 1] lies: with noise alone, in `ends`.
+
+    The variance of a gain g is ``mean (1 - mean) - E g (1 - g)``, with at least `within` for the
+    mean E over n units. The interval of Clopper and Pearson (1934), for as many gains of 0 and 1 as
+    would be as precise, joins the noise in quadrature. For gains of 0 and 1 these are n; else
+    ``sampling^2 / n`` is added to the variance, as a large loss may not have shown yet. Both ends
+    miss as often as `confidence` allows; or more rarely if `sampling`, see `draws`, is above 1.
+    """
+    most = mean * (1 - mean)
+    variance = min(most, max(most - within, 0.0) + sampling**2 / n)
+    n *= most / variance if most > 0 else 1.0
+    tail = ndtr(sampling * ndtri((1 - confidence) / 2))
+    low = betaincinv(mean * n, (1 - mean) * n + 1, tail) if mean > 0 else 0.0
+    high = 1 - betaincinv((1 - mean) * n, mean * n + 1, tail) if mean < 1 else 1.0
+    below, above = np.hypot(np.array([low, high]) - mean, np.array(ends) - mean).tolist()
+    return max(mean - below, 0.0), min(mean + above, 1.0)
 
 
 def _with_total(x: Floats, total: int | Floats) -> Floats:

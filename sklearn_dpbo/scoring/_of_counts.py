@@ -28,7 +28,7 @@ from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram, n_bins
-from ._intervals import likely
+from ._intervals import likely, sampled_mean
 from ._labels import encode, position_of
 from ._metrics import (
     OF_CLASS,
@@ -287,13 +287,16 @@ class RankingScore(ClassScore):
 
         Precisions are cut off at 1, which biases simulated averages of them: so their interval is
         also turned around, at the estimate. The histograms of K classes are of the same records:
-        the variance of a sum of K errors is at most K times the sum of their variances.
+        the variance of a sum of K errors is at most K times the sum of their variances. That of an
+        area A from pairs is at most A (1 - A) by the size of the smaller class (van Dantzig, 1951).
         """
+        value = float(self.raw(likely(self.counts, noisy.counts, units), units)[0])
+        if isinstance(self.counts, PairCounts):
+            ends = super().interval(noisy, units, confidence)
+            n = self.counts.smaller_class(noisy.counts, units)
+            return sampled_mean(value, 0.0, ends, n, confidence, sampling) if sampling else ends
         times = sampling * math.sqrt(len(self.positions))
         low, high = super().interval(noisy, units, confidence, times)
-        if isinstance(self.counts, PairCounts):
-            return low, high
-        (value,) = self.raw(likely(self.counts, noisy.counts, units), units)
         if self.name == "average_precision":
             low, high = min(low, 2 * value - high), max(high, 2 * value - low)
         shift, off = self._hidden(self._likely_tables(noisy.counts, units))

@@ -11,6 +11,7 @@ also for groups, are in the documentation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,6 +171,11 @@ class PairCounts(Pairs):
         """Return the area under the ROC curve, of counts of shape (..., 2)."""
         p = counts[..., 1] / self._times(units)
         return ratio(counts[..., 0], 2 * p * (total_weight(units) - p), undefined)
+
+    def smaller_class(self, counts: Sequence[int], units: Units) -> float:
+        """Return the size of the smaller class in units, at least 1."""
+        positive, total = counts[1] / self._times(units), total_weight(units)
+        return max(1.0, min(positive, total - positive) / unit_weight(units))
 
     def _times(self, units: Units) -> int:
         return max(1, super().sensitivity(units) // unit_weight(units))

@@ -8,7 +8,8 @@ guarantee".
 ================  =========================================================  =================
 query             integers                                                   sensitivity
 ================  =========================================================  =================
-`MeanOf`          the sum of gains in steps, G for the range of a unit       G
+`MeanOf`          the sum of gains in steps, G for the range of a unit;      G
+                  also of g (1 - g), with gains g in [0, 1]
 `Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
                   a histogram of scores)                                     cell of a record
 `Moments`         sums of errors, labels and their squares, see `_errors`    steps of all sums,
@@ -24,7 +25,7 @@ A unit's gain is the mean of its records' gains; in counts, its records weigh W 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ __all__ = [
     "in_steps",
     "numbers",
     "same",
+    "spread_of",
     "steps_of_unit",
     "total_weight",
     "unit_weight",
@@ -113,6 +115,10 @@ class Query:
         """Return the largest possible integer, if there is one only; the smallest is 0."""
         raise NotImplementedError
 
+    def counts_as(self, other: Query, units: Units) -> bool:
+        """Whether the integers of another query are the same for these units."""
+        return self is other
+
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         """Return the share of these public records whose gains lie outside of chosen bounds."""
         return 0.0
@@ -140,7 +146,9 @@ class MeanOf(Query):
 
     Values of records are integers in {0, ..., steps}; one step is enough if every gain is a or b.
     ``gain(y, response, classes)`` returns a number per record; NaN counts as a. `name` is that of
-    the score, for errors.
+    the score, for errors. If `spread`, a second integer follows, the sum of `spread_of` over the
+    means of units: it says how much these differ. Both integers together have the sensitivity of
+    the first.
     """
 
     gain: Callable[..., Any]
@@ -148,6 +156,7 @@ class MeanOf(Query):
     response_method: tuple[str, ...] = ("predict",)
     steps: int = GRID
     name: str = ""
+    spread: bool = False
 
     def check(self, response: NDArray[Any]) -> None:
         if isinstance(self.gain, Named):
@@ -194,8 +203,19 @@ class MeanOf(Query):
         return found
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        means = units.mean(values * (self.sensitivity(units) // self.steps))
-        return (int(means.sum()),)
+        G = self.sensitivity(units)
+        k = units.mean(values * (G // self.steps))
+        sums = (k, spread_of(k, G)) if self._is_spread(units) else (k,)
+        return tuple(int(each.sum()) for each in sums)
+
+    def counts_as(self, other: Query, units: Units) -> bool:
+        if not isinstance(other, MeanOf) or other._is_spread(units):
+            return False
+        return self == replace(other, spread=False)
+
+    def _is_spread(self, units: Units) -> bool:
+        """Whether there is a second integer: if every unit is at a bound, it would be 0."""
+        return self.spread and self.sensitivity(units) > 1
 
     def sensitivity(self, units: Units) -> int:
         """G for groups even if records have one step: means over groups need the fine grid."""
@@ -328,6 +348,15 @@ def numbers(y: Any) -> Floats:
         y = np.array([as_number(label) for label in y])
     found: Floats = y.astype(float)
     return found
+
+
+def spread_of(k: NDArray[np.int64], G: int) -> NDArray[np.int64]:
+    """Return h(k) = round(k (G - k) / G) for gains of k steps out of G, from 0 to G.
+
+    Where k rises by one, h changes by at most one. So k + h and k - h never fall, and rise from 0
+    to G; and for any two gains ``|k - k'| + |h - h'| <= G``, the larger one of their changes.
+    """
+    return (2 * k * (G - k) + G) // (2 * G)
 
 
 def in_steps(value: float, width: float) -> int:

@@ -30,7 +30,7 @@ from .._data.tables import dense, n_rows
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Named
-from ._intervals import likely, simulated_interval
+from ._intervals import likely, sampled_mean, simulated_interval
 from ._queries import GRID, MeanOf, Query
 from ._response import Predictions, respond
 
@@ -120,6 +120,11 @@ class PrivateScorer:
     def is_mean(self) -> bool:
         """Whether this is a mean of `record_gains`, and so a linear function of one integer."""
         return False
+
+    @property
+    def has_population(self) -> bool:
+        """Whether it is known how the score varies between samples of a population."""
+        return True
 
     @property
     def score_range(self) -> float:
@@ -393,19 +398,20 @@ class MeanScore(PrivateScorer):
         a, b = bounds
         of_gain = bounds if self.is_mean else (-(a**2), -(b**2))
         query = MeanOf(gain, of_gain, self.response_method, steps, repr(self))
-        return replace(self, bounds=bounds, query=query, counts=query, ends=bounds)
+        counts = replace(query, spread=True)
+        return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 
     def choice(self, public: Predictions) -> MeanScore:
         """Most errors of a good candidate are far smaller than the bound; so is the noise then."""
         if not self.choice_uses_public:
             return self
         large = large_error(self.counts, public)
-        query = replace(self.counts, bounds=(-(large**2), self.counts.bounds[1]))
+        query = replace(self.query, bounds=(-(large**2), self.counts.bounds[1]))
         return replace(self, query=query, ends=(-large, self.bounds[1]))
 
     def faithful(self, units: Units) -> Iterator[MeanScore]:
         if self.choice_uses_public:
-            yield replace(self, query=self.counts, ends=self.bounds)
+            yield replace(self, query=replace(self.counts, spread=False), ends=self.bounds)
 
     @property
     def _much(self) -> float:
@@ -424,11 +430,15 @@ class MeanScore(PrivateScorer):
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
         """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
+        nearest, most = self.counts.within_range(noisy.counts, units), self.counts.largest(units)
+        (ends,) = replace(noisy, counts=tuple(nearest[:1].tolist())).interval(confidence)
+        shares = ends[0] / most, ends[1] / most
         if sampling:
-            raise NotImplementedError("means have intervals for their own records only")
-        nearest = self.counts.within_range(noisy.counts, units)
-        (ends,) = replace(noisy, counts=tuple(nearest.tolist())).interval(confidence)
-        low, high = (self.value((end,), units) for end in ends)
+            # Less than the second sum, by what its noise has.
+            within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
+            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence, sampling)
+        counts = np.array(shares)[:, None] * most
+        low, high = np.clip(self.raw(counts, units), *self.bounds).tolist()
         return low, high
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:

@@ -92,14 +92,34 @@ class Delegates(BaseEstimator):
         return tags
 
 
+class _IfReleased:
+    """A released score; where there is none, an error that says why."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, search: Any, owner: type | None = None) -> Any:
+        if search is None:
+            return self
+        check_is_fitted(search)
+        raise AttributeError(
+            f"{type(search).__name__} has no {self._name}: no score was released, as all of "
+            "epsilon paid for the choice (score_share=0)"
+        )
+
+
+_IF_RELEASED: Any = _IfReleased
+
+
 class DelegatesToBest(Delegates):
     """Methods and attributes of ``best_estimator_``, and tags of ``estimator``."""
 
     best_estimator_: Any
     best_params_: dict[str, Any]
     best_index_: int
-    best_score_: float
-    best_score_interval_: tuple[float, float]
+    best_score_: float = _IF_RELEASED()
+    best_score_interval_: tuple[float, float] = _IF_RELEASED()
+    best_score_population_interval_: tuple[float, float] | None = _IF_RELEASED()
     cv_results_: dict[str, Any]
     privacy_: PrivacyReport
     scorer_: PrivateScorer

@@ -201,6 +201,11 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
     name, assumes = type(strategy).__name__, strategy.assumption is not None
     if search.refit and not strategy.releases_candidate:
         raise ValueError(f"{name} releases a score and no candidate: pass refit=False")
+    if not strategy.releases_score and (len(scorers) > 1 or search.release != "best"):
+        raise ValueError(
+            f"score_share=0 releases no score: pass one metric, and release='best'; found "
+            f"{list(scorers)} and {search.release!r}. Or give scores a share of epsilon"
+        )
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
     if search.release != "best" and assumes:

@@ -43,15 +43,18 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
     candidates, scores, best = release.candidates, release.scores, release.best_index
+    populations = release.populations or [None] * len(scores)
     fitted: dict[str, Any] = {}
     if names:
         fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))
         intervals = [interval for _, interval in scores]
         fitted["best_score_intervals_"] = dict(zip(names, intervals, strict=True))
+        fitted["best_score_population_intervals_"] = dict(zip(names, populations, strict=True))
     if best is not None:
         fitted |= {"best_index_": best, "best_params_": candidates[best].params}
     if scores:
         fitted["best_score_"], fitted["best_score_interval_"] = scores[0]
+        fitted["best_score_population_interval_"] = populations[0]
     params, times = [each.params for each in candidates], [each.fit_time for each in candidates]
     validated = np.array([bool(each.validated) for each in candidates])
     secret = [each.validated is None for each in candidates]
@@ -115,8 +118,8 @@ def also_released(search: Any, release: Release, names: list[str]) -> str:
         "evaluation_, " * (release.report is not None)
         + "choice_counts_, " * (release.choice_counts is not None)
         + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
-        + f"best_scores_ and best_score_intervals_ ({', '.join(names)}), "
-        * is_several(search.scoring)
+        + "best_scores_, best_score_population_intervals_ and best_score_intervals_ "
+        f"({', '.join(names)}), " * is_several(search.scoring)
     )
 
 
@@ -155,7 +158,8 @@ def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
 
 def already_released(fitted: Mapping[str, Any]) -> str:
     """Return the private result in words, for the note on an error: it has been paid for."""
-    names = ("best_params_", "best_score_", "best_score_interval_")
+    scores = ("best_score_", "best_score_population_interval_", "best_score_interval_")
+    names = ("best_params_", *scores)
     return "The private result had been released and paid for before this: " + ", ".join(
         f"{name}={fitted[name]}" for name in names if name in fitted
     )

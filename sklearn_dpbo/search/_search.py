@@ -132,11 +132,19 @@ class PrivateBayesSearchCV(
         Its validation score with noise, within the scorer's bounds (private). Large losses count
         as ``scorer_.clipping`` says: "each error above 12.3 counted as 12.3". With strategies other
         than `WorstCase`, the score that they release, if any; see `privacy_`.
+    best_score_population_interval_ : tuple of float or None
+        Interval for the score in the population that the validation set is a random sample of
+        (95 %, private): it covers noise, sampling, and the choice. The best of T validated
+        candidates is chosen for being lucky, too, so its lower end misses with a T-th of the
+        probability. None where it is not known: for "r2", "explained_variance", and other
+        strategies than `WorstCase`.
     best_score_interval_ : tuple of float
-        Contains the validation score without noise with a probability of 95 % (private). It does
-        not include the sampling error of the validation set.
-    best_scores_, best_score_intervals_ : dict
-        The same for every metric, by name (private). Only if `scoring` is a list or a dict.
+        Contains the score of these validation records without noise with a probability of 95 %
+        (private).
+    best_scores_, best_score_population_intervals_, best_score_intervals_ : dict
+        The same for every metric, by name (private). Only if `scoring` is a list or a dict. A
+        metric that does not select may have been moved either way by the choice: both ends of its
+        interval for the population allow for that.
     best_estimator_ : estimator
         Fitted on the training set with `best_params_`. With `WorstCase`, it is the model that was
         evaluated. Not protected. Only if refit.
@@ -305,7 +313,7 @@ class PrivateBayesSearchCV(
                 oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=clipping_in_words(release.scorers or oracle.scorers)
+                released=clipping_in_words(release.scorers or oracle.scorers) * bool(release.scores)
                 + also_released(self, release, list(scorers))
                 + strategy.released,
                 assumption=strategy.assumption,

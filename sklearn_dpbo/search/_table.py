@@ -65,7 +65,9 @@ from ._table_models import (
 
 __all__ = ["PrivateTableSearchCV"]
 
-_RELEASED = "best_params_, best_index_, best_score_, best_score_interval_"
+_RELEASED = (
+    "best_params_, best_index_, best_score_, best_score_population_interval_, best_score_interval_"
+)
 _NOT_PROTECTED = (
     "how long the fit took, which says something about how many models were fitted; the number of "
     "records (or groups) and columns, dtypes, group identifiers, classes and bounds; and whatever "
@@ -138,9 +140,13 @@ class PrivateTableSearchCV(
         Its position in `cv_results_` (private).
     best_score_ : float
         Its score on the second part, with noise (private).
+    best_score_population_interval_ : tuple of float or None
+        Interval for the score in the population (95 %, private), as for `PrivateBayesSearchCV`:
+        models are compared on the records of the second part that give the score, too. If their
+        number is secret, its mean takes its place.
     best_score_interval_ : tuple of float
         Contains the score without noise with a probability of 95 % (private).
-    best_scores_, best_score_intervals_ : dict
+    best_scores_, best_score_population_intervals_, best_score_intervals_ : dict
         The same for every metric, by name (private). Only if `scoring` is a list or a dict.
     best_estimator_ : estimator
         The chosen model, fitted on the first part (private). Only if refit.

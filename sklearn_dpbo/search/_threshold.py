@@ -38,6 +38,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
+from ..scoring._population import population_interval
 from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint
 from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
@@ -109,6 +110,9 @@ class PrivateThresholdClassifier(
         The validation score of `predict`, with noise, within the scorer's bounds (private).
     best_score_interval_ : tuple of float
         Interval that contains the score without noise, with probability 95 % (private).
+    best_score_population_interval_ : tuple of float
+        Interval for the score in the population that the records are a random sample of (95 %,
+        private), as for `PrivateBayesSearchCV`: every different threshold counts as a candidate.
     choice_counts_ : ndarray of shape (2, 2) or None
         Released before the choice, with noise: the validation set's confusion matrix at a threshold
         that is good for the training set (private). See `PrivateBayesSearchCV`.
@@ -152,6 +156,7 @@ class PrivateThresholdClassifier(
     best_threshold_: float
     best_score_: float
     best_score_interval_: tuple[float, float]
+    best_score_population_interval_: tuple[float, float]
     choice_counts_: NDArray[np.float64] | None
     privacy_: PrivacyReport
     scorer_: PrivateScorer
@@ -353,6 +358,9 @@ class PrivateThresholdClassifier(
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,
+            "best_score_population_interval_": population_interval(
+                scorer, units, noisy, len(np.unique(grid))
+            ),
             "choice_counts_": ranked.counts,
             "privacy_": report_of_validation_set(
                 problem,
@@ -360,7 +368,8 @@ class PrivateThresholdClassifier(
                 model.parts.condition(self.prediction, units.name),
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-                released="best_threshold_, best_score_, best_score_interval_, choice_counts_",
+                released="best_threshold_, best_score_, best_score_population_interval_, "
+                "best_score_interval_, choice_counts_",
             ),
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -28,11 +28,11 @@ __all__ = [
 # Several scores of one candidate.
 Scores: TypeAlias = list[Score]
 
-RELEASED = (
-    "best_params_, best_index_, best_score_, best_score_interval_, and which "
-    "candidates were evaluated (in cv_results_; determined by the training set, except for draws "
-    "of candidates that are listed below). What else the search keeps, such as best_estimator_, "
-    "follows from these and from the training set."
+_SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
+_RELEASED = (
+    "best_params_, best_index_, {}and which candidates were evaluated (in cv_results_; determined "
+    "by the training set, except for draws of candidates that are listed below). What else the "
+    "search keeps, such as best_estimator_, follows from these and from the training set."
 )
 
 
@@ -74,6 +74,9 @@ class Release:
         What was released for the choice before it, with noise.
     scorers : tuple of PrivateScorer, default=()
         Of the scores, as they were released; empty if as they were passed.
+    populations : sequence of (tuple of float or None), default=()
+        For each score, an interval for the population that the records are a random sample of, in
+        spite of the choice; None, or none at all, where no such interval is known.
     """
 
     candidates: tuple[Candidate, ...]
@@ -84,6 +87,7 @@ class Release:
     hints: tuple[str, ...] = ()
     choice_counts: Any = None
     scorers: tuple[PrivateScorer, ...] = ()
+    populations: Sequence[tuple[float, float] | None] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,11 +129,18 @@ class Strategy(BaseEstimator):
     @property
     def released(self) -> str:
         """Results of the search that may be published, in words."""
-        return RELEASED
+        if self.releases_score:
+            return _RELEASED.format(_SCORES)
+        return _RELEASED.format("") + " No score is released."
 
     @property
     def releases_candidate(self) -> bool:
         """Whether a candidate is released, or a score only."""
+        return True
+
+    @property
+    def releases_score(self) -> bool:
+        """Whether a score is released, or a candidate only."""
         return True
 
     def check(self, budget: Budget) -> None:

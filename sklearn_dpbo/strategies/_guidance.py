@@ -93,12 +93,13 @@ class Guidance:
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
-        share = self._options.score_share if len(params) > 1 else 1.0
-        n = len(params) if oracle.releases_all else 1
-        oracle.design = Designer.of(oracle, share * self._mechanisms.budget.epsilon / n)
-        self.warned = warn_of_wide_intervals(
-            oracle, self.responses, self._mechanisms.budget, share, n
-        )
+        if self._options.releases_score:
+            share = self._options.score_share if len(params) > 1 else 1.0
+            n = len(params) if oracle.releases_all else 1
+            oracle.design = Designer.of(oracle, share * self._mechanisms.budget.epsilon / n)
+            self.warned = warn_of_wide_intervals(
+                oracle, self.responses, self._mechanisms.budget, share, n
+            )
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, self._oracle.fit_candidates(params))
         if not self.history.fitted:

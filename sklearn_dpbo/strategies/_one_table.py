@@ -76,6 +76,13 @@ class Plan:
         return isinstance(self.runs, Composed) and len(self.params) == 1
 
     @property
+    def n_compared(self) -> float:
+        """How many models are compared; if that is secret, on average."""
+        if isinstance(self.runs, Composed):
+            return len(self.params)
+        return self.runs.mean * max(len(each.members) for each in self.fits)
+
+    @property
     def among(self) -> str:
         """What is chosen from, in words."""
         if isinstance(self.runs, Repeated):
@@ -196,12 +203,13 @@ def search_table(
     params, estimator = plan.params[index], model.estimator()
     oracle.design = Designer.of(oracle, mechanisms.budget.epsilon_left)
     oracle.add(params, oracle.make_model(check=False)(estimator))
-    scores, report, _, own_hints = release_scores(params, statistic, oracle, mechanisms)
+    released = release_scores(params, statistic, oracle, mechanisms, plan.n_compared)
     hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
-    return Release(candidates, index, scores, report, hints=hints + own_hints), estimator
+    shown = released._replace(hints=hints + released.hints, scorers=())._asdict()
+    return Release(candidates, index, **shown), estimator
 
 
 @ClearFrames()

@@ -20,6 +20,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
+from ..scoring._population import luck_of, population_interval
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
@@ -51,12 +52,14 @@ class _Part(NamedTuple):
 
 
 class Released(NamedTuple):
-    """Scores of one candidate, its report's evaluation, and the scorers as they were released."""
+    """What `Release` has of the scores of one candidate, or of all."""
 
     scores: Scores
-    report: Report | None
-    scorers: tuple[PrivateScorer, ...]
-    hints: tuple[str, ...]
+    populations: list[tuple[float, float] | None]
+    report: Report | None = None
+    scorers: tuple[PrivateScorer, ...] = ()
+    hints: tuple[str, ...] = ()
+    all_scores: dict[int, Scores] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +118,25 @@ class Designer:
 
 
 def release_scores(
-    params: dict[str, Any], statistic: Sensitive, oracle: Evaluator, mechanisms: Mechanisms
+    params: dict[str, Any],
+    statistic: Sensitive,
+    oracle: Evaluator,
+    mechanisms: Mechanisms,
+    n_compared: float | None = None,
 ) -> Released:
     """Release all scores of one candidate, with this statistic, and what its report comes from.
 
     Scores of the same counts share one release; those of the report's counts need none. Scores and
     report get half of what is left of epsilon each. Of the former, releases get equal parts, of the
-    latter parts by their weights.
+    latter parts by their weights. It is the best of `n_compared`, see
+    `population_interval`.
     """
     scorers, evaluation = _designed(oracle, oracle.model(params).design)
     parts, units = _parts(scorers, evaluation), oracle.problem.units
     tables = [
-        statistic if part.counts is oracle.scorer.query else oracle.counts(params, part.counts)
+        statistic
+        if oracle.scorer.query.counts_as(part.counts, units)
+        else oracle.counts(params, part.counts)
         for part in parts
     ]
     noisy: list[NoisyCounts] = []
@@ -140,11 +150,16 @@ def release_scores(
         return noisy[[part.counts for part in parts].index(counts)]
 
     scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
+    populations = [
+        population_interval(each, units, of(each.counts), n_compared, selects=k == 0)
+        for k, each in enumerate(scorers)
+    ]
     if evaluation is None:
-        return Released(scores, None, tuple(scorers), ())
-    report = partial(evaluation._released, tuple(map(of, evaluation._parts)))
+        return Released(scores, populations, None, tuple(scorers))
+    counts, luck = tuple(map(of, evaluation._parts)), luck_of(n_compared or 1)
+    report = partial(evaluation._released, counts, luck=luck)
     hint = evaluation._labels_hint()
-    return Released(scores, report, tuple(scorers), (hint,) * bool(hint))
+    return Released(scores, populations, report, tuple(scorers), (hint,) * bool(hint))
 
 
 def _designed(
@@ -180,9 +195,10 @@ def expected_widths(
 
 def release_all_scores(
     candidates: dict[int, dict[str, Any]],
+    best: int,
     oracle: Evaluator,
     mechanisms: Mechanisms,
-) -> dict[int, Scores]:
+) -> Released:
     """Release all scores of evaluated candidates, by number, with what the budget has left."""
     units, budget = oracle.problem.units, mechanisms.budget
     scorers = {
@@ -190,6 +206,7 @@ def release_all_scores(
     }
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
+    populations: dict[int, tuple[float, float] | None] = {}
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
         epsilon, delta = (
@@ -203,7 +220,14 @@ def release_all_scores(
         for i, table in tables.items():
             of, noisy = scorers[i], release(table)
             released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
-    return {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
+            if i == best:
+                n = len(candidates)
+                populations |= {
+                    k: population_interval(of[k], units, noisy, n, selects=k == 0) for k in group
+                }
+    all_scores = {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
+    own = [populations[k] for k in sorted(populations)]
+    return Released(all_scores[best], own, all_scores=all_scores)
 
 
 def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[_Part]:

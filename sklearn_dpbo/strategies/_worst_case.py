@@ -10,7 +10,6 @@ import numpy as np
 
 from .._counting.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
-from ..scoring._scorers import PrivateScorer
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._guidance import Guidance
@@ -46,9 +45,9 @@ class WorstCase(Strategy):
     guidance : {"public", "none"}, default="public"
         How candidates are found, as above.
     score_share : float, default=0.4
-        Share of epsilon, strictly between 0 and 1, for the released score, or for all of several
-        scores together. With ``release="evaluation"``, the evaluation gets half of it, or all of
-        it if the scores follow from its counts.
+        Share of epsilon, in [0, 1), for the released score, or for all of several scores together.
+        With ``release="evaluation"``, the evaluation gets half of it, or all of it if the scores
+        follow from its counts. With 0 all of epsilon pays for the choice, and no score is released.
     batch_size : int, default=8
         Candidates evaluated before the surrogate is fitted again. The result depends on it, but not
         on `n_jobs`.
@@ -94,7 +93,7 @@ class WorstCase(Strategy):
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
             raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
-        self._check("score_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
+        self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
         self._check("prior_weight", "a number from 0 up", lambda v: v >= 0, optional=True)
         start = self.initial_points
@@ -105,6 +104,10 @@ class WorstCase(Strategy):
                 "initial_points is a list of dicts, such as [search.best_params_] of another "
                 f"search; found {type(start).__name__}"
             )
+
+    @property
+    def releases_score(self) -> bool:
+        return self.score_share > 0
 
     def run(self, task: Task) -> Release:
         """Guide and evaluate, select, release."""
@@ -133,19 +136,19 @@ class WorstCase(Strategy):
             purpose=CHOICE,
             detail=guidance.prior_in_words,
         )
-        best, report, all_scores = history.fitted[chosen], None, None
-        hints: tuple[str, ...] = ()
-        scorers: tuple[PrivateScorer, ...] = ()
+        best, n = history.fitted[chosen], len(validated)
+        if not self.releases_score:
+            return Release(candidates, best, [], choice_counts=ranked.counts)
         if oracle.releases_all:
-            all_scores = release_all_scores(validated, oracle, mechanisms)
-            scores = all_scores[best]
+            released = release_all_scores(validated, best, oracle, mechanisms)
         else:
-            scores, report, scorers, hints = release_scores(
-                candidates[best].params, statistics.take(chosen), oracle, mechanisms
-            )
+            params, statistic = validated[best], statistics.take(chosen)
+            released = release_scores(params, statistic, oracle, mechanisms, n)
+        scores, hints = released.scores, released.hints
         if not guidance.warned:
-            hints += released_hints(oracle, scores, public, compares=len(history.fitted) > 1)
+            hints += released_hints(oracle, scores, public, compares=n > 1)
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
-        return Release(candidates, best, scores, report, all_scores, hints, ranked.counts, scorers)
+        shown = released._replace(hints=hints)._asdict()
+        return Release(candidates, best, choice_counts=ranked.counts, **shown)

@@ -492,7 +492,9 @@ def test_scores_of_the_same_counts_share_one_release(two_classes):
 
 def test_accuracy_alone_is_one_count():
     scorer = next(iter(resolve_scorers("accuracy", CLASSIFIER, None).values())).prepare(TWO)
-    assert scorer.query.sensitivity(Units.of(9)) == 1 and scorer.counts is scorer.query
+    units, groups = Units.of(9), Units.of(9, np.arange(9))
+    assert scorer.query.sensitivity(units) == 1 and scorer.query.counts_as(scorer.counts, units)
+    assert not scorer.query.counts_as(scorer.counts, groups)
 
 
 @pytest.mark.parametrize("noisy", [[5, -3, 9, 2], [0, 0, 0, 0], [-1, -2, -3, -4], [100, 0, 0, 0]])

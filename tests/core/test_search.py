@@ -461,7 +461,7 @@ BAD = [
     (dict(cv=5), "cv=5 cannot be used"),
     (dict(strategy="bayes"), "strategy is 'worst_case' or a strategy object"),
     (dict(strategy=WorstCase), r"such as WorstCase\("),
-    (dict(strategy=WorstCase(score_share=1)), "score_share must be strictly"),
+    (dict(strategy=WorstCase(score_share=1)), r"score_share must be in \[0, 1\)"),
     (dict(error_score="ignore"), "error_score"),
     (dict(estimator=3), "estimator must be an object with a fit method"),
     (dict(estimator=Pipeline), r"Pass an object: estimator=Pipeline\(\)"),

@@ -304,7 +304,7 @@ def test_public_cv_splits_the_training_set():
     ("parameter", "value", "message"),
     [
         ("guidance", "all", "guidance is one of"),
-        ("score_share", 1.0, "between 0 and 1"),
+        ("score_share", 1.0, r"in \[0, 1\)"),
         ("batch_size", 0, "1 or more"),
         ("batch_size", True, "1 or more"),
         ("prior_weight", -1, "from 0 up"),

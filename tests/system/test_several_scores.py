@@ -58,7 +58,7 @@ def test_score_share_is_divided_among_scores(two_classes):
     assert list(losses) == [f"score of the chosen candidate, {name}" for name in SCORES]
     assert list(losses.values()) == pytest.approx([0.2] * 3)
     assert sum(Fraction(loss.epsilon) for loss in s.privacy_.spends) <= Fraction(1.5)
-    assert "best_scores_ and best_score_intervals_ (accuracy" in s.privacy_.released
+    assert "intervals_ and best_score_intervals_ (accuracy" in s.privacy_.released
 
 
 def test_dict_of_scoring_names_the_scores(two_classes):

@@ -74,9 +74,13 @@ class GPStrategy(Strategy):
         return ASSUMPTION_1 if self.score_share == 0 else self._assumption
 
     @property
+    def releases_score(self) -> bool:
+        return bool(self.score_share)
+
+    @property
     def released(self) -> str:
         score = "best_params_, best_index_. No score is released. "
-        if self.score_share:
+        if self.releases_score:
             score = (
                 "best_params_, best_index_, best_score_, best_score_interval_. best_score_ is the "
                 f"{self.score_released}, not that of best_params_. "
