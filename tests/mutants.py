@@ -16,6 +16,7 @@ class Mutant(NamedTuple):
     test: str
 
 
+COMPARISON = "core/test_private_comparison.py::"
 DISTRIBUTIONS = "statistical/test_mechanisms_distributions.py::"
 MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
@@ -230,6 +231,18 @@ MUTANTS = {
         "enumerate(dict.fromkeys(groups))",
         "core/test_private_training.py::"
         "test_the_size_of_a_group_does_not_change_the_numbers_of_others",
+    ),
+    "comparison: sensitivity of one cell": Mutant(
+        "_counting/evaluator.py",
+        "return Sensitive(statistics, query.sensitivity(table.units))",
+        "return Sensitive(statistics, query.sensitivity(table.units) // 2)",
+        COMPARISON + "test_the_noise_is_that_of_the_sensitivity",
+    ),
+    "comparison: a record lies in a cell for each model": Mutant(
+        "scoring/_agreement.py",
+        "        return 4 * stratum + right @ np.array([2, 1])\n",
+        "        return 4 * stratum[:, None] + right * np.array([2, 1])\n",
+        COMPARISON + "test_one_unit_moves_counts_by_no_more_than_the_sensitivity",
     ),
     # ------------------------------------------------------------------ not clipped
     "gains not clipped": Mutant(
@@ -624,6 +637,31 @@ MUTANTS = {
         "return True  # also of SystemExit",
         "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+    # ------------------------------------------------------------------ comparisons
+    "comparison: the first model predicts for both": Mutant(
+        "_counting/evaluator.py",
+        "[own.values(model, part).reshape(-1) for (own, model), part in each]",
+        "[table.values(models[0][1], part).reshape(-1) for (own, model), part in each]",
+        COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
+    ),
+    "comparison: a minus b": Mutant(
+        "evaluation/_comparison.py",
+        "return of(1, counts, b) - of(0, counts, a)",
+        "return of(0, counts, a) - of(1, counts, b)",
+        COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
+    ),
+    "comparison: undefined numbers cancel": Mutant(
+        "evaluation/_comparison.py",
+        "float(end > 0), float(end < 0)",
+        "float(end > 0), float(end > 0)",
+        COMPARISON + "test_undefined_differences_may_be_anything",
+    ),
+    "comparison: one model is not checked": Mutant(
+        "evaluation/_private_comparison.py",
+        "        each = zip(models, query.parts, strict=True)\n",
+        "        each = zip([models[0]] * 2, query.parts, strict=True)\n",
+        COMPARISON + "test_each_model_is_checked_row_by_row",
     ),
     # ------------------------------------------------------------------ what bins hide
     "areas: no allowance for the order within bins": Mutant(

@@ -152,7 +152,7 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        rows = [(name, [str(s)]) for name, s in self.scores().items()]
+        rows = [(name, [text]) for name, text in self._shown().items()]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
         return self.privacy_._card(rows)
 
@@ -161,9 +161,13 @@ class Evaluation:
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
-        lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
+        lines += [f"  {name:<26}{text}" for name, text in self._shown().items()]
         lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
+
+    def _shown(self) -> dict[str, str]:
+        """Return the lines that are printed, by name."""
+        return {name: str(score) for name, score in self.scores().items()}
 
     def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
