@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._privacy.checks import check_number
 from ..scoring._metrics import confusion_metric, ratio
-from ._base import Estimate, Evaluation
+from ._base import Estimate, Evaluation, hull, samplings
 
 __all__ = ["ModelComparison"]
 
@@ -46,7 +46,12 @@ class ModelComparison(Evaluation):
     _threshold: float | None = None
 
     def score(
-        self, name: str, *, model: str | None = None, threshold: float | None = None
+        self,
+        name: str,
+        *,
+        model: str | None = None,
+        threshold: float | None = None,
+        interval: str = "population",
     ) -> Estimate:
         """Return a difference, or one model's own number, by name.
 
@@ -61,6 +66,10 @@ class ModelComparison(Evaluation):
             For "net_benefit", (TP - FP t / (1 - t)) / m: the probability t of a positive label from
             which on it is worth while to act. None is the threshold of both models, if it is the
             same.
+        interval : {"population", "records"}, default="population"
+            "population": a 95 % interval for the number of the population that the records (or
+            groups) are a random sample of, which covers noise and sampling; "records": for the
+            exact number of these records, which covers the noise alone.
         """
         if name not in self._known or model not in (None, "a", "b"):
             raise ValueError(
@@ -89,9 +98,11 @@ class ModelComparison(Evaluation):
             b, a = (None, None) if end is None else (float(end > 0), float(end < 0))
             return of(1, counts, b) - of(0, counts, a)
 
-        if model is None:
-            return self._estimate(difference, bounds=(-1.0 - odds, 1.0 + odds))
-        return self._estimate(partial(of, "ab".index(model)), bounds=(-odds, 1.0))
+        compute, bounds = difference, (-1.0 - odds, 1.0 + odds)
+        if model is not None:
+            compute, bounds = partial(of, "ab".index(model)), (-odds, 1.0)
+        each = [self._estimate(compute, bounds=bounds, sampling=s) for s in samplings(interval)]
+        return hull(each)
 
     @property
     def _known(self) -> list[str]:
@@ -114,13 +125,13 @@ class ModelComparison(Evaluation):
         Returns
         -------
         comparison : dict
-            With the keys "m", "unit", "scores" (differences, b minus a, each with "value", "low"
-            and "high"), "privacy", "model_a" and "model_b" (names), and "scores_a" and "scores_b"
-            (as "scores", of each model).
+            With the keys "m", "unit", "scores" (differences, b minus a), "scores_a" and "scores_b"
+            (each model's own), "model_a" and "model_b" (what they are), and "privacy". Each score
+            has "value", "low" and "high" (for the population), "records_low" and "records_high"
+            (for these records).
         """
-        own = {k: {n: self.score(n, model=k)._asdict() for n in self._names} for k in "ab"}
-        names = {"model_a": self.model_a, "model_b": self.model_b}
-        return super().to_dict() | names | {"scores_a": own["a"], "scores_b": own["b"]}
+        own = {f"scores_{model}": self._as_dicts(model=model) for model in "ab"}
+        return super().to_dict() | {"model_a": self.model_a, "model_b": self.model_b} | own
 
     def _shown(self) -> dict[str, str]:
         shown = {"a": self.model_a, "b": self.model_b}

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, private_comparison
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo.evaluation import ModelComparison
+from sklearn_dpbo.evaluation import Estimate, ModelComparison
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._agreement import Agreement
@@ -125,7 +125,7 @@ def test_a_model_does_not_differ_from_itself(binary, scoring):
 def test_accuracy_alone_has_less_noise(binary):
     widths = []
     for scoring in (None, "accuracy"):
-        _, low, high = compared(binary, 0.3, scoring=scoring).score("accuracy")
+        _, low, high = compared(binary, 0.3, scoring=scoring).score("accuracy", interval="records")
         widths.append(high - low)
     assert 1.2 < widths[0] / widths[1] < 1.7  # the square root of 2
 
@@ -153,9 +153,16 @@ def test_records_of_unknown_classes_are_wrong_for_both(binary, scoring):
 
 def test_undefined_differences_may_be_anything(binary, monkeypatch):
     """Where no denominator is positive, a may be best and b worst, or the other way round."""
-    comparison = compared(binary)
-    monkeypatch.setattr(ModelComparison, "_estimate", lambda self, compute, **_: compute)
-    difference, own = comparison.score("f1"), comparison.score("f1", model="a")
+    comparison, computed = compared(binary), []
+
+    def estimate(self, compute, **_):
+        computed.append(compute)
+        return Estimate(0.0, 0.0, 0.0)
+
+    monkeypatch.setattr(ModelComparison, "_estimate", estimate)
+    for model in (None, "a"):
+        comparison.score("f1", model=model, interval="records")
+    difference, own = computed
     negative = np.full((1, 8), -1.0)
     assert [difference(negative, end).tolist() for end in (-1.0, 1.0)] == [[-1.0], [1.0]]
     assert [own(negative, end).tolist() for end in (-0.0, 1.0)] == [[0.0], [1.0]]
@@ -288,6 +295,7 @@ def test_what_a_comparison_does_not_have_is_refused(binary):
         ("f1", {"threshold": 0.5}, "depends on no threshold"),
         ("net_benefit", {}, "threshold must be above 0 and below 1; found None"),
         ("net_benefit", {"threshold": 1.0}, "above 0 and below 1"),
+        ("f1", {"interval": "all"}, "interval must be"),
     ]:
         with pytest.raises(ValueError, match=message):
             comparison.score(name, **given)
@@ -307,10 +315,11 @@ def test_it_is_shown_in_one_screen(binary):
     lines = repr(comparison).splitlines()
     assert len(lines) <= 12 and max(map(len, lines)) <= 100
     assert "NOT PRIVATE" in lines[0] and "NOT PRIVATE" in comparison._repr_html_()
-    assert "LogisticRegression from 0.2 on" in lines[2] and "net_benefit" in lines[-1]
+    assert "LogisticRegression from 0.2 on" in lines[2] and "net_benefit" in lines[-2]
     shown = json.loads(comparison.to_json())
     assert shown["scores"]["f1"]["value"] == comparison.score("f1").value
-    assert shown["scores_a"]["f1"]["low"] == comparison.score("f1", model="a").low
+    own = comparison.score("f1", model="a", interval="records")
+    assert shown["scores_a"]["f1"]["records_low"] == own.low
     assert shown["model_a"] == "DecisionTreeClassifier from 0.2 on"
 
 
