@@ -13,9 +13,13 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 * evaluation: scores of `private_evaluation`: two classes that a logistic regression tells apart
   well (distance 2), or nearly always (5); three classes; groups as units, of 1 to 8 records with
   effects of their own.
+* comparison: differences by `private_comparison`, and by two evaluations with epsilon / 2 each,
+  whose intervals are combined in quadrature (a tenth of the repetitions): of a logistic regression
+  and one with a feature more, of a tree and a logistic regression, of two thresholds of one model.
 """
 
 import csv
+import math
 import warnings
 from pathlib import Path
 
@@ -25,8 +29,11 @@ from harness import mean_and_error, parser_of, print_table, save
 import numpy as np
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import private_evaluation
+from sklearn_dpbo import private_comparison, private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 RESULTS = Path(__file__).parent / "results"
@@ -148,8 +155,117 @@ def of_evaluations(n, quick):
                 yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
 
 
+# ------------------------------------------------------------------ comparisons
+def three_features(n, rng, prevalence):
+    y = (rng.random(n) < prevalence).astype(int)
+    return rng.standard_normal((n, 3)) + np.array([1.2, 1.0, 0.5]) * y[:, None], y
+
+
+def first_two(X):
+    return X[:, :2]
+
+
+def labels_of(model, X, threshold):
+    return (model.predict_proba(X)[:, 1] >= threshold).astype(int)
+
+
+def scores_of_labels(y, label):
+    """Return scikit-learn's scores of two classes by name."""
+    (tn, fp), (fn, tp) = metrics.confusion_matrix(y, label, labels=[0, 1])
+    return {
+        "accuracy": (tp + tn) / len(y),
+        "balanced_accuracy": (tp / (tp + fn) + tn / (tn + fp)) / 2,
+        "recall": tp / (tp + fn),
+        "specificity": tn / (tn + fp),
+        "precision": metrics.precision_score(y, label, zero_division=0),
+        "f1": metrics.f1_score(y, label, zero_division=0),
+        "net_benefit": (tp - fp * 0.3 / 0.7) / len(y),
+    }
+
+
+def compared(models, thresholds, X, y):
+    """Return the exact differences, b minus a."""
+    each = zip(models, thresholds, strict=True)
+    a, b = (scores_of_labels(y, labels_of(model, X, t)) for model, t in each)
+    return {name: b[name] - a[name] for name in a}
+
+
+def of_two_evaluations(evaluations, thresholds, name):
+    """Return the interval of a difference, from two releases."""
+    a, b = (e.score(name, threshold=t) for e, t in zip(evaluations, thresholds, strict=True))
+    value = b.value - a.value
+    low = value - math.hypot(b.value - b.low, a.high - a.value)
+    return low, value + math.hypot(b.high - b.value, a.value - a.low)
+
+
+def comparisons(models, thresholds, draw, setting, n, rng):
+    """Return rows for two models, with m and epsilon of the setting."""
+    public, m = dict(zip("Xy", draw(N_PUBLIC, rng), strict=True)), setting["m"]
+    population = compared(models, thresholds, *draw(N_POPULATION, rng))
+    both, separate = [], []
+    for i in range(n):
+        records = draw(m, rng)
+        given = public | {"epsilon": setting["epsilon"]}
+        of = {"population": population, "records": compared(models, thresholds, *records)}
+        row = {}
+        for scoring in (None, "accuracy"):
+            comparison = private_comparison(
+                *models, *records, thresholds=thresholds, scoring=scoring, **given
+            )
+            for name in population if scoring is None else ["accuracy"]:
+                at = {"threshold": 0.3} if name == "net_benefit" else {}
+                for kind in INTERVALS:
+                    low_high = comparison.score(name, interval=kind, **at)[1:]
+                    row[name + " alone" * bool(scoring), kind] = (*low_high, of[kind][name])
+        both.append(row)
+        if i % 10 == 0:
+            given["epsilon"] /= 2
+            two = [
+                private_evaluation(model, *records, thresholds=[t], **given)
+                for model, t in zip(models, thresholds, strict=True)
+            ]
+            separate.append(
+                {
+                    (name, "population, of two evaluations"): (
+                        *of_two_evaluations(two, thresholds, name),
+                        population[name],
+                    )
+                    for name in population
+                    if name not in ("specificity", "net_benefit")
+                }
+            )
+    return [row for each in (both, separate) for row in summary("comparison", setting, each)]
+
+
+def of_comparisons(n, quick):
+    """Yield rows for differences between two models."""
+    rng = np.random.default_rng(0)
+    for setting, prevalence in (
+        ("a feature more", 0.3),
+        ("tree, logistic regression", 0.3),
+        ("one model, thresholds .5 and .3", 0.1),
+    ):
+
+        def draw(n, rng, prevalence=prevalence):
+            return three_features(n, rng, prevalence)
+
+        X, y = draw(N_PUBLIC, rng)
+        new, thresholds = LogisticRegression().fit(X, y), (0.5, 0.3)
+        if setting == "a feature more":
+            old = make_pipeline(FunctionTransformer(first_two), LogisticRegression()).fit(X, y)
+            thresholds = (0.5, 0.5)
+        elif setting == "tree, logistic regression":
+            old, thresholds = DecisionTreeClassifier(max_depth=3).fit(X, y), (0.3, 0.3)
+        else:
+            old = new
+        for m in SIZES[1:2] if quick else SIZES:
+            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
+                where = {"setting": setting, "m": m, "epsilon": epsilon}
+                yield from comparisons((old, new), thresholds, draw, where, n, rng)
+
+
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
-PARTS = {"evaluation": of_evaluations}
+PARTS = {"comparison": of_comparisons, "evaluation": of_evaluations}
 
 
 def main():
