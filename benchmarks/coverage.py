@@ -38,6 +38,7 @@ from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 RESULTS = Path(__file__).parent / "results"
 SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
+CORNERS = ((1_000, 0.5), (300, 1.0), (5_000, 5.0))  # much noise, few records, little noise
 N_PUBLIC, N_POPULATION = 2_000, 400_000
 INTERVALS = ("population", "records")
 
@@ -258,10 +259,9 @@ def of_comparisons(n, quick):
             old, thresholds = DecisionTreeClassifier(max_depth=3).fit(X, y), (0.3, 0.3)
         else:
             old = new
-        for m in SIZES[1:2] if quick else SIZES:
-            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
-                where = {"setting": setting, "m": m, "epsilon": epsilon}
-                yield from comparisons((old, new), thresholds, draw, where, n, rng)
+        for m, epsilon in CORNERS[:1] if quick else CORNERS:
+            where = {"setting": setting, "m": m, "epsilon": epsilon}
+            yield from comparisons((old, new), thresholds, draw, where, n, rng)
 
 
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.

@@ -401,6 +401,30 @@ MUTANTS = {
         "if True or",
         LEDGER + "test_a_loss_per_record_is_refused_by_a_ledger_of_patients",
     ),
+    "ledger: a charge to one part counts for no other, and one to all for none": Mutant(
+        "ledger/_entries.py",
+        "if name in (loss.parts or self.parts)",
+        "if name in loss.parts",
+        LEDGER + "test_charges_to_parts_are_accepted_exactly_if_each_part_has_it_left",
+    ),
+    "ledger: only the first of several parts is looked at": Mutant(
+        "ledger/_entries.py",
+        "for name in parts or self.parts]",
+        "for name in list(parts or self.parts)[:1]]",
+        LEDGER + "test_charges_to_parts_are_accepted_exactly_if_each_part_has_it_left",
+    ),
+    "ledger: totals of parts are believed": Mutant(
+        "ledger/_ledger.py",
+        "if last != first and opening.parts:",
+        "if False:",
+        LEDGER + "test_a_line_that_gives_back_what_a_part_spent_is_refused",
+    ),
+    "ledger: receipts keep quiet about parts": Mutant(
+        "ledger/_ledger.py",
+        "return Receipt(opening.ledger, entry.number, entry.hash, of)",
+        "return Receipt(opening.ledger, entry.number, entry.hash)",
+        LEDGER + "test_the_report_says_that_parts_are_disjoint_by_the_owners_word",
+    ),
     # ------------------------------------------------------------------ several fits
     "repeated fits cost as much as one": Mutant(
         "_privacy/runs.py",

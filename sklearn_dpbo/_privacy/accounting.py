@@ -30,6 +30,10 @@ _fits: list[tuple[float, float]] = []
 _counting: ContextVar[bool] = ContextVar("counting", default=True)
 
 
+# What a ledger takes for granted of parts, in words.
+DISJOINT = "by the owner's word, no record is in two parts, nor replaced by one of another part"
+
+
 class Receipt(NamedTuple):
     """Evidence that a release was charged to a ledger, and to which state of it.
 
@@ -41,11 +45,15 @@ class Receipt(NamedTuple):
         Number of the charge, from 1.
     head : str
         SHA-256 hash of this charge and all before it, in hexadecimal digits.
+    parts : str, default=""
+        Of which parts of the data set all its records are, and whose word that is; empty if the
+        charge counts for all records.
     """
 
     ledger: str
     charge: int
     head: str
+    parts: str = ""
 
 
 @dataclass(frozen=True)

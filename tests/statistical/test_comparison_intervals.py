@@ -90,4 +90,4 @@ def test_intervals_of_differences_cover_where_records_are_few_or_models_alike(
     m, epsilon, prevalence, agree, right, rng
 ):
     hits = covered(shares_of(prevalence, agree, right), m, epsilon, N_SLOW, rng, names=NAMES)
-    assert min(hits.values()) >= 0.92 * N_SLOW, hits
+    assert min(hits.values()) >= 0.9 * N_SLOW, hits
