@@ -20,10 +20,11 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 
 import csv
 import math
+import os
 import warnings
 from pathlib import Path
 
-from harness import mean_and_error, parser_of, print_table, save
+from harness import mean_and_error, parser_of, print_head, print_row, save
 
 # isort: split
 import numpy as np
@@ -37,8 +38,9 @@ from sklearn_dpbo import private_comparison, private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 RESULTS = Path(__file__).parent / "results"
-SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
-CORNERS = ((1_000, 0.5), (300, 1.0), (5_000, 5.0))  # much noise, few records, little noise
+# Numbers of units m and epsilons; a run that is stopped has the first ones.
+SETTINGS = [(1_000, 1.0), (300, 0.5), (5_000, 5.0)]
+SETTINGS += [(300, 1.0), (300, 5.0), (1_000, 0.5), (1_000, 5.0), (5_000, 0.5), (5_000, 1.0)]
 N_PUBLIC, N_POPULATION = 2_000, 400_000
 INTERVALS = ("population", "records")
 
@@ -150,10 +152,9 @@ def of_evaluations(n, quick):
     kinds["three classes"] = lambda n, rng: three_classes(n, rng, (0.6, 0.3, 0.1))
     kinds["groups"] = stays
     rng = np.random.default_rng(0)
-    for setting, draw in kinds.items():
-        for m in SIZES[1:2] if quick else SIZES:
-            for epsilon in EPSILONS[1:2] if quick else EPSILONS:
-                yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for setting, draw in kinds.items():
+            yield from evaluations("evaluation", draw, setting, m, epsilon, n, rng)
 
 
 # ------------------------------------------------------------------ comparisons
@@ -240,28 +241,25 @@ def comparisons(models, thresholds, draw, setting, n, rng):
 
 def of_comparisons(n, quick):
     """Yield rows for differences between two models."""
-    rng = np.random.default_rng(0)
-    for setting, prevalence in (
-        ("a feature more", 0.3),
-        ("tree, logistic regression", 0.3),
-        ("one model, thresholds .5 and .3", 0.1),
-    ):
+    rng, pairs = np.random.default_rng(0), []
+    for prevalence in (0.3, 0.1):
+        X, y = three_features(N_PUBLIC, rng, prevalence)
+        fewer = make_pipeline(FunctionTransformer(first_two), LogisticRegression()).fit(X, y)
+        tree, new = DecisionTreeClassifier(max_depth=3).fit(X, y), LogisticRegression().fit(X, y)
+        kinds = {
+            "a feature more": ((fewer, new), (0.5, 0.5)),
+            "tree, logistic regression": ((tree, new), (0.3, 0.3)),
+            "one model, thresholds .5 and .3": ((new, new), (0.5, 0.3)),
+        }
+        pairs += [(name, prevalence, *pair) for name, pair in kinds.items()]
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for name, prevalence, models, thresholds in pairs:
 
-        def draw(n, rng, prevalence=prevalence):
-            return three_features(n, rng, prevalence)
+            def draw(n, rng, prevalence=prevalence):
+                return three_features(n, rng, prevalence)
 
-        X, y = draw(N_PUBLIC, rng)
-        new, thresholds = LogisticRegression().fit(X, y), (0.5, 0.3)
-        if setting == "a feature more":
-            old = make_pipeline(FunctionTransformer(first_two), LogisticRegression()).fit(X, y)
-            thresholds = (0.5, 0.5)
-        elif setting == "tree, logistic regression":
-            old, thresholds = DecisionTreeClassifier(max_depth=3).fit(X, y), (0.3, 0.3)
-        else:
-            old = new
-        for m, epsilon in CORNERS[:1] if quick else CORNERS:
-            where = {"setting": setting, "m": m, "epsilon": epsilon}
-            yield from comparisons((old, new), thresholds, draw, where, n, rng)
+            where = {"setting": f"{name}, prevalence {prevalence:g}", "m": m, "epsilon": epsilon}
+            yield from comparisons(models, thresholds, draw, where, n, rng)
 
 
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
@@ -277,14 +275,19 @@ def main():
     for category in (LowUtilityWarning, PrivacyWarning):
         warnings.simplefilter("ignore", category)
     n = 20 if arguments.quick else arguments.repetitions
-    rows = list(PARTS[arguments.part](n, arguments.quick))
-    print_table(rows[0], [row.values() for row in rows])
+    path = RESULTS / f"coverage_{arguments.part}.csv"
+    rows = []
+    with open(os.devnull if arguments.quick else path, "w", newline="") as file:
+        for row in PARTS[arguments.part](n, arguments.quick):
+            if not rows:
+                print_head(row)
+                table = csv.DictWriter(file, row, lineterminator="\n")
+                table.writeheader()
+            rows.append(row)
+            print_row(row.values())
+            table.writerow(row)
+            file.flush()
     save(rows, arguments.json)
-    if not arguments.quick:
-        with open(RESULTS / f"coverage_{arguments.part}.csv", "w", newline="") as file:
-            table = csv.DictWriter(file, rows[0], lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -180,7 +181,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
                     axis=0,
                 ),
                 bounds=(0.0, 1.0 if self._binary else 2.0),
-                sampling=sampling,
+                sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
             )
         if name not in _OF_CLASS:
             names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]

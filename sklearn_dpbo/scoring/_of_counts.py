@@ -286,9 +286,11 @@ class RankingScore(ClassScore):
         """With what bins hide: added to the noise, but as independent of the sampling error.
 
         Precisions are cut off at 1, which biases simulated averages of them: so their interval is
-        also turned around, at the estimate.
+        also turned around, at the estimate. The histograms of K classes are of the same records:
+        the variance of a sum of K errors is at most K times the sum of their variances.
         """
-        low, high = super().interval(noisy, units, confidence, sampling)
+        times = sampling * math.sqrt(len(self.positions))
+        low, high = super().interval(noisy, units, confidence, times)
         if isinstance(self.counts, PairCounts):
             return low, high
         (value,) = self.raw(likely(self.counts, noisy.counts, units), units)
