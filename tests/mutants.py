@@ -235,8 +235,8 @@ MUTANTS = {
     ),
     "comparison: sensitivity of one cell": Mutant(
         "_counting/evaluator.py",
-        "return Sensitive(statistics, query.sensitivity(table.units))",
-        "return Sensitive(statistics, query.sensitivity(table.units) // 2)",
+        "return Sensitive(query.statistics(values, y, units), query.sensitivity(units))",
+        "return Sensitive(query.statistics(values, y, units), query.sensitivity(units) // 2)",
         COMPARISON + "test_the_noise_is_that_of_the_sensitivity",
     ),
     "comparison: a record lies in a cell for each model": Mutant(
@@ -667,7 +667,7 @@ MUTANTS = {
     "comparison: the first model predicts for both": Mutant(
         "_counting/evaluator.py",
         "[own.values(model, part).reshape(-1) for (own, model), part in each]",
-        "[table.values(models[0][1], part).reshape(-1) for (own, model), part in each]",
+        "[own.values(models[0][1], part).reshape(-1) for (own, model), part in each]",
         COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
     ),
     "comparison: a minus b": Mutant(

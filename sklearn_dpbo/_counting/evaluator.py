@@ -246,12 +246,11 @@ def counted_jointly(models: Sequence[tuple[ProtectedTable, Model]], query: Any) 
     Each model predicts all records by itself, for its own part of the query.
     """
     with ClearFrames(), suppress_output():
-        (table, _), *_ = models
         each = zip(models, query.parts, strict=True)
         parts = [own.values(model, part).reshape(-1) for (own, model), part in each]
-        values = query.record_values(table.y, np.stack(parts, axis=1), None)
-        statistics = query.statistics(values, table.y, table.units)
-        return Sensitive(statistics, query.sensitivity(table.units))
+        y, units = models[0][0].y, models[0][0].units
+        values = query.record_values(y, np.stack(parts, axis=1), None)
+        return Sensitive(query.statistics(values, y, units), query.sensitivity(units))
 
 
 def table_and_model(

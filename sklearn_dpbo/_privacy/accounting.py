@@ -30,10 +30,6 @@ _fits: list[tuple[float, float]] = []
 _counting: ContextVar[bool] = ContextVar("counting", default=True)
 
 
-# What a ledger takes for granted of parts, in words.
-DISJOINT = "by the owner's word, no record is in two parts, nor replaced by one of another part"
-
-
 class Receipt(NamedTuple):
     """Evidence that a release was charged to a ledger, and to which state of it.
 

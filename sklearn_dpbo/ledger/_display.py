@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from .._privacy.accounting import DISJOINT
-from ._composition import format_budget, format_loss
+from ._composition import DISJOINT, format_budget, format_loss
 from ._decimal import EXACT, round_down_decimal
 from ._entries import Entry, Opening
 

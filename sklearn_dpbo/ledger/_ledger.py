@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from .._privacy.accounting import DISJOINT, Receipt
+from .._privacy.accounting import Receipt
 from ..exceptions import LedgerError
 from . import _display as display
 from . import _file as file
 from . import _server as server
-from ._composition import format_budget, refuse_excess, refuse_other_unit
+from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_unit
 from ._decimal import parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 
