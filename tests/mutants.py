@@ -241,8 +241,8 @@ MUTANTS = {
     ),
     "comparison: a record lies in a cell for each model": Mutant(
         "scoring/_agreement.py",
-        "        return 4 * stratum + right @ np.array([2, 1])\n",
-        "        return 4 * stratum[:, None] + right * np.array([2, 1])\n",
+        "4 * stratum + right @ np.array([2, 1])",
+        "4 * stratum[:, None] + right * np.array([2, 1])",
         COMPARISON + "test_one_unit_moves_counts_by_no_more_than_the_sensitivity",
     ),
     # ------------------------------------------------------------------ not clipped

@@ -78,7 +78,7 @@ class ModelComparison(Evaluation):
             )
         odds, p = 0.0, self._positive
         if name == "net_benefit":
-            t = self._threshold if threshold is None else threshold
+            t: Any = self._threshold if threshold is None else threshold
             check_number("threshold", t, "above 0 and below 1", lambda t: 0 < t < 1)
             odds = t / (1 - t)
         elif threshold is not None:

@@ -128,7 +128,8 @@ class PrivacyLedger:
         unit = None if unit is None else _checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True needs the budget of the new ledger: pass epsilon=")
-        names, self._parts = _checked_parts(parts), ()
+        self._parts: tuple[str, ...] = ()  # those that charges name
+        names = _checked_parts(parts)
         given = worst_case_only or share or names or parse_decimal("delta", delta) > 0
         if epsilon is None and given:
             raise ValueError(

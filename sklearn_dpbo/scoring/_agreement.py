@@ -42,7 +42,8 @@ class Agreement(Cells):
         K = len(self.classes)
         right = response // K == response % K
         stratum = np.maximum(encode(y, self.classes), 0) * self.by_class
-        return 4 * stratum + right @ np.array([2, 1])
+        cells: NDArray[np.intp] = 4 * stratum + right @ np.array([2, 1])
+        return cells
 
     def public(self, answers: Sequence[Responses]) -> Responses:
         """Return the response to public records, given what each model answers to them."""
