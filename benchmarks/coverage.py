@@ -22,6 +22,7 @@ import csv
 import math
 import os
 import warnings
+from itertools import product
 from pathlib import Path
 
 from harness import mean_and_error, parser_of, print_head, print_row, save
@@ -38,9 +39,10 @@ from sklearn_dpbo import private_comparison, private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 RESULTS = Path(__file__).parent / "results"
-# Numbers of units m and epsilons; a run that is stopped has the first ones.
-SETTINGS = [(1_000, 1.0), (300, 0.5), (5_000, 5.0)]
-SETTINGS += [(300, 1.0), (300, 5.0), (1_000, 0.5), (1_000, 5.0), (5_000, 0.5), (5_000, 1.0)]
+SIZES, EPSILONS = (300, 1_000, 5_000), (0.5, 1.0, 5.0)
+# All (m, epsilon), most different ones first: a run that is stopped has these.
+FIRST = [(1_000, 1.0), (300, 0.5), (5_000, 5.0)]
+SETTINGS = [*FIRST, *sorted({*product(SIZES, EPSILONS)} - {*FIRST})]
 N_PUBLIC, N_POPULATION = 2_000, 400_000
 INTERVALS = ("population", "records")
 

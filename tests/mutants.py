@@ -278,6 +278,18 @@ MUTANTS = {
         "pass",
         LEARNERS + "test_no_unit_moves_a_sum_of_products_further_than_promised",
     ),
+    "bins of a column not cut to the unit ball": Mutant(
+        "learners/_blocks.py",
+        "return _shortened(values.reshape(len(columns), -1) / usual)",
+        "return values.reshape(len(columns), -1) / usual",
+        LEARNERS + "test_all_functions_of_a_record_together_have_a_norm_of_at_most_one",
+    ),
+    "a tree weighs as much as all": Mutant(
+        "learners/_blocks.py",
+        "share / math.sqrt(n_trees)",
+        "share",
+        LEARNERS + "test_all_functions_of_a_record_together_have_a_norm_of_at_most_one",
+    ),
     "curator: rows not clipped": Mutant(
         "papers/kharkovskii2020/_curators.py",
         "Y = self._bounded(X)",
