@@ -1,6 +1,6 @@
 """Claim: how often 95 % intervals contain the number that they are for, and how wide they are.
 
-    python benchmarks/coverage.py evaluation [--repetitions 500] [--quick]
+    python benchmarks/coverage.py {evaluation,regression} [--repetitions 500] [--quick]
 
 Each repetition draws new records and new noise (without a seed). Intervals for the population must
 contain its number, computed by scikit-learn from 400,000 further records; those for the records,
@@ -16,6 +16,9 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 * comparison: differences by `private_comparison`, and by two evaluations with epsilon / 2 each,
   whose intervals are combined in quadrature (a tenth of the repetitions): of a logistic regression
   and one with a feature more, of a tree and a logistic regression, of two thresholds of one model.
+* regression: scores of a regressor's `private_evaluation`, for errors that are normal, lognormal
+  (sigma 1 and 1.5), and groups as units, of which half of the records are alike. Means are those of
+  clipped errors; "unclipped" are the lower ends for the others.
 """
 
 import csv
@@ -30,6 +33,7 @@ from harness import mean_and_error, parser_of, print_head, print_row, save
 # isort: split
 import numpy as np
 from sklearn import metrics
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -264,8 +268,107 @@ def of_comparisons(n, quick):
             yield from comparisons(models, thresholds, draw, where, n, rng)
 
 
+# ------------------------------------------------------------------ regressors
+class Stored(RegressorMixin, BaseEstimator):
+    """Predicts its only feature."""
+
+    def fit(self, X, y):
+        self.is_fitted_ = True
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+def normal(n, rng):
+    X = rng.standard_normal((n, 1))
+    return X, X[:, 0] + 0.6 * rng.standard_normal(n), None
+
+
+def lognormal(n, rng, sigma):
+    X = np.exp(0.6 * rng.standard_normal((n, 1)))
+    return X * np.exp(sigma**2 / 2), X[:, 0] * rng.lognormal(0, sigma, n), None
+
+
+def visits(n, rng):
+    """Records of n patients: each has 1 to 8, and about half of them are as the first."""
+    groups = np.repeat(np.arange(n), rng.integers(1, 9, n))
+    X, y, _ = normal(len(groups), rng)
+    own = np.where(
+        rng.random(len(groups)) < 0.5, np.searchsorted(groups, groups), np.arange(len(y))
+    )
+    return X[own], y[own], groups
+
+
+def exact_numbers(sums, X, y, groups):
+    """Return the numbers that are named by the evaluation with these sums; and without clipping."""
+    w = np.ones(len(y)) if groups is None else 1 / np.bincount(groups)[groups]
+    c, error = sums.c_e, y - X[:, 0]
+    e, t = np.clip(error, -c, c), np.clip(y - sums.centre, -sums.c_y, sums.c_y)
+    order = np.argsort(abs(error))
+    share, sizes = np.cumsum(w[order]) / w.sum(), abs(error)[order]
+    mean = lambda x: np.average(x, weights=w)  # noqa: E731
+    return {
+        "r2": 1 - mean(e**2) / mean((t - mean(t)) ** 2),
+        "explained_variance": 1 - mean((e - mean(e)) ** 2) / mean((t - mean(t)) ** 2),
+        "mean_absolute_error": mean(abs(e)),
+        "root_mean_squared_error": mean(e**2) ** 0.5,
+        "mean_error": mean(e),
+        "median_absolute_error": sizes[np.searchsorted(share, 0.5)],
+        "quantile_absolute_error": sizes[np.searchsorted(share, 0.9)],
+        "share_within": mean(abs(error) <= c / 4),
+        "share_clipped": mean(abs(error) > c),
+        "unclipped mean_absolute_error": mean(abs(error)),
+        "unclipped root_mean_squared_error": mean(error**2) ** 0.5,
+    }
+
+
+def regressions(draw, setting, m, epsilon, n, rng):
+    """Return rows for errors of one kind, m units and an epsilon."""
+    X, y, _ = draw(N_PUBLIC, rng)
+    model, beyond, repetitions = Stored().fit(X, y), draw(N_POPULATION, rng), []
+    for _ in range(n):
+        X_val, y_val, groups = draw(m, rng)
+        evaluation = private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=epsilon, groups_val=groups,
+            prediction="together",
+        )  # fmt: skip
+        sums = evaluation._parts[0]
+        if not repetitions:
+            population = exact_numbers(sums, *beyond)
+        of = {"population": population, "records": exact_numbers(sums, X_val, y_val, groups)}
+
+        def ends(name, kind, evaluation=evaluation, tolerance=sums.c_e / 4):
+            unclipped, name = name.startswith("unclipped "), name.removeprefix("unclipped ")
+            options = {"tolerance": tolerance, "clipped": not unclipped, "interval": kind}
+            return evaluation.score(name, **options)[1:]
+
+        repetitions.append(
+            {
+                (name, kind): (*ends(name, kind), of[kind][name])
+                for name in population
+                for kind in INTERVALS
+            }
+        )
+    columns = {"setting": setting, "m": m, "epsilon": epsilon}
+    return summary("regression", columns, repetitions)
+
+
+def of_regressions(n, quick):
+    """Yield rows for evaluations of regressors."""
+    kinds = {"normal": normal, "groups": visits}
+    kinds |= {
+        f"lognormal, sigma {sigma:g}": lambda n, rng, sigma=sigma: lognormal(n, rng, sigma)
+        for sigma in (1.0, 1.5)
+    }
+    rng = np.random.default_rng(0)
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for setting, draw in kinds.items():
+            yield from regressions(draw, setting, m, epsilon, n, rng)
+
+
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
-PARTS = {"comparison": of_comparisons, "evaluation": of_evaluations}
+PARTS = {"comparison": of_comparisons, "evaluation": of_evaluations, "regression": of_regressions}
 
 
 def main():

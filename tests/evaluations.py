@@ -49,7 +49,8 @@ class Known:
         parts = self.design._parts
         noisy = []
         for part, exact in zip(parts, self.exact, strict=True):
-            scale = factor * len(parts) * part.sensitivity(self.units) / self.epsilon
+            share = part.weight / sum(each.weight for each in parts)
+            scale = factor * part.sensitivity(self.units) / share / self.epsilon
             p = -math.expm1(-1 / scale)
             noise = rng.geometric(p, len(exact)) - rng.geometric(p, len(exact))
             claimed = scale / factor

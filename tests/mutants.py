@@ -190,16 +190,48 @@ MUTANTS = {
         SCORING + "test_one_record_can_change_counts_by_the_sensitivity",
     ),
     "moments: sensitivity of sums that are never negative": Mutant(
-        "scoring/_queries.py",
-        "sum(self.steps) + opposite + 2 * len(self.steps)",
-        "sum(self.steps) + 2 * len(self.steps)",
+        "scoring/_errors.py",
+        "_opposite(s4 - s5, s1, s6) + _opposite(s3, s2, s7)",
+        "0",
         "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
     ),
-    "moments: largest errors counted for nothing": Mutant(
-        "scoring/_queries.py",
-        "sum(self.steps) + opposite + 2 * len(self.steps)",
-        "sum(self.steps[:5]) + opposite + 2 * len(self.steps)",
+    "moments: what squares vary by counted for nothing": Mutant(
+        "scoring/_errors.py",
+        "_opposite(s3, s2, s7)",
+        "_opposite(s3, s2, 0)",
         "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
+    ),
+    "moments: a concave function bounded by its values at multiples": Mutant(
+        "scoring/_errors.py",
+        "value + max(slope * (1 - a), -slope * a)",
+        "value",
+        "core/test_clipping.py::test_the_worst_pair_moves_the_sums_by_the_sensitivity[False]",
+    ),
+    "errors: squares taken to vary half as much": Mutant(
+        "scoring/_errors.py",
+        "np.sqrt(np.maximum([*variances, 0.0, 0.0], 0.0) * units.m)",
+        "np.sqrt(np.maximum([*variances, 0.0, 0.0], 0.0) * units.m) / 2",
+        "core/test_regressor_evaluation.py::test_deviations_of_sums_are_those_of_their_terms",
+    ),
+    "errors: no sampling error of sums": Mutant(
+        "scoring/_intervals.py",
+        "rng.standard_normal((_N_DRAWS, 1)) * query",
+        "0 * rng.standard_normal((_N_DRAWS, 1)) * query",
+        "core/test_regressor_evaluation.py::"
+        "test_intervals_contain_the_number_of_the_population[1000-5.0-1.0-60]",
+    ),
+    "errors: those without clipping get an upper end": Mutant(
+        "evaluation/_regressor.py",
+        "found if clipped else found._replace(high=math.inf)",
+        "found",
+        "core/test_regressor_evaluation.py::"
+        "test_clipped_numbers_are_named_and_others_have_a_lower_end_alone",
+    ),
+    "errors: bins hide nothing": Mutant(
+        "evaluation/_regressor.py",
+        '"left" if end > 0 else "right") + (end > 0)',
+        '"right")',
+        "core/test_regressor_evaluation.py::test_ends_contain_what_bins_hide",
     ),
     "pairs: sensitivity halved": Mutant(
         "scoring/_pairs.py",
@@ -254,7 +286,7 @@ MUTANTS = {
         + "test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity[False-absolute]",
     ),
     "errors not clipped": Mutant(
-        "scoring/_queries.py",
+        "scoring/_errors.py",
         "error.clip(-self.c_e, self.c_e)",
         "error",
         "core/test_scores.py::"

@@ -77,7 +77,7 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
 
-    # Each is released with the same share of epsilon; the first has the labels, the last bins.
+    # Each is released with a share of epsilon by its weight; the first has labels, the last bins.
     _parts: tuple[Any, ...]
     # Scores that are computed from a part, as a search releases them.
     _scorers: dict[str, PrivateScorer]
@@ -98,10 +98,11 @@ class Evaluation:
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
         """Return the evaluation of records that are predicted as public ones are, without luck."""
-        noisy = []
+        noisy, whole = [], sum(part.weight for part in self._parts)
         for part in self._parts:
             counts = expected_counts(part, public(part.response_method), units)
-            noisy.append(NoisyCounts(counts, part.sensitivity(units) * len(self._parts) / epsilon))
+            scale = part.sensitivity(units) * whole / part.weight / epsilon
+            noisy.append(NoisyCounts(counts, scale))
         return self._released(tuple(noisy), units, UNSET)
 
     @property
@@ -131,6 +132,15 @@ class Evaluation:
     def score(self, name: str, *, interval: str = "population") -> Estimate:
         """Return a number by name."""
         raise NotImplementedError
+
+    def _notes(self) -> dict[str, str]:
+        """Return what main numbers are to be read with, by name."""
+        return {}
+
+    def _rows(self) -> dict[str, str]:
+        """Return the main numbers as they are shown, with what they are to be read with."""
+        notes = {name: f", {note}" for name, note in self._notes().items()}
+        return {name: f"{score}{notes.get(name, '')}" for name, score in self.scores().items()}
 
     def _clipped_hint(self) -> str:
         """Say if released counts say that many errors count as less than they are."""
@@ -163,17 +173,19 @@ class Evaluation:
             With the keys "m", "unit", "scores" and "privacy"; of a classifier also "classes" and
             "confusion_matrix". Each score, and the matrix, has "value", "low" and "high" (for the
             population), "records_low" and "records_high" (for these records); None stands for
-            infinity.
+            infinity. Scores of clipped errors have a "note" that says so.
         """
         unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
         return {"m": self.m, "unit": unit, "scores": self._as_dicts(), "privacy": privacy}
 
-    def _as_dicts(self, **params: Any) -> dict[str, dict[str, float | None]]:
+    def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
         """Return the main numbers with both intervals; `params` are those of `score`."""
         both = {n: [self.score(n, interval=of, **params) for of in SAMPLINGS] for n in self._names}
         numbers = {name: (*score, *records[1:]) for name, (score, records) in both.items()}
+        notes = {name: {"note": note} for name, note in self._notes().items()}
         return {
             name: {k: x if math.isfinite(x) else None for k, x in zip(KEYS, of, strict=True)}
+            | notes.get(name, {})
             for name, of in numbers.items()
         }
 
@@ -182,7 +194,7 @@ class Evaluation:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
-        rows = [(name, [text]) for name, text in self._shown().items()]
+        rows = [(name, [shown]) for name, shown in self._rows().items()]
         rows += [("95 % intervals", [self._covers])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
         return self.privacy_._card(rows)
@@ -192,14 +204,10 @@ class Evaluation:
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
-        lines += [f"  {name:<26}{text}" for name, text in self._shown().items()]
+        lines += [f"  {name:<25} {shown}" for name, shown in self._rows().items()]
         lines += [f"  95 % intervals {self._covers}"]
         lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
-
-    def _shown(self) -> dict[str, str]:
-        """Return the lines that are printed, by name."""
-        return {name: str(score) for name, score in self.scores().items()}
 
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""

@@ -133,7 +133,7 @@ class ModelComparison(Evaluation):
         own = {f"scores_{model}": self._as_dicts(model=model) for model in "ab"}
         return super().to_dict() | {"model_a": self.model_a, "model_b": self.model_b} | own
 
-    def _shown(self) -> dict[str, str]:
+    def _rows(self) -> dict[str, str]:
         shown = {"a": self.model_a, "b": self.model_b}
         for name, difference in self.scores().items():
             a, b = (self.score(name, model=k).value for k in "ab")

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from .._data.tables import dense
+from ..scoring._errors import ErrorHistogram, Moments
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of
 from ..scoring._make import make_private_scorer
-from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Moments, Query
+from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Query
 from ..scoring._response import Predictions, Responses, are_probabilities, class_scores
 from ..scoring._variance import VARIANCE
 from ._base import Evaluation
@@ -23,10 +24,10 @@ from ._regressor import RegressorEvaluation
 __all__ = ["METHODS", "check_labels", "check_task", "design_of", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
-# Steps of squares, of labels and errors themselves, of absolute errors, and of the number of errors
-# at the bound: what matters less for the numbers computed from them gets a smaller part of the
-# noise's scale. The last one makes the sensitivity 3.5 GRID.
-_STEPS = (GRID, GRID, GRID // 4, GRID // 4, GRID // 2, 31 * GRID // 64)
+# Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
+# numbers computed from them gets a smaller part of the noise's scale. The last two, of what squares
+# vary by, hardly add to the sensitivity: it is 3.02 GRID.
+_STEPS = (GRID, GRID, 27 * GRID // 128, GRID // 4, GRID // 2, GRID, GRID)
 # Errors, and distances of labels from their mean, count fully up to this multiple of this quantile
 # of public ones: enough for normal ones; or else for this share of them.
 _REACH, _QUANTILE, _COUNTED = 2.0, 0.95, 0.99
@@ -87,7 +88,8 @@ def design_of(
     Additional edges lie at `thresholds`.
     """
     if responses.classes is None:
-        return _of_regressor(responses, largest_error)
+        n = n_bins(m, epsilon / 3)  # a third of epsilon pays for the histogram
+        return _of_regressor(responses, largest_error, n, thresholds)
     classes = np.asarray(responses.classes)
     K, public = len(classes), responses(METHODS)
     if K > 2 and (pos_label is not None or thresholds):
@@ -117,18 +119,24 @@ def design_of(
     return ClassifierEvaluation(parts, scorers, moments)
 
 
-def _of_regressor(responses: Responses, largest_error: float | None) -> Evaluation:
-    """Choose the constants of sums by public records."""
+def _of_regressor(
+    responses: Responses, largest_error: float | None, n: int, tolerances: tuple[float, ...]
+) -> Evaluation:
+    """Choose the constants of sums, and n bins of errors, by public records."""
     public = responses(("predict",))
     y = public.y.astype(float)
     centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
-    c_e = _bound(errors[np.isfinite(errors)]) if largest_error is None else float(largest_error)
+    errors = errors[np.isfinite(errors)]
+    c_e = _bound(errors) if largest_error is None else float(largest_error)
     c_y = max(_bound(np.abs(y - centre)), largest_error or 0.0)
     sums = Moments(centre, c_y, c_e, _STEPS)
+    evenly, shares = np.linspace(0, c_e, n - n // 2 + 1)[1:], np.arange(1, n // 2) / (n // 2)
+    edges = [*evenly, *np.quantile(errors, shares), 2 * c_e, 4 * c_e, *tolerances]
+    histogram = ErrorHistogram(tuple(np.unique(edges).tolist()))
     scorers = {
         name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in VARIANCE
     }
-    return RegressorEvaluation((sums,), scorers)
+    return RegressorEvaluation((sums, histogram), scorers)
 
 
 def _bound(sizes: NDArray[Any]) -> float:

@@ -49,10 +49,10 @@ def private_evaluation(
       changes two counts by 1: an L1 sensitivity of 2.
     * Classifier, K > 2 classes: half of epsilon for the confusion matrix (a record is in one cell:
       2), half for K histograms of one class against the rest (in one bin of each: 2 K).
-    * Regressor: the sums of e^2, t^2, abs(e) / 2, t / 4, e / 4 and 31/64 [abs(e) = 1], for errors
-      e and labels t clipped to [-1, 1], in steps of 2^-20. Together they change by at most 3.5, and
-      12 steps for rounding: by 1 + 1/2 + 1/4 + 31/64 if e changes from 0 to 1, and by 1 + 17/64 if
-      t changes from -1/8 to 1.
+    * Regressor: two thirds of epsilon for the sums of e^2, e^2 (1 - e^2), t^2, t^2 (1 - t^2),
+      abs(e) / 2, e / 4 and 27/128 t, for errors e and labels t clipped to [-1, 1], in steps of
+      2^-20. Together they change by at most 3.0203: by 1 + 1/2 + 1/4 if e changes from 0 to 1, and
+      by 1.2703 if t changes from -3/8 to 1. One third for a histogram of absolute errors (2).
 
     With groups, the records of a group share the weight of one record.
 
@@ -86,8 +86,9 @@ def private_evaluation(
     pos_label : object, default=None
         The positive class of two; None is the second in sorted order.
     thresholds : array-like of float, default=()
-        Additional thresholds for the score of the positive class, chosen without looking at the
-        validation data. Without them, the edges of the bins are the available thresholds.
+        Additional thresholds for the score of the positive class of two, or of a regressor, from 0
+        up, for absolute errors; chosen without looking at the validation data. Without them, the
+        edges of the bins are the available thresholds.
     largest_error : float, default=None
         Larger errors of a regressor count as this, and the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
@@ -129,8 +130,11 @@ def private_evaluation(
         raise ValueError(f"thresholds must be a list of finite numbers; found {thresholds!r}")
     check_is_fitted(estimator)
     check_task(estimator, y)
-    if is_regressor(estimator) and (pos_label is not None or len(chosen)):
-        raise ValueError("pos_label and thresholds are for classifiers of two classes")
+    if is_regressor(estimator) and (pos_label is not None or (chosen < 0).any()):
+        raise ValueError(
+            "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
+            f"found pos_label={pos_label!r}, thresholds={chosen.tolist()}"
+        )
     what, mechanism = "evaluation of a model", f"private_evaluation, {type(estimator).__name__}"
     data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
     problem, mechanisms = open_problem(

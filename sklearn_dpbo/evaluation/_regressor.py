@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ..scoring._make import NAMES
-from ..scoring._scorers import CONFIDENCE
-from ._base import Estimate, Evaluation, samplings
+import numpy as np
+from numpy.typing import NDArray
 
+from .._privacy.checks import check_number
+from ..scoring._intervals import Compute
+from ..scoring._make import NAMES
+from ._base import Estimate, Evaluation, hull, samplings
+
+Floats = NDArray[np.float64]
 # Share of clipped errors that is warned of.
 _OFTEN = 0.01
+# Means of errors that clipping can only lower; and all main numbers of clipped errors.
+_MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error")
+_CLIPPED = ("r2", *_MEANS[:2], "mean_error")
 
 __all__ = ["RegressorEvaluation"]
 
@@ -21,12 +29,12 @@ __all__ = ["RegressorEvaluation"]
 class RegressorEvaluation(Evaluation):
     """Numbers of a regressor on protected records, all from one release.
 
-    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. They
-    follow from six sums: of squared and absolute errors, of labels and their squares, of errors,
-    and the number of records whose errors count as `largest_error`, as they are larger or not
-    numbers. Numbers and intervals are those of clipped errors and labels, as `clipping` says.
-    If all records of a group are protected together, the group has the weight of one record,
-    however many records it has.
+    Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. Means,
+    and what divides them, follow from sums of errors, labels and their squares: they are those of
+    clipped errors and labels, as `clipping` says. Quantiles and shares follow from a histogram of
+    absolute errors, which has no bound; errors that are not numbers are the largest. If all records
+    of a group are protected together, the group has the weight of one record, however many records
+    it has.
 
     Attributes
     ----------
@@ -46,9 +54,15 @@ class RegressorEvaluation(Evaluation):
         """The largest possible error; larger ones count as this."""
         return float(self._parts[0].c_e)
 
-    _covers = "for these records: noise alone"
-
-    def score(self, name: str, *, interval: str = "population") -> Estimate:
+    def score(
+        self,
+        name: str,
+        *,
+        q: float = 0.9,
+        tolerance: float = 0.0,
+        clipped: bool = True,
+        interval: str = "population",
+    ) -> Estimate:
         """Return a number by name.
 
         Parameters
@@ -57,46 +71,72 @@ class RegressorEvaluation(Evaluation):
             "r2", "explained_variance" (their intervals begin at -inf if the noise may hide all
             variance of the labels), "mean_squared_error", "root_mean_squared_error",
             "mean_absolute_error", or one of these errors as in ``scoring=``, such as
-            "neg_mean_absolute_error"; "mean_error" (of label minus prediction); "share_clipped" (of
-            records whose error counts as `largest_error`).
+            "neg_mean_absolute_error"; "mean_error" (of label minus prediction). These follow from
+            sums, of errors that are clipped. From a histogram of errors of all sizes, whose bins
+            widen intervals: "median_absolute_error"; "quantile_absolute_error"; "share_within" (of
+            records whose absolute error is at most `tolerance`); "share_clipped" (of records whose
+            absolute error exceeds `largest_error`).
+        q : float, default=0.9
+            Share of records whose absolute error is at most "quantile_absolute_error".
+        tolerance : float, default=0.0
+            For "share_within"; the interval is narrower at an edge of the histogram, such as one of
+            ``thresholds=``.
+        clipped : bool, default=True
+            False is for mean absolute, mean squared and root mean squared errors without clipping.
+            They are not below those of clipped errors, and nothing released says how far above:
+            their intervals end at inf.
         interval : {"population", "records"}, default="population"
-            Both are for these records: they cover the noise alone.
+            "population": a 95 % interval for the number of the population that the records (or
+            groups) are a random sample of, which covers noise and sampling; "records": for the
+            exact number of these records, which covers the noise alone.
         """
-        samplings(interval)
-        if name in self._scorers:
-            return self._score(self._scorers[name])
         if name in NAMES and name.startswith("neg_"):
-            return -self.score(name.removeprefix("neg_"))
-        c = self.largest_error
-        # Of the means of e^2, t^2, t, e, |e| and [|e| = 1], see `Moments`: which one, and of it.
-        known: dict[str, tuple[int, Callable[[float], float]]] = {
-            "mean_squared_error": (0, lambda mean: c**2 * mean),
-            "root_mean_squared_error": (0, lambda mean: c * math.sqrt(mean)),
-            "mean_absolute_error": (4, lambda mean: c * mean),
-            "mean_error": (3, lambda mean: c * mean),
-            "share_clipped": (5, lambda mean: mean),
+            return -self.score(name.removeprefix("neg_"), clipped=clipped, interval=interval)
+        if not clipped and name not in _MEANS:
+            raise ValueError(
+                f"clipped=False is for {', '.join(_MEANS)}, which clipping can only lower; what "
+                f"{name!r} is without clipping is not known"
+            )
+        check_number("q", q, "in (0, 1)", lambda share: 0 < share < 1)
+        check_number("tolerance", tolerance, "from 0 up", lambda size: size >= 0)
+        found = hull([self._with(s, name, q, tolerance) for s in samplings(interval)])
+        return found if clipped else found._replace(high=math.inf)
+
+    def _with(self, sampling: float, name: str, q: float, tolerance: float) -> Estimate:
+        """Return a number by name; its interval has the sampling error this many times."""
+        if name in self._scorers:
+            return self._score(self._scorers[name], 0, sampling)
+        (sums, histogram), c = self._parts, self.largest_error
+
+        def mean(n: Floats, k: int) -> Floats:
+            return np.asarray(sums.means(sums.within_range(n, self._units), self.m)[k])
+
+        quantile, share = (partial(of, histogram.edges) for of in (_quantile, _share_within))
+        computed: dict[str, tuple[int, Compute]] = {
+            "mean_squared_error": (0, lambda n, _: c**2 * mean(n, 0)),
+            "root_mean_squared_error": (0, lambda n, _: c * np.sqrt(mean(n, 0))),
+            "mean_absolute_error": (0, lambda n, _: c * mean(n, 4)),
+            "mean_error": (0, lambda n, _: c * mean(n, 3)),
+            "median_absolute_error": (1, lambda n, end: quantile(n, 0.5, end)),
+            "quantile_absolute_error": (1, lambda n, end: quantile(n, q, end)),
+            "share_within": (1, lambda n, end: share(n, tolerance, end)),
+            "share_clipped": (1, lambda n, end: 1 - share(n, c, end)),
         }
-        if name not in known:
-            raise ValueError(f"score takes one of {[*self._scorers, *known]}; found {name!r}")
-        return self._of_sum(*known[name])
+        if name not in computed:
+            raise ValueError(f"score takes one of {[*self._scorers, *computed]}; found {name!r}")
+        part, compute = computed[name]
+        return self._estimate(compute, part, (-math.inf, math.inf), sampling)
 
-    def _of_sum(self, k: int, compute: Callable[[float], float]) -> Estimate:
-        """Return an increasing function of the mean of one column of `Moments`."""
-        noisy, moments = self._noisy[0], self._parts[0]
-
-        def possible(count: int) -> int:
-            counts = [*noisy.counts[:k], count, *noisy.counts[k + 1 :]]
-            return int(moments.within_range(counts, self._units)[k])
-
-        nearest = possible(noisy.counts[k])
-        (ends,) = replace(noisy, counts=(nearest,)).interval(CONFIDENCE)
-        total = moments.steps[k] * self.m
-        return Estimate(*(compute(possible(count) / total) for count in (nearest, *ends)))
+    def _notes(self) -> dict[str, str]:
+        c, (_, _, often) = f"{self.largest_error:.4g}", self.score("share_clipped")
+        notes = dict.fromkeys(_CLIPPED, f"errors above {c} counted as {c}")
+        for name in _MEANS[:2] * (often > _OFTEN):
+            notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
+        return notes
 
     @property
     def _names(self) -> list[str]:
-        errors = ("mean_absolute_error", "root_mean_squared_error", "mean_error", "share_clipped")
-        return ["r2", *errors]
+        return ["median_absolute_error", "quantile_absolute_error", *_CLIPPED, "share_clipped"]
 
     def _range(self, name: str) -> float:
         ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error, "share_clipped": 1.0}
@@ -124,3 +164,38 @@ class RegressorEvaluation(Evaluation):
             "clipping": self.clipping,
             "largest_error": self.largest_error,
         }
+
+
+def _shares(edges: tuple[float, ...], counts: Floats) -> tuple[Floats, Floats]:
+    """Return 0 and all edges, and which shares of rows of counts are up to each, and in all."""
+    shares = np.cumsum(counts, axis=-1) / counts.sum(axis=-1, keepdims=True)
+    return np.array((0.0, *edges)), np.insert(shares, 0, 0.0, axis=-1)
+
+
+def _share_within(
+    edges: tuple[float, ...], counts: Floats, size: float, end: float | None
+) -> Floats:
+    """Return which share of rows of counts have errors up to this size.
+
+    As if errors were evenly spread over a bin or, if `end` is negative or positive, as few or as
+    many as the bin may hide.
+    """
+    known, shares = _shares(edges, counts)
+    if end is None:
+        return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
+    up_to = np.searchsorted(edges, size, "left" if end > 0 else "right") + (end > 0)
+    return np.clip(shares[..., up_to], 0.0, 1.0)
+
+
+def _quantile(edges: tuple[float, ...], counts: Floats, q: float, end: float | None) -> Floats:
+    """Return the size that a share q of errors does not exceed, likewise.
+
+    Shares that fall, by noise, reach q where the first of them does, or the last.
+    """
+    known, shares = _shares(edges, counts)
+    if end is None:
+        return np.array([np.interp(q, row, known) for row in shares[..., :-1]])
+    if end > 0:
+        below = np.minimum.accumulate(shares[..., ::-1], axis=-1) < q
+        return np.asarray(np.append(known, np.inf)[below.sum(axis=-1)])
+    return np.asarray(known[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1])

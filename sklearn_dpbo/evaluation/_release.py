@@ -87,10 +87,11 @@ def released(
 
     Warns of wide intervals, unless users were `warned` of them before.
     """
+    weights = [part.weight for part in design._parts]
     noisy = tuple(
         mechanisms.release_counts(
             table,
-            round_down(Fraction(mechanisms.budget.epsilon_left) / (len(tables) - i)),
+            round_down(Fraction(mechanisms.budget.epsilon_left) * part.weight / sum(weights[i:])),
             purpose=what,
             detail=part.what if len(tables) > 1 else "",
         )

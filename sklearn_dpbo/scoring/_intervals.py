@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._errors import Moments
 from ._queries import Query, total_weight, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "simulated_interval"]
@@ -89,6 +90,8 @@ def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
     The records of a group are in several cells: their counts vary less than those of whole units.
     """
     rng, total, errors = np.random.default_rng(1), total_weight(units), []
+    if isinstance(query, Moments):
+        return rng.standard_normal((_N_DRAWS, 1)) * query.sampling_deviations(noisy, units)
     for table in query.by_table(noisy):
         counts = nearest_counts(table, total)
         shape = counts / unit_weight(units) + _PRIOR / counts.size

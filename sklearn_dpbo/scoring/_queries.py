@@ -11,7 +11,7 @@ query             integers                                                   sen
 `MeanOf`          the sum of gains in steps, G for the range of a unit       G
 `Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
                   a histogram of scores)                                     cell of a record
-`Moments`         sums of errors, labels and their squares                   steps of all sums,
+`Moments`         sums of errors, labels and their squares, see `_errors`    steps of all sums,
                                                                              and a little more
 `Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
 others            a function of the matrix (`_ranking`) or of the order      G + 2
@@ -42,7 +42,6 @@ __all__ = [
     "ClassSizes",
     "Confusion",
     "MeanOf",
-    "Moments",
     "Query",
     "in_steps",
     "numbers",
@@ -71,10 +70,13 @@ class Query:
         Methods of the estimator; the first that it has is called.
     what : str
         What is counted, in words, for privacy reports.
+    weight : int
+        Parts of epsilon that it gets in an evaluation which counts more than this.
     """
 
     response_method: tuple[str, ...] = ("predict",)
     what: str = ""
+    weight: int = 1
 
     def __eq__(self, other: object) -> bool:
         """Whether both count the same, so that they share one release."""
@@ -283,72 +285,6 @@ class ClassSizes(Cells):
     @property
     def sizes(self) -> tuple[int, ...]:
         return (len(self.classes),)
-
-
-@dataclass(frozen=True, eq=False)
-class Moments(Query):
-    """Sums of squares of errors and labels, of labels and of errors; all clipped.
-
-    With e = (y - prediction) / c_e and t = (y - centre) / c_y, clipped to [-1, 1]: the sums over
-    units of e^2, t^2, t, e and, if there are a fifth and a sixth number of steps, |e| and [|e| is
-    1], each in steps of its own. All sums get the same noise, so that steps say how epsilon is
-    shared.
-    """
-
-    centre: float
-    c_y: float
-    c_e: float
-    steps: tuple[int, ...]
-    what = "sums of errors and labels"
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """A row (e^2, t^2, t, e, |e|, [|e| = 1]) in steps; NaN has the largest error."""
-        error, deviation = self.clipped(y, response)
-        e, t = error / self.c_e, deviation / self.c_y
-        columns = [e**2, t**2, t, e, np.abs(e), np.abs(e) == 1][: len(self.steps)]
-        found: Floats = np.rint(np.stack(columns, axis=1) * self.steps)
-        return found.astype(np.int64)
-
-    def clipped(self, y: Any, response: NDArray[Any]) -> tuple[Floats, Floats]:
-        """Return error and distance from the centre of each record, within c_e and c_y."""
-        y = numbers(y)
-        with np.errstate(all="ignore"):
-            error, deviation = y - response, y - self.centre
-        error = np.where(np.isnan(error), self.c_e, error)
-        deviation = np.where(np.isnan(deviation), 0.0, deviation)
-        return error.clip(-self.c_e, self.c_e), deviation.clip(-self.c_y, self.c_y)
-
-    def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        with np.errstate(all="ignore"):
-            within = np.abs(numbers(y) - response) <= self.c_e
-        return float(np.mean(~within))
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
-        """A record that cannot be predicted has the largest error."""
-        return self.record_values(y, np.full(n, np.nan), None)
-
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return tuple(int(units.mean(column).sum()) for column in values.T)
-
-    def sensitivity(self, units: Units) -> int:
-        """The most that all columns of a record change together, and rounding (see the proofs).
-
-        With s1, ..., s6 steps: e changes from -a to 1 and t from -b to 1, which moves the sums by
-        s1 (1 - a^2) + s4 (1 + a) + s5 (1 - a) + s6, and s2 (1 - b^2) + s3 (1 + b). The maxima are
-        at a = (s4 - s5) / (2 s1) or 0, and b = s3 / (2 s2). Each sum is rounded twice, at most.
-        """
-        s1, s2, s3, s4, s5, _ = (*self.steps, 0, 0)[:6]
-        opposite = -(-(s3**2) // (4 * s2)) - (-(max(0, s4 - s5) ** 2) // (4 * s1))
-        return sum(self.steps) + opposite + 2 * len(self.steps)
-
-    def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
-        most = np.array(self.steps) * units.m
-        signed = np.isin(np.arange(len(most)), (2, 3))
-        return np.clip(counts, -most * signed, most)
-
-    def means(self, counts: ArrayLike, m: int) -> Floats:
-        """Return the means of e^2, t^2, t, e and what else is counted; shape (n_steps, ...)."""
-        return np.moveaxis(np.asarray(counts) / np.array(self.steps) / m, -1, 0)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -20,11 +20,12 @@ from sklearn.metrics import explained_variance_score, r2_score
 from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
+from ._errors import Moments
 from ._gains import Named
 from ._intervals import simulated_interval
 from ._metrics import ratio
 from ._of_counts import first_of
-from ._queries import GRID, MeanOf, Moments, Query, in_steps, steps_of_unit
+from ._queries import GRID, MeanOf, Query, in_steps, steps_of_unit
 from ._response import Predictions
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 

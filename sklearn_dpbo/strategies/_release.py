@@ -116,7 +116,8 @@ def release_scores(
     """Release all scores of one candidate, with this statistic, and what its report comes from.
 
     Scores of the same counts share one release; those of the report's counts need none. Scores and
-    report get half of what is left of epsilon each, and their releases equal parts.
+    report get half of what is left of epsilon each. Of the former, releases get equal parts, of the
+    latter parts by their weights.
     """
     scorers, evaluation = _designed(oracle, oracle.model(params).design)
     parts, units = _parts(scorers, evaluation), oracle.problem.units
@@ -213,12 +214,12 @@ def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[
         _Part(counts, Fraction(1, len(alone)), SCORE, _names(scorers, group))
         for counts, group in alone
     ]
+    whole = sum(counts.weight for counts in report)
     for counts in report:
         names = [scorers[k].name for other, group in shared if other == counts for k in group]
         detail = ", also for ".join([counts.what, *names])
-        parts.append(
-            _Part(counts, Fraction(1, len(report)), "evaluation of the chosen candidate", detail)
-        )
+        share = Fraction(counts.weight, whole)
+        parts.append(_Part(counts, share, "evaluation of the chosen candidate", detail))
     return parts
 
 

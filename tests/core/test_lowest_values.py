@@ -9,8 +9,8 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._data.canonical import as_labels
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
+from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
 from sklearn_dpbo.scoring._make import NAMES
-from sklearn_dpbo.scoring._queries import Moments
 from sklearn_dpbo.scoring._response import Predictions
 
 TRAINING = {kind: np.repeat(labels, [9, 7, 5][: len(labels)]) for kind, labels in CLASSES.items()}
@@ -52,7 +52,8 @@ def counted_for(y):
         for part in needs(LinearRegression() if regressor else LogisticRegression(), y):
             yield "a report", part
         if regressor:
-            yield "an evaluation", Moments(0.0, 1.0, 1.0, (100,) * 5)
+            yield "an evaluation", Moments(0.0, 1.0, 1.0, (100,) * 7)
+            yield "its histogram", ErrorHistogram((0.5, 1.0))
 
 
 @pytest.mark.parametrize("kind", TRAINING)

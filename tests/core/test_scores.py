@@ -28,12 +28,13 @@ from sklearn_dpbo import (
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import _STEPS
 from sklearn_dpbo.scoring import _metrics
+from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
 from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._intervals import nearest_counts
 from sklearn_dpbo.scoring._make import NAMES, references, resolve_scorer, resolve_scorers
 from sklearn_dpbo.scoring._of_counts import RANKING
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
-from sklearn_dpbo.scoring._queries import Confusion, Moments, unit_weight
+from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.scoring._response import Predictions, Responses
 from sklearn_dpbo.strategies import WorstCase
 
@@ -382,6 +383,7 @@ SMALL = {
     "pairs of all classes": (Pairs(np.arange(3), (0, 1, 2), (1 / 3,) * 3), THREE_SCORES, int),
     "sums of r2": (prepared("r2", [0.0, 1.0], largest_error=1.0).counts, ERRORS, float),
     "sums of a report": (Moments(0.5, 0.5, 1.0, _STEPS), ERRORS, float),
+    "histogram of errors": (ErrorHistogram((0.5, 8.0)), ERRORS, float),
 }  # fmt: skip
 
 
@@ -396,7 +398,7 @@ def test_no_record_moves_the_counts_further_than_the_sensitivity(what):
             worst = max(worst, *(np.abs(a - b).sum() for a in found for b in found))
         claimed = statistics.sensitivity(units)
         assert worst <= claimed
-        if what in ("confusion", "histogram", "pairs") and m > 1:
+        if what in ("confusion", "histogram", "pairs", "histogram of errors") and m > 1:
             assert worst == claimed, "it is attained"
     if what == "pairs of all classes":
         assert worst > 0.7 * claimed, "there is something to see"

@@ -87,7 +87,7 @@ def evaluated(evaluation, y, p):
         "mean_squared_error": (e**2).mean(),
         "root_mean_squared_error": np.sqrt((e**2).mean()),
         "mean_error": e.mean(),
-        "share_clipped": np.mean(abs(y - p) >= evaluation.largest_error),
+        "share_clipped": np.mean(abs(y - p) > evaluation.largest_error),
         "r2": r2(evaluation._parts[0], y, p),
     }
 
@@ -111,10 +111,13 @@ def numbers(target, epsilon, seed, factor=1.0, names=tuple(SEARCHED)):
         yield name, SEARCHED[name](scorer, y, p), value, *interval
     public = Responses(y_public, None, {"predict": p_public})
     design = design_of(public, m=M, epsilon=epsilon)
-    noisy = noisy_counts(design._parts[0], y, p, epsilon, 10 * seed + 9, factor)
-    evaluation = design._released((noisy,), Units.of(M), report_of(epsilon, M))
+    noisy = tuple(
+        noisy_counts(part, y, p, epsilon * part.weight / 3, 20 * seed + k, factor)
+        for k, part in enumerate(design._parts)
+    )
+    evaluation = design._released(noisy, Units.of(M), report_of(epsilon, M))
     for name, exact in evaluated(evaluation, y, p).items():
-        yield f"evaluation: {name}", exact, *evaluation.score(name)
+        yield f"evaluation: {name}", exact, *evaluation.score(name, interval="records")
 
 
 def coverage(target, epsilon, runs=RUNS, factor=1.0):

@@ -19,7 +19,7 @@ from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.audit import audit_mechanism
 from sklearn_dpbo.evaluation._design import _STEPS
-from sklearn_dpbo.scoring._queries import Moments
+from sklearn_dpbo.scoring._errors import Moments
 from sklearn_dpbo.scoring._response import Predictions
 
 M, EPSILON, RUNS = 21, 2.0, 2000
