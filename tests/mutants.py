@@ -412,14 +412,14 @@ MUTANTS = {
     ),
     "ledger: deltas not compared": Mutant(
         "ledger/_composition.py",
-        "if after.epsilon > opening.epsilon or after.delta > opening.delta:",
-        "if after.epsilon > opening.epsilon:",
+        "if epsilon > opening.epsilon or delta > opening.delta:",
+        "if epsilon > opening.epsilon:",
         LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "if after.epsilon > opening.epsilon or after.delta",
-        "if loss.epsilon > opening.epsilon or after.delta",
+        "if epsilon > opening.epsilon or delta",
+        "if loss.epsilon > opening.epsilon or delta",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
     ),
     "ledger: shares ignored": Mutant(
