@@ -18,12 +18,16 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
 * choice: `best_score_population_interval_` after a search among T candidates that are equally good
   in the population, and whose errors are independent: the worst case, as luck alone decides.
 * means: the same for means of gains of other distributions, of one candidate and of 64.
+* comparison: differences by `private_comparison`, and by two evaluations with epsilon / 2 each,
+  whose intervals are combined in quadrature (a tenth of the repetitions): of a logistic regression
+  and one with a feature more, of a tree and a logistic regression, of two thresholds of one model.
 * regression: scores of a regressor's `private_evaluation`, for errors that are normal, lognormal
   (sigma 1 and 1.5), and groups as units, of which half of the records are alike. Means are those of
   clipped errors; "unclipped" are the lower ends for the others.
 """
 
 import csv
+import math
 import os
 import warnings
 from functools import partial
@@ -37,8 +41,11 @@ import numpy as np
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
+from sklearn_dpbo import PrivateBayesSearchCV, private_comparison, private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 from sklearn_dpbo.strategies import WorstCase
 
@@ -260,6 +267,111 @@ def of_means(n, quick):
                 yield from after_choices("means", setting, "neg_brier_score", scores, *size)
 
 
+# ------------------------------------------------------------------ comparisons
+def three_features(n, rng, prevalence):
+    y = (rng.random(n) < prevalence).astype(int)
+    return rng.standard_normal((n, 3)) + np.array([1.2, 1.0, 0.5]) * y[:, None], y
+
+
+def first_two(X):
+    return X[:, :2]
+
+
+def labels_of(model, X, threshold):
+    return (model.predict_proba(X)[:, 1] >= threshold).astype(int)
+
+
+def scores_of_labels(y, label):
+    """Return scikit-learn's scores of two classes by name."""
+    (tn, fp), (fn, tp) = metrics.confusion_matrix(y, label, labels=[0, 1])
+    return {
+        "accuracy": (tp + tn) / len(y),
+        "balanced_accuracy": (tp / (tp + fn) + tn / (tn + fp)) / 2,
+        "recall": tp / (tp + fn),
+        "specificity": tn / (tn + fp),
+        "precision": metrics.precision_score(y, label, zero_division=0),
+        "f1": metrics.f1_score(y, label, zero_division=0),
+        "net_benefit": (tp - fp * 0.3 / 0.7) / len(y),
+    }
+
+
+def compared(models, thresholds, X, y):
+    """Return the exact differences, b minus a."""
+    each = zip(models, thresholds, strict=True)
+    a, b = (scores_of_labels(y, labels_of(model, X, t)) for model, t in each)
+    return {name: b[name] - a[name] for name in a}
+
+
+def of_two_evaluations(evaluations, thresholds, name):
+    """Return the interval of a difference, from two releases."""
+    a, b = (e.score(name, threshold=t) for e, t in zip(evaluations, thresholds, strict=True))
+    value = b.value - a.value
+    low = value - math.hypot(b.value - b.low, a.high - a.value)
+    return low, value + math.hypot(b.high - b.value, a.value - a.low)
+
+
+def comparisons(models, thresholds, draw, setting, n, rng):
+    """Return rows for two models, with m and epsilon of the setting."""
+    public, m = dict(zip("Xy", draw(N_PUBLIC, rng), strict=True)), setting["m"]
+    population = compared(models, thresholds, *draw(N_POPULATION, rng))
+    both, separate = [], []
+    for i in range(n):
+        records = draw(m, rng)
+        given = public | {"epsilon": setting["epsilon"]}
+        of = {"population": population, "records": compared(models, thresholds, *records)}
+        row = {}
+        for scoring in (None, "accuracy"):
+            comparison = private_comparison(
+                *models, *records, thresholds=thresholds, scoring=scoring, **given
+            )
+            for name in population if scoring is None else ["accuracy"]:
+                at = {"threshold": 0.3} if name == "net_benefit" else {}
+                for kind in INTERVALS:
+                    low_high = comparison.score(name, interval=kind, **at)[1:]
+                    row[name + " alone" * bool(scoring), kind] = (*low_high, of[kind][name])
+        both.append(row)
+        if i % 10 == 0:
+            given["epsilon"] /= 2
+            two = [
+                private_evaluation(model, *records, thresholds=[t], **given)
+                for model, t in zip(models, thresholds, strict=True)
+            ]
+            separate.append(
+                {
+                    (name, "population, of two evaluations"): (
+                        *of_two_evaluations(two, thresholds, name),
+                        population[name],
+                    )
+                    for name in population
+                    if name not in ("specificity", "net_benefit")
+                }
+            )
+    return [row for each in (both, separate) for row in summary("comparison", setting, each)]
+
+
+def of_comparisons(n, quick):
+    """Yield rows for differences between two models."""
+    rng, pairs = np.random.default_rng(0), []
+    for prevalence in (0.3, 0.1):
+        X, y = three_features(N_PUBLIC, rng, prevalence)
+        fewer = make_pipeline(FunctionTransformer(first_two), LogisticRegression()).fit(X, y)
+        tree, new = DecisionTreeClassifier(max_depth=3).fit(X, y), LogisticRegression().fit(X, y)
+        kinds = {
+            "a feature more": ((fewer, new), (0.5, 0.5)),
+            "tree, logistic regression": ((tree, new), (0.3, 0.3)),
+            "one model, thresholds .5 and .3": ((new, new), (0.5, 0.3)),
+        }
+        pairs += [(name, prevalence, *pair) for name, pair in kinds.items()]
+    for m, epsilon in SETTINGS[:1] if quick else SETTINGS:
+        for name, prevalence, models, thresholds in pairs:
+
+            def draw(n, rng, prevalence=prevalence):
+                return three_features(n, rng, prevalence)
+
+            where = {"setting": f"{name}, prevalence {prevalence:g}", "m": m, "epsilon": epsilon}
+            yield from comparisons(models, thresholds, draw, where, n, rng)
+
+
 # ------------------------------------------------------------------ regressors
 class Stored(RegressorMixin, BaseEstimator):
     """Predicts its only feature."""
@@ -359,7 +471,6 @@ def of_regressions(n, quick):
             yield from regressions(draw, setting, m, epsilon, n, rng)
 
 
-# Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
 # ------------------------------------------------------------------ subgroups
 SUBGROUPS = {"about 100": 100, "about 300": 300, "about 1,000": 1_000, "about 3,000": 3_000}
 OF_SUBGROUPS = ("accuracy", "recall", "roc_auc", "selection_rate")
@@ -403,9 +514,10 @@ def by_subgroup(prevalence, epsilon, n, rng):
 
 # Functions of the number of repetitions, and whether a few settings are enough; they yield rows.
 PARTS = {
+    "choice": of_choices,
+    "comparison": of_comparisons,
     "evaluation": of_evaluations,
     "groups": of_subgroups,
-    "choice": of_choices,
     "means": of_means,
     "regression": of_regressions,
 }

@@ -4,6 +4,7 @@ Start with `PrivateBayesSearchCV`, which is used like `GridSearchCV` (zone: rele
 """
 
 from ._data.fit_parameters import public
+from .evaluation._private_comparison import private_comparison
 from .evaluation._private_evaluation import private_evaluation
 from .ledger._ledger import PrivacyLedger
 from .objective._objective import PrivateObjective
@@ -21,6 +22,7 @@ __all__ = [
     "PrivateThresholdClassifier",
     "make_private_scorer",
     "plan_search",
+    "private_comparison",
     "private_evaluation",
     "public",
 ]

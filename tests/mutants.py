@@ -16,6 +16,7 @@ class Mutant(NamedTuple):
     test: str
 
 
+COMPARISON = "core/test_private_comparison.py::"
 DISTRIBUTIONS = "statistical/test_mechanisms_distributions.py::"
 MECHANISMS = "core/test_mechanisms.py::"
 SCORING = "core/test_scoring.py::"
@@ -316,6 +317,18 @@ MUTANTS = {
         "if False and (",
         CHOICE + "test_without_a_score_nothing_that_needs_one_is_accepted[asked2]",
     ),
+    "comparison: sensitivity of one cell": Mutant(
+        "_counting/evaluator.py",
+        "return Sensitive(query.statistics(values, y, units), query.sensitivity(units))",
+        "return Sensitive(query.statistics(values, y, units), query.sensitivity(units) // 2)",
+        COMPARISON + "test_the_noise_is_that_of_the_sensitivity",
+    ),
+    "comparison: a record lies in a cell for each model": Mutant(
+        "scoring/_agreement.py",
+        "4 * stratum + right @ np.array([2, 1])",
+        "4 * stratum[:, None] + right * np.array([2, 1])",
+        COMPARISON + "test_one_unit_moves_counts_by_no_more_than_the_sensitivity",
+    ),
     # ------------------------------------------------------------------ not clipped
     "gains not clipped": Mutant(
         "scoring/_queries.py",
@@ -451,14 +464,14 @@ MUTANTS = {
     ),
     "ledger: deltas not compared": Mutant(
         "ledger/_composition.py",
-        "if after.epsilon > opening.epsilon or after.delta > opening.delta:",
-        "if after.epsilon > opening.epsilon:",
+        "if epsilon > opening.epsilon or delta > opening.delta:",
+        "if epsilon > opening.epsilon:",
         LEDGER + "test_charges_are_accepted_exactly_when_they_fit_budget_and_share",
     ),
     "ledger: only this charge compared": Mutant(
         "ledger/_composition.py",
-        "if after.epsilon > opening.epsilon or after.delta",
-        "if loss.epsilon > opening.epsilon or after.delta",
+        "if epsilon > opening.epsilon or delta",
+        "if loss.epsilon > opening.epsilon or delta",
         LEDGER + "test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not",
     ),
     "ledger: shares ignored": Mutant(
@@ -484,6 +497,30 @@ MUTANTS = {
         'if unit in (None, "group", counted) or',
         "if True or",
         LEDGER + "test_a_loss_per_record_is_refused_by_a_ledger_of_patients",
+    ),
+    "ledger: a charge to one part counts for no other, and one to all for none": Mutant(
+        "ledger/_entries.py",
+        "if name in (loss.parts or self.parts)",
+        "if name in loss.parts",
+        LEDGER + "test_charges_to_parts_are_accepted_exactly_if_each_part_has_it_left",
+    ),
+    "ledger: only the first of several parts is looked at": Mutant(
+        "ledger/_entries.py",
+        "for name in parts or self.parts]",
+        "for name in list(parts or self.parts)[:1]]",
+        LEDGER + "test_charges_to_parts_are_accepted_exactly_if_each_part_has_it_left",
+    ),
+    "ledger: totals of parts are believed": Mutant(
+        "ledger/_ledger.py",
+        "if last != first and opening.parts:",
+        "if False:",
+        LEDGER + "test_a_line_that_gives_back_what_a_part_spent_is_refused",
+    ),
+    "ledger: receipts keep quiet about parts": Mutant(
+        "ledger/_ledger.py",
+        "return Receipt(opening.ledger, entry.number, entry.hash, of)",
+        "return Receipt(opening.ledger, entry.number, entry.hash)",
+        LEDGER + "test_the_report_says_that_parts_are_disjoint_by_the_owners_word",
     ),
     # ------------------------------------------------------------------ several fits
     "repeated fits cost as much as one": Mutant(
@@ -721,6 +758,31 @@ MUTANTS = {
         "return True  # also of SystemExit",
         "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+    # ------------------------------------------------------------------ comparisons
+    "comparison: the first model predicts for both": Mutant(
+        "_counting/evaluator.py",
+        "[own.values(model, part).reshape(-1) for (own, model), part in each]",
+        "[own.values(models[0][1], part).reshape(-1) for (own, model), part in each]",
+        COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
+    ),
+    "comparison: a minus b": Mutant(
+        "evaluation/_comparison.py",
+        "return of(1, counts, b) - of(0, counts, a)",
+        "return of(0, counts, a) - of(1, counts, b)",
+        COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
+    ),
+    "comparison: undefined numbers cancel": Mutant(
+        "evaluation/_comparison.py",
+        "float(end > 0), float(end < 0)",
+        "float(end > 0), float(end > 0)",
+        COMPARISON + "test_undefined_differences_may_be_anything",
+    ),
+    "comparison: one model is not checked": Mutant(
+        "evaluation/_private_comparison.py",
+        "        each = zip(models, query.parts, strict=True)\n",
+        "        each = zip([models[0]] * 2, query.parts, strict=True)\n",
+        COMPARISON + "test_each_model_is_checked_row_by_row",
     ),
     # ------------------------------------------------------------------ noise and sampling
     "population: no sampling error": Mutant(

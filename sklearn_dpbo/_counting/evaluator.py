@@ -36,7 +36,7 @@ from .row_by_row import RowByRowCheck, to_check
 from .separately import SHARED
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
-__all__ = ["Evaluator", "counted", "table_and_model"]
+__all__ = ["Evaluator", "counted", "counted_jointly", "table_and_model"]
 
 
 @dataclass
@@ -238,6 +238,19 @@ def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Return what is released of one model, without noise yet, in a table of one row."""
     with ClearFrames(), suppress_output():
         return count(model, table, query).content
+
+
+def counted_jointly(models: Sequence[tuple[ProtectedTable, Model]], query: Any) -> Sensitive:
+    """Return what is released of several models' predictions of the same records, without noise.
+
+    Each model predicts all records by itself, for its own part of the query.
+    """
+    with ClearFrames(), suppress_output():
+        each = zip(models, query.parts, strict=True)
+        parts = [own.values(model, part).reshape(-1) for (own, model), part in each]
+        y, units = models[0][0].y, models[0][0].units
+        values = query.record_values(y, np.stack(parts, axis=1), None)
+        return Sensitive(query.statistics(values, y, units), query.sensitivity(units))
 
 
 def table_and_model(

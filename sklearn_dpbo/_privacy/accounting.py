@@ -41,11 +41,15 @@ class Receipt(NamedTuple):
         Number of the charge, from 1.
     head : str
         SHA-256 hash of this charge and all before it, in hexadecimal digits.
+    parts : str, default=""
+        Of which parts of the data set all its records are, and whose word that is; empty if the
+        charge counts for all records.
     """
 
     ledger: str
     charge: int
     head: str
+    parts: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,12 @@
 
 from ._base import Estimate
 from ._classifier import ClassifierEvaluation
+from ._comparison import ModelComparison
+from ._private_comparison import private_comparison
 from ._private_evaluation import private_evaluation
 from ._regressor import RegressorEvaluation
 
-__all__ = ["ClassifierEvaluation", "Estimate", "RegressorEvaluation", "private_evaluation"]
+__all__ = [
+    "ClassifierEvaluation", "Estimate", "ModelComparison", "RegressorEvaluation",
+    "private_comparison", "private_evaluation",
+]  # fmt: skip

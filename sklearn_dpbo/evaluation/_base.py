@@ -239,20 +239,19 @@ class Evaluation:
             these records); None stands for infinity. Scores of clipped errors have a "note" that
             says so.
         """
-        records, notes = self.scores("records"), self._notes()
+        unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
+        head = {"format": FORMAT, "m": self.m, "unit": unit}
+        return {**head, "scores": self._as_dicts(), "privacy": privacy}
+
+    def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
+        """Return the main numbers with both intervals; `params` are those of `score`."""
+        both = {n: [self.score(n, interval=of, **params) for of in SAMPLINGS] for n in self._names}
+        numbers = {name: (*score, *records[1:]) for name, (score, records) in both.items()}
+        notes = {name: {"note": note} for name, note in self._notes().items()}
         return {
-            "format": FORMAT,
-            "m": self.m,
-            "unit": self.privacy_.unit,
-            "scores": {
-                name: {
-                    key: x if math.isfinite(x) else None
-                    for key, x in zip(KEYS, (*score, *records[name][1:]), strict=True)
-                }
-                | ({"note": notes[name]} if name in notes else {})
-                for name, score in self.scores().items()
-            },
-            "privacy": self.privacy_.to_dict(),
+            name: {k: x if math.isfinite(x) else None for k, x in zip(KEYS, of, strict=True)}
+            | notes.get(name, {})
+            for name, of in numbers.items()
         }
 
     def to_json(self) -> str:

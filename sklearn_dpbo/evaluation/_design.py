@@ -23,7 +23,7 @@ from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
 from ._regressor import RegressorEvaluation
 
-__all__ = ["METHODS", "check_task", "design_of", "needs"]
+__all__ = ["METHODS", "check_labels", "check_task", "design_of", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
 # Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
@@ -40,21 +40,27 @@ def check_task(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> No
     name = type(estimator).__name__
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise ValueError(f"only classifiers and regressors can be evaluated; found {name}")
-    if y is None or np.ndim(y) == 0 or dense(y).ndim != 1:
-        raise ValueError(f"an evaluation takes one label per record; y has shape {np.shape(y)}")
-    if is_regressor(estimator):
-        if subgroups is not None:
-            raise ValueError(
-                f"subgroups are for classifiers; found {name}. Sums of errors change by up to "
-                "twice their range if a record changes its subgroup"
-            )
-        return
-    if not any(hasattr(estimator, method) for method in METHODS):
+    check_labels(estimator, y)
+    if is_regressor(estimator) and subgroups is not None:
+        raise ValueError(
+            f"subgroups are for classifiers; found {name}. Sums of errors change by up to twice "
+            "their range if a record changes its subgroup"
+        )
+    if is_classifier(estimator) and not any(hasattr(estimator, method) for method in METHODS):
         raise ValueError(
             f"curves need predict_proba or decision_function, and {name} has "
             "neither. For a classifier of labels only, release a score instead, such as "
             "scoring='f1_macro' of a search"
         )
+
+
+def check_labels(estimator: Any, y: Any) -> None:
+    """Raise ValueError unless these public labels are of the kind that the estimator predicts."""
+    if y is None or np.ndim(y) == 0 or dense(y).ndim != 1:
+        raise ValueError(f"an evaluation takes one label per record; y has shape {np.shape(y)}")
+    if is_regressor(estimator):
+        return
+    name = type(estimator).__name__
     labels, known = np.unique(dense(y)), getattr(estimator, "classes_", None)
     if known is not None and set(labels.tolist()).isdisjoint(np.ravel(known).tolist()):
         raise ValueError(

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
-import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.companions import spread_rows
 from .._counting.evaluator import counted, table_and_model
-from .._counting.fitting import check_prediction, without_callbacks
+from .._counting.fitting import without_callbacks
 from .._counting.suppress_output import without_autologging
-from .._data.split import hold_out
 from .._data.subgroups import Subgroups
-from .._data.tables import take_rows
-from .._data.units import Units, unit_name
-from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
-from .._privacy.rounding import round_down
 from .._privacy.warn import warn
-from ..exceptions import LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
-from ..report._report import report_of_validation_set
-from ..scoring._precision import Width, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
 from ._base import Evaluation
 from ._design import METHODS, check_task, design_of
+from ._release import open_problem, public_responses, released, will_be_wide
 
 __all__ = ["private_evaluation"]
 
-# Public records that say where bins lie, and the share of them that may have clipped errors.
-_MOST_RECORDS, _OFTEN = 2**12, 0.01
-_NOT_PROTECTED = (
-    "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "
-    "schema of the "
-    "validation set (number of units, columns, dtypes); the duration of the evaluation; and "
-    "whatever else is computed from the validation records, including another evaluation"
-)
+# Share of public records that may have clipped errors.
+_OFTEN = 0.01
 
 
 def private_evaluation(
@@ -159,9 +138,7 @@ def private_evaluation(
     >>> evaluation.score("roc_auc")  # doctest: +SKIP
     0.975 (95 %: 0.9322 to 1)
     """
-    check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("largest_error", largest_error, "above 0", lambda c: c > 0, optional=True)
-    check_prediction(prediction)
     chosen = as_floats(thresholds)
     if chosen is None or chosen.ndim != 1:
         raise ValueError(f"thresholds must be a list of finite numbers; found {thresholds!r}")
@@ -173,32 +150,20 @@ def private_evaluation(
             "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
             f"found pos_label={pos_label!r}, thresholds={chosen.tolist()}"
         )
-    noise = noise_source()
-    mechanism = f"private_evaluation, {type(estimator).__name__}"
-    budget = budget_on(
-        ledger,
-        epsilon,
-        what="evaluation of a model",
-        mechanism=mechanism,
-        unit=unit_name(groups_val),
-        estimator=estimator,
+    what, mechanism = "evaluation of a model", f"private_evaluation, {type(estimator).__name__}"
+    data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+    data |= {"subgroups_val": subgroups_val, "subgroups": known}
+    problem, mechanisms = open_problem(
+        estimator, epsilon, ledger, prediction, what, mechanism, **data
     )
-    if X_val is None:
-        raise ValueError("X_val and y_val, the protected records, are required; found None")
-    split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
-    protected = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-    protected |= {"subgroups_val": subgroups_val, "subgroups": known}
-    problem = hold_out(estimator, X, y, {}, **split, **protected)
-    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
     with without_autologging():
-        model, X, y = without_callbacks(estimator), problem.training.X, problem.training.y
-        rows = spread_rows(X, y, _MOST_RECORDS)
+        model, epsilon = without_callbacks(estimator), mechanisms.budget.epsilon
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
-        public = Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
+        public = public_responses(model, problem, asked)
         design = design_of(
             public,
             m=problem.units.m,
-            epsilon=budget.epsilon,
+            epsilon=epsilon,
             thresholds=tuple(chosen.tolist()),
             pos_label=pos_label,
             largest_error=largest_error,
@@ -207,48 +172,11 @@ def private_evaluation(
         _warn_if_clipped(design, public)
         if hint := design._labels_hint():
             warn(hint)
-        warned = _warn_of_wide_intervals(design, public, problem.units, budget.epsilon)
+        wide = will_be_wide(design, public, problem.units, epsilon)
         table, model = table_and_model(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
-    mechanisms, weights = Mechanisms(budget, noise), [part.weight for part in design._parts]
-    noisy = tuple(
-        mechanisms.release_counts(
-            table,
-            round_down(Fraction(budget.epsilon_left) * part.weight / sum(weights[i:])),
-            purpose="evaluation of the model",
-            detail=part.what if len(tables) > 1 else "",
-        )
-        for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
-    )
-    report = report_of_validation_set(
-        problem,
-        mechanisms,
-        model.parts.condition(prediction, problem.units.name),
-        title="Differentially private evaluation of a model",
-        not_protected=_NOT_PROTECTED,
-        released="the evaluation: all numbers and figures follow from the same released counts",
-    )
-    evaluation = design._released(noisy, problem.units, report)
-    hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
-    if hint := evaluation._clipped_hint() or hint:
-        try:
-            warn(hint, LowUtilityWarning)
-        except LowUtilityWarning as error:
-            error.add_note(f"This had been released and paid for:\n{evaluation!r}")
-            raise
-    return evaluation
-
-
-def _warn_of_wide_intervals(
-    design: Evaluation, public: Responses, units: Units, epsilon: float
-) -> bool:
-    """Warn, before anything is charged, if a number will have a wide interval."""
-
-    def expect(epsilon: float) -> list[Callable[[], Width]]:
-        expected = design._expected(public, units, epsilon)
-        return [partial(expected._width, name) for name in design._names]
-
-    return warn_of_expected_width(expect, units, epsilon)
+    condition = model.parts.condition(prediction, problem.units.name)
+    return released(design, tables, problem, mechanisms, what, condition, wide)
 
 
 def _warn_if_clipped(design: Evaluation, public: Responses) -> None:

@@ -11,13 +11,17 @@ from ..exceptions import BudgetExceededError
 from ._decimal import EXACT
 from ._entries import Loss, Opening, Totals
 
-__all__ = ["format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
+__all__ = ["DISJOINT", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
+
+# What a ledger takes for granted of parts, in words.
+DISJOINT = "by the owner's word, no record is in two parts, nor replaced by one of another part"
 
 
 def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:
     """Raise BudgetExceededError if a loss does not fit the budget beside what is spent."""
     ledger, who = f"the ledger of {opening.dataset!r}", loss.who
     after, asked = spent.plus(loss), format_loss(loss.epsilon, loss.delta)
+    lost, (epsilon, delta) = spent.lost(loss.parts), after.lost(loss.parts)
     if opening.worst_case_only and loss.assumption is not None:
         raise _refusal(
             f"{what} depends on an assumption ({loss.assumption}), but {ledger} accepts worst-case "
@@ -33,15 +37,13 @@ def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> Non
             f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} of a "
             f"share of epsilon={float(opening.share[who]):g} in {ledger}"
         )
-    if after.epsilon > opening.epsilon or after.delta > opening.delta:
-        left = (
-            EXACT.subtract(opening.epsilon, spent.epsilon),
-            EXACT.subtract(opening.delta, spent.delta),
-        )
+    if epsilon > opening.epsilon or delta > opening.delta:
+        left = EXACT.subtract(opening.epsilon, lost[0]), EXACT.subtract(opening.delta, lost[1])
         budget = format_budget(opening.epsilon, opening.delta, opening.worst_case_only)
+        of = f" for {' and '.join(map(repr, loss.parts))}" * bool(loss.parts)
         raise _refusal(
-            f"{what} asks for {asked}; {ledger} has spent {format_loss(*spent[:2])} of {budget}, "
-            f"and has left {format_loss(*left)}"
+            f"{what} asks for {asked}{of}; {ledger} has spent {format_loss(*lost)} of {budget}, "
+            f"and has left {format_loss(*left)}{of}"
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from ._composition import format_budget, format_loss
+from ._composition import DISJOINT, format_budget, format_loss
 from ._decimal import EXACT, round_down_decimal
 from ._entries import Entry, Opening
 
@@ -21,9 +21,10 @@ _MAX_WIDTH = 60
 _N_PRINTED = 20
 
 
-def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
-    """Return all but the history, from the first and the last line."""
+def overview(opening: Opening, last: Opening | Entry, parts: Sequence[str] = ()) -> dict[str, Any]:
+    """Return all but the history, from the first and the last line; spent by these parts."""
     spent = last.totals
+    epsilon, delta = spent.lost(parts)
     return {
         "dataset": opening.dataset,
         "ledger": opening.ledger,
@@ -33,14 +34,15 @@ def overview(opening: Opening, last: Opening | Entry) -> dict[str, Any]:
             "delta": float(opening.delta),
             "worst_case_only": opening.worst_case_only,
         },
-        "spent": {"epsilon": float(spent.epsilon), "delta": float(spent.delta)},
-        "left": {
-            "epsilon": _left(opening.epsilon, spent.epsilon),
-            "delta": _left(opening.delta, spent.delta),
-        },
+        "spent": {"epsilon": float(epsilon), "delta": float(delta)},
+        "left": {"epsilon": _left(opening.epsilon, epsilon), "delta": _left(opening.delta, delta)},
         "shares": {
             who: {"epsilon": float(share), "left": _left(share, spent.shares[who])}
             for who, share in opening.share.items()
+        },
+        "parts": {
+            name: {"epsilon": float(epsilon), "delta": float(delta)}
+            for name, (epsilon, delta) in spent.parts.items()
         },
         "charges": last.number,
     }
@@ -80,12 +82,14 @@ def _facts(content: dict[str, Any]) -> list[tuple[str, str]]:
         f"{_printable(who)} {_exact(share['left'])} of {share['epsilon']:g}"
         for who, share in content["shares"].items()
     ]
+    parts = [f"{_printable(name)} {lost['epsilon']:g}" for name, lost in content["parts"].items()]
     return [
         ("unit", _printable(content["unit"])),
         ("budget", format_budget(**content["budget"])),
         ("spent", format_loss(**content["spent"])),
         ("left", ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
         *[("shares", "epsilon left: " + ", ".join(shares))] * bool(shares),
+        *[("parts", f"epsilon spent: {', '.join(parts)} ({DISJOINT})")] * bool(parts),
         ("charges", str(content["charges"])),
     ]
 

@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ._decimal import EXACT
 
 __all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "verified_entries"]
 
-FORMAT = "sklearn_dpbo ledger 3"
+FORMAT = "sklearn_dpbo ledger 4"
 _DAMAGED = "it has been damaged or tampered with"
 # Longer texts are cut off: a line should fit on a page of a disk.
 _MAX_TEXT = 500
@@ -32,34 +33,52 @@ class DamagedError(OSError):
 
 
 class Loss(NamedTuple):
-    """A privacy loss per unit, the assumption that it depends on, if any, and who charged it."""
+    """A privacy loss per unit, the assumption that it depends on, if any, and who charged it.
+
+    `parts` are those that have all its records (empty: any part may).
+    """
 
     epsilon: Decimal
     delta: Decimal
     assumption: str | None = None
     who: str = ""
+    parts: tuple[str, ...] = ()
 
 
 class Totals(NamedTuple):
-    """Sums over all charges, and the epsilons of analysts with a share."""
+    """Sums over all charges, epsilons of analysts with a share, and what records of parts lost."""
 
     epsilon: Decimal = Decimal(0)
     delta: Decimal = Decimal(0)
     shares: Mapping[str, Decimal] = {}
+    parts: Mapping[str, tuple[Decimal, Decimal]] = {}
 
     def plus(self, loss: Loss) -> Totals:
         shares = dict(self.shares)
         if loss.who in shares:
             shares[loss.who] = EXACT.add(shares[loss.who], loss.epsilon)
-        epsilon, delta = EXACT.add(self.epsilon, loss.epsilon), EXACT.add(self.delta, loss.delta)
-        return Totals(epsilon, delta, shares)
+        parts = {
+            name: _sum(lost, loss) if name in (loss.parts or self.parts) else lost
+            for name, lost in self.parts.items()
+        }
+        return Totals(*_sum(self[:2], loss), shares, parts)
+
+    def lost(self, parts: Iterable[str] = ()) -> tuple[Decimal, Decimal]:
+        """Return the largest epsilon and delta that a record of these parts lost (none: any)."""
+        each = [self.parts[name] for name in parts or self.parts] or [self[:2]]
+        return max(epsilon for epsilon, _ in each), max(delta for _, delta in each)
+
+
+def _sum(lost: tuple[Decimal, Decimal], loss: Loss) -> tuple[Decimal, Decimal]:
+    return EXACT.add(lost[0], loss.epsilon), EXACT.add(lost[1], loss.delta)
 
 
 class Opening(NamedTuple):
     """The first line: which data set this is, and its budget.
 
     `ledger`: drawn at random when it was created; `share`: of epsilon, that each analyst may spend
-    (empty: any analyst may spend all); `time`: of the creation, in UTC, in ISO 8601 format; `hash`:
+    (empty: any analyst may spend all); `parts`: that have no record in common, by the owner's word
+    (empty: none are known); `time`: of the creation, in UTC, in ISO 8601 format; `hash`:
     of the line.
     """
 
@@ -70,12 +89,13 @@ class Opening(NamedTuple):
     delta: Decimal
     worst_case_only: bool
     share: Mapping[str, Decimal]
+    parts: tuple[str, ...]
     time: str
     hash: str = ""
 
     @property
-    def budget(self) -> tuple[Decimal, Decimal, bool, Mapping[str, Decimal]]:
-        return self.epsilon, self.delta, self.worst_case_only, self.share
+    def budget(self) -> tuple[Decimal, Decimal, bool, Mapping[str, Decimal], tuple[str, ...]]:
+        return self.epsilon, self.delta, self.worst_case_only, self.share, self.parts
 
     @property
     def number(self) -> int:
@@ -83,7 +103,11 @@ class Opening(NamedTuple):
 
     @property
     def totals(self) -> Totals:
-        return Totals(shares=dict.fromkeys(self.share, Decimal(0)))
+        nothing = Decimal(0)
+        return Totals(
+            shares=dict.fromkeys(self.share, nothing),
+            parts=dict.fromkeys(self.parts, (nothing, nothing)),
+        )
 
     def line(self) -> str:
         """Return the line that stores it."""
@@ -100,6 +124,7 @@ class Opening(NamedTuple):
         try:
             fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
             fields["share"] = {name: Decimal(x) for name, x in fields["share"].items()}
+            fields["parts"] = tuple(fields["parts"])
             return cls(**fields)
         except _WRONG_FIELDS:
             raise DamagedError(_DAMAGED) from None
@@ -122,6 +147,7 @@ class Entry(NamedTuple):
     mechanism: str
     what: str
     assumption: str | None
+    parts: tuple[str, ...]
     totals: Totals
     previous: str
     hash: str = ""
@@ -129,10 +155,10 @@ class Entry(NamedTuple):
     @classmethod
     def after(cls, last: Opening | Entry, loss: Loss, **texts: object) -> Entry:
         """Return the entry of a charge that follows on another line."""
-        epsilon, delta, assumption, who = loss
+        epsilon, delta, assumption, who, parts = loss
         cut = {name: _cut(text or "") for name, text in texts.items()}
         entry = cls(number=last.number + 1, epsilon=epsilon, delta=delta, who=who, **cut,
-                    assumption=None if assumption is None else _cut(assumption),
+                    assumption=None if assumption is None else _cut(assumption), parts=parts,
                     totals=last.totals.plus(loss), previous=last.hash)  # fmt: skip
         return entry._replace(hash=_HASH.fullmatch(entry.line())[2])  # type: ignore[index]
 
@@ -146,12 +172,14 @@ class Entry(NamedTuple):
         fields = _unsealed(line)
         try:
             fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
-            epsilon, delta, shares = fields["totals"]
+            epsilon, delta, shares, parts = fields["totals"]
             shares = {who: Decimal(x) for who, x in shares.items()}
-            totals = Totals(Decimal(epsilon), Decimal(delta), shares)
-            entry = cls(**fields | {"totals": totals})
+            parts = {name: (Decimal(e), Decimal(d)) for name, (e, d) in parts.items()}
+            totals = Totals(Decimal(epsilon), Decimal(delta), shares, parts)
+            entry = cls(**fields | {"totals": totals, "parts": tuple(fields["parts"])})
             # Anybody can compute a valid hash; a loss below 0 would give back what was spent.
-            if entry.epsilon > 0 and min(entry.delta, *totals[:2], *shares.values()) >= 0:
+            numbers = [entry.delta, *totals[:2], *shares.values(), *chain(*parts.values())]
+            if entry.epsilon > 0 and min(numbers) >= 0:
                 return entry
         except _WRONG_FIELDS:
             pass
@@ -159,11 +187,12 @@ class Entry(NamedTuple):
 
     @property
     def loss(self) -> Loss:
-        return Loss(self.epsilon, self.delta, self.assumption, self.who)
+        return Loss(self.epsilon, self.delta, self.assumption, self.who, self.parts)
 
     def row(self) -> dict[str, Any]:
         """Return the entry as a row of a table, with epsilon and delta as floats."""
         fields = self._asdict() | {"epsilon": float(self.epsilon), "delta": float(self.delta)}
+        fields["parts"] = ", ".join(self.parts)
         return {name: fields[name] for name in self._fields[: self._fields.index("totals")]}
 
 

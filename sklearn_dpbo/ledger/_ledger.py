@@ -13,6 +13,7 @@ import secrets
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,7 +23,7 @@ from ..exceptions import LedgerError
 from . import _display as display
 from . import _file as file
 from . import _server as server
-from ._composition import format_budget, refuse_excess, refuse_other_unit
+from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_unit
 from ._decimal import parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 
@@ -67,6 +68,11 @@ class PrivacyLedger:
         How much of epsilon each analyst may spend, by the name in ``who``: for example
         ``{"ana": 1.5, "ben": 0.5}``. Others may spend nothing then. None lets any analyst spend the
         whole budget. Shares are part of the budget: of a new ledger, and the same in each process.
+    parts : sequence of str, default=()
+        Names of parts of the data set that have no record in common, such as ``("women", "men")``:
+        charges to one part do not count for the others, see `part`. That no record is in two of
+        them is the owner's word. Which part a record is in is not protected: a record is taken to
+        be replaced by another one of its part. Parts belong to the budget, as shares do.
     unit : str, default=None
         The privacy unit, in at most 200 characters: "record", the default of a new ledger, or a
         name for all records of a group, such as "patient". A ledger that adds up losses per patient
@@ -109,6 +115,7 @@ class PrivacyLedger:
         *,
         worst_case_only: bool = False,
         share: Mapping[str, float] | None = None,
+        parts: Sequence[str] = (),
         unit: str | None = None,
         purpose: str | None = None,
         who: str | None = None,
@@ -121,17 +128,20 @@ class PrivacyLedger:
         unit = None if unit is None else _checked_name("unit", unit)
         if create and epsilon is None:
             raise ValueError("create=True needs the budget of the new ledger: pass epsilon=")
-        if epsilon is None and (worst_case_only or share or parse_decimal("delta", delta) > 0):
+        self._parts: tuple[str, ...] = ()  # those that charges name
+        names = _checked_parts(parts)
+        given = worst_case_only or share or names or parse_decimal("delta", delta) > 0
+        if epsilon is None and given:
             raise ValueError(
-                "delta=, worst_case_only= and share= are parts of a budget: pass epsilon= as well, "
-                "or omit them to open the ledger as it is"
+                "delta=, worst_case_only=, share= and parts= are parts of a budget: pass epsilon= "
+                "as well, or omit them to open the ledger as it is"
             )
         wanted = None
         if epsilon is not None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             wanted = Opening(secrets.token_hex(16), self.dataset, unit or "record",
                              *_checked_loss(epsilon, delta)[:2], bool(worst_case_only),
-                             _checked_shares(share), now)  # fmt: skip
+                             _checked_shares(share), names, now)  # fmt: skip
         with _ledger_errors(self.path):
             if create and wanted is not None:
                 if server.is_url(self.path):
@@ -139,6 +149,32 @@ class PrivacyLedger:
                 else:
                     file.create(self.path, wanted.line())
         self._refuse_other(self._ends()[0], wanted, unit)
+
+    def part(self, *names: str) -> PrivacyLedger:
+        """Return this ledger, for releases from the records of one or several parts alone.
+
+        Pass it as ``ledger=``. Such a charge counts for the parts that are named: what is spent is
+        the largest sum of charges that count for one part, and charges to the whole ledger count
+        for all of them. `spent` and `left` are those of the parts.
+
+        Parameters
+        ----------
+        *names : str
+            Parts of the ledger: all records that are used must be in one of them.
+
+        Returns
+        -------
+        ledger : PrivacyLedger
+        """
+        known = self._ends()[0].parts
+        if not names or not set(names) <= set(known):
+            raise ValueError(
+                f"the ledger of {self.dataset!r} has the parts {list(known)}; found {list(names)}. "
+                "Parts are declared when a ledger is created: parts="
+            )
+        ledger = copy(self)
+        ledger._parts = tuple(dict.fromkeys(names))
+        return ledger
 
     def charge(
         self,
@@ -209,7 +245,8 @@ class PrivacyLedger:
             refuse_excess(opening, last.totals, loss, what)
             entry = Entry.after(last, loss, time=when, **texts)
             book.append(entry.line())
-        return Receipt(opening.ledger, entry.number, entry.hash)
+        of = f"for records of {' and '.join(loss.parts)} alone: {DISJOINT}" * bool(loss.parts)
+        return Receipt(opening.ledger, entry.number, entry.hash, of)
 
     def check(
         self,
@@ -265,19 +302,19 @@ class PrivacyLedger:
         """All charges in order, verified, as one dict each.
 
         Keys are "number", "time", "epsilon", "delta", "who", "estimator", "purpose", "mechanism",
-        "what" and "assumption". ``pandas.DataFrame(ledger.history)`` makes it a table.
+        "what", "assumption" and "parts". ``pandas.DataFrame(ledger.history)`` makes it a table.
         """
         return [entry.row() for entry in self._verified()[1]]
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of epsilon and delta over all charges."""
+        """Sums of epsilon and delta over all charges; of parts, the largest ones of one part."""
         spent: dict[str, float] = self._overview()["spent"]
         return spent
 
     @property
     def left(self) -> dict[str, float]:
-        """Epsilon and delta minus the sums over all charges, rounded down.
+        """Epsilon and delta minus what is spent, rounded down.
 
         If the ledger has shares, ``to_dict()["shares"]`` says what is left of each.
         """
@@ -288,11 +325,11 @@ class PrivacyLedger:
         """Return the content of the ledger, read in one transaction.
 
         Keys are "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left", "shares"
-        (of analysts: their epsilon, and what is left of it), "charges" (their number) and
-        "history".
+        (of analysts: their epsilon, and what is left of it), "parts" (what records of each have
+        spent), "charges" (their number) and "history".
         """
         opening, entries = self._verified()
-        content = display.overview(opening, entries[-1] if entries else opening)
+        content = display.overview(opening, entries[-1] if entries else opening, self._parts)
         return content | {"history": [entry.row() for entry in entries]}
 
     def __repr__(self) -> str:
@@ -314,7 +351,8 @@ class PrivacyLedger:
             shares = {who: float(epsilon) for who, epsilon in opening.share.items()} or None
             raise LedgerError(
                 f"the ledger of {self.dataset!r} was opened with "
-                f"{format_budget(*opening.budget[:3])}, share={shares}, unit={opening.unit!r}; "
+                f"{format_budget(*opening.budget[:3])}, share={shares}, parts={opening.parts}, "
+                f"unit={opening.unit!r}; "
                 f"found another {'budget' if other_budget else 'unit'}. It cannot be changed; omit "
                 "epsilon=, unit= and create= to open the ledger as it is"
             )
@@ -322,7 +360,7 @@ class PrivacyLedger:
     def _loss(self, epsilon: float, delta: float, assumption: object) -> Loss:
         assumption = None if assumption is None else str(assumption)
         return _checked_loss(epsilon, delta)._replace(
-            assumption=assumption, who=self.who or _account()
+            assumption=assumption, who=self.who or _account(), parts=self._parts
         )
 
     def _verify(self, reports: Mapping[str, Sequence[Receipt]]) -> Receipt:
@@ -351,10 +389,20 @@ class PrivacyLedger:
                 f"{opening.dataset!r}, and a file holds one ledger"
             )
         last = book.last()
+        if last != first and opening.parts:
+            # A line may state less than was charged to a part, and no store looks at that.
+            *_, entry = self._entries(opening, book)
+            return opening, entry
         return opening, opening if last == first else Entry.parse(last)
 
+    def _entries(self, opening: Opening, book: Book) -> Iterator[Entry]:
+        """Return all charges, with the whole chain verified."""
+        lines = iter(book.lines())
+        next(lines)  # the opening
+        return verified_entries(opening, lines)
+
     def _overview(self) -> dict[str, Any]:
-        return display.overview(*self._ends())
+        return display.overview(*self._ends(), self._parts)
 
     def _ends(self) -> tuple[Opening, Opening | Entry]:
         with _ledger_errors(self.path), self._transaction() as book:
@@ -364,9 +412,7 @@ class PrivacyLedger:
         """Return the opening and all charges, with the whole chain verified."""
         with _ledger_errors(self.path), self._transaction() as book:
             opening, _ = self._read_ends(book)
-            lines = iter(book.lines())
-            next(lines)  # the opening
-            return opening, list(verified_entries(opening, lines))
+            return opening, list(self._entries(opening, book))
 
     def _transaction(self, *, write: bool = False) -> AbstractContextManager[Book]:
         if server.is_url(self.path):
@@ -439,6 +485,12 @@ def _checked_name(name: str, text: object) -> str:
             f"{name} must be a str of 1 to 200 characters that is not blank; found {text!r}"
         )
     return unicodedata.normalize("NFC", text.strip()).encode("utf-8", "replace").decode()
+
+
+def _checked_parts(parts: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(parts, str) or len(parts) > _MAX_SHARES or len(set(parts)) < len(parts):
+        raise ValueError(f"parts must be at most {_MAX_SHARES} different names; found {parts!r}")
+    return tuple(_checked_name("name in parts", name) for name in parts)
 
 
 def _checked_loss(epsilon: float, delta: float) -> Loss:

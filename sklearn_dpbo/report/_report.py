@@ -105,9 +105,9 @@ class PrivacyReport:
         "m", "unit", "data", "protected", "neighbours", "released",
         "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
-        "ledger" ("ledger", "charge" and "head" of each charge, as in `Receipt`). "spent" lists, for
-        each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta", "share" (of
-        the whole epsilon), and "of" (of one table, which part of it pays; else empty).
+        "ledger" ("ledger", "charge", "head" and "parts" of each charge, as in `Receipt`). "spent"
+        lists, for each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta",
+        "share" (of the whole epsilon), and "of" (of one table, which part of it pays; else empty).
         """
         private = self.secure
         one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
@@ -198,7 +198,10 @@ class PrivacyReport:
             "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
             "assumption": self.assumption or "none",
             "spent": [_spend_text(each) for each in facts["spent"]],
-            "ledger": [f"charge {r.charge} of {r.ledger}, {r.head}" for r in self.receipts],
+            "ledger": [
+                f"charge {r.charge} of {r.ledger}, {r.head}" + f"; {r.parts}" * bool(r.parts)
+                for r in self.receipts
+            ],
         }
         shown = {label: facts[label.lower().replace(" ", "_")] for label in _LABELS}
         return {k: [text] if isinstance(text, str) else text for k, text in shown.items() if text}

@@ -596,8 +596,8 @@ def test_score_of_the_validation_set_warns(two_classes):
 def test_public_names():
     assert sklearn_dpbo.__all__ == [
         "PrivacyLedger", "PrivateBayesSearchCV", "PrivateObjective", "PrivateTableSearchCV",
-        "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_evaluation",
-        "public",
+        "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_comparison",
+        "private_evaluation", "public",
     ]  # fmt: skip
 
 

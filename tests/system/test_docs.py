@@ -106,6 +106,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         pytest.param("audit._fits", marks=pytest.mark.slow),
         "audit._mechanism",
         "audit._neighbours",
+        "evaluation._private_comparison",
         "evaluation._private_evaluation",
         "papers.balcan2018._configurator",
         "papers.kusner2015._branch_and_bound",

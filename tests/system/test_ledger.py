@@ -37,7 +37,7 @@ from sklearn_dpbo.exceptions import (
     LedgerError,
 )
 from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
-from sklearn_dpbo.ledger._entries import _sealed
+from sklearn_dpbo.ledger._entries import Entry, Loss, Opening, _sealed
 from sklearn_dpbo.ledger._file import placed
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
@@ -169,6 +169,128 @@ def test_a_share_is_refused_with_words_that_say_what_to_do(place, tmp_path):
     for wrong in (["ana"], {3: 0.1}, {"ana": -1}, dict.fromkeys(map(str, range(101)), 0.1)):
         with pytest.raises(ValueError, match="share"):
             opened(beside(place, "new"), share=wrong)
+
+
+# ---------------------------------------------------------------- parts without common records
+
+PARTS = ("fit", "women", "men")
+charges_to_parts = st.lists(
+    st.tuples(
+        st.integers(1, 40).map(lambda i: i / 50),
+        st.integers(0, 8).map(lambda i: i / 50),
+        st.sets(st.sampled_from(PARTS)).map(sorted),
+    ),
+    max_size=7,
+)
+
+
+def accepted_exactly_if_each_part_has_it(place, charges):
+    dataset, charged = uuid.uuid4().hex, []
+    place = beside(place, dataset)
+    ledger = PrivacyLedger(place, dataset, 1.0, 0.2, parts=PARTS, create=True)
+
+    def lost(charges, name):
+        of_it = [c for c in charges if not c[2] or name in c[2]]
+        return sum(decimal(e) for e, _, _ in of_it), sum(decimal(d) for _, d, _ in of_it)
+
+    for epsilon, delta, parts in charges:
+        after = [*charged, (epsilon, delta, parts)]
+        fits = all(e <= 1 and d <= decimal(0.2) for e, d in (lost(after, n) for n in PARTS))
+        view = ledger.part(*parts) if parts else ledger
+        for use in (view.check, view.charge):
+            with contextlib.nullcontext() if fits else pytest.raises(BudgetExceededError):
+                use(epsilon, delta, what="a test")
+        charged = after if fits else charged
+    each = [tuple(map(float, lost(charged, name))) for name in PARTS]
+    assert tuple(ledger.spent.values()) == tuple(map(max, zip(*each, strict=True)))
+    assert [tuple(of.values()) for of in ledger.to_dict()["parts"].values()] == each
+    assert ledger.part("men").spent["epsilon"] == each[2][0]
+    assert [row["parts"] for row in ledger.history] == [", ".join(p) for _, _, p in charged]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(charges=charges_to_parts)
+def test_charges_to_parts_are_accepted_exactly_if_each_part_has_it_left(path, charges):
+    accepted_exactly_if_each_part_has_it(path, charges)
+
+
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(charges=charges_to_parts)
+def test_so_are_charges_to_parts_on_a_server(database, charges):
+    accepted_exactly_if_each_part_has_it(database, charges)
+
+
+def test_who_is_in_one_part_alone_pays_for_that_part_alone(place):
+    """A fit on 1,750 patients, an evaluation on 750 others, and two of the women and men there."""
+    ledger = opened(place, 0.5, parts=PARTS, share={"ana": 1.2}, who="ana")
+    ledger.part("fit").charge(0.5, what="a model")
+    assert (
+        "for records of women and men alone"
+        in ledger.part("women", "men").charge(0.3, what="all").parts
+    )
+    women = copy.deepcopy(pickle.loads(pickle.dumps(ledger.part("women"))))
+    receipt = women.charge(0.2, what="an evaluation of the women")
+    assert ledger.spent["epsilon"] == 0.5 and women.left["epsilon"] == 0
+    with pytest.raises(BudgetExceededError, match="left epsilon=0, delta=0 for 'women'"):
+        women.charge(0.1, what="one more")
+    with pytest.raises(BudgetExceededError, match="asks for epsilon=0.1, delta=0; "):
+        ledger.charge(0.1, what="a release from all")
+    with pytest.raises(BudgetExceededError, match="'ana' has spent epsilon=1 of a share"):
+        ledger.part("men").charge(0.25, what="beyond her share")
+    ledger.part("men").charge(0.2, what="an evaluation of the men")
+    assert ledger.spent["epsilon"] == 0.5
+    assert ledger.verify([receipt]).charge == 4
+    assert "by the owner's word, no record is in two parts" in receipt.parts
+    assert "parts    epsilon spent: fit 0.5, women 0.5, men 0.5 (by the owner's word" in str(ledger)
+
+
+def test_the_report_says_that_parts_are_disjoint_by_the_owners_word(path):
+    ledger = opened(path, parts=PARTS).part("men")
+    report = fit(search(ledger)).privacy_
+    details = " ".join(report.details().split())
+    assert "for records of men alone: by the owner's word" in details
+    assert "by the owner's word" in report.to_dict()["ledger"][0]["parts"]
+    assert ledger.spent["epsilon"] == 0.1 and ledger.part("women").spent["epsilon"] == 0
+
+
+def test_parts_are_declared_when_a_ledger_is_created(place):
+    ledger = opened(place, parts=PARTS)
+    for wrong in ((), ("boys",), ("men", "boys")):
+        with pytest.raises(ValueError, match="has the parts .*Parts are declared"):
+            ledger.part(*wrong)
+    for other in ((), ("fit", "women")):
+        with pytest.raises(LedgerError, match="cannot be changed"):
+            opened(place, parts=other)
+    for wrong in ("men", ("men", "men"), ("",)):
+        with pytest.raises(ValueError, match="parts"):
+            opened(beside(place, "new"), parts=wrong)
+    with pytest.raises(ValueError, match="are parts of a budget"):
+        PrivacyLedger(place, "patients", parts=PARTS)
+
+
+def test_a_line_that_gives_back_what_a_part_spent_is_refused(path):
+    """Whoever may add lines can compute their hashes, but cannot spend a budget twice."""
+    ledger = opened(path, parts=PARTS)
+    ledger.part("men").charge(1.0, what="all of it")
+
+    def forged(lines):
+        opening, entry = Opening.parse(lines[0]), Entry.parse(lines[1])
+        less = entry.totals._replace(parts=opening.totals.parts)
+        loss = Loss(Decimal("0.1"), Decimal(0), parts=("women",))
+        line = Entry.after(
+            entry._replace(totals=less),
+            loss,
+            time="",
+            what="",
+            estimator="",
+            purpose="",
+            mechanism="",
+        )
+        return [*lines, line.line()]
+
+    change(path, forged)
+    with pytest.raises(LedgerError, match="tampered with, at charge 2"):
+        ledger.part("men").charge(0.5, what="again")
 
 
 def test_who_charged_is_by_default_the_account(path, monkeypatch):

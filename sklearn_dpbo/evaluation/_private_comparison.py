@@ -1,0 +1,174 @@
+"""`private_comparison`: one release of which of two models is right (zone: released)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from .._counting.evaluator import counted_jointly, table_and_model
+from .._counting.fitting import without_callbacks
+from .._counting.parts import Parts
+from .._counting.suppress_output import without_autologging
+from .._privacy.checks import as_floats
+from ..ledger._ledger import PrivacyLedger
+from ..scoring._agreement import Agreement
+from ..scoring._histogram import ScoreHistogram
+from ..scoring._labels import position_of
+from ..scoring._queries import Cells, Confusion
+from ._comparison import ModelComparison
+from ._design import METHODS, check_labels
+from ._release import open_problem, public_responses, released, will_be_wide
+
+__all__ = ["private_comparison"]
+
+
+def private_comparison(
+    model_a: Any,
+    model_b: Any,
+    X_val: Any,
+    y_val: Any,
+    *,
+    X: Any,
+    y: Any,
+    epsilon: float,
+    groups_val: Any = None,
+    ledger: PrivacyLedger | None = None,
+    scoring: str | None = None,
+    pos_label: Any = None,
+    thresholds: Any = (),
+    prediction: str = "auto",
+) -> ModelComparison:
+    """Say by how much one fitted classifier is better than another, on protected records.
+
+    The release is one table: for each class, the numbers of records that both models predict
+    correctly, only the first, only the second, or neither. For two classes that is the joint table
+    of label, first and second prediction. A record lies in one cell, so replacing it changes two
+    counts by 1: an L1 sensitivity of 2, and pure epsilon-DP with respect to one record (or group of
+    records) of the validation set. With groups, the records of a group share the weight of one
+    record.
+
+    Most records are predicted alike by two good models. So a difference computed from the joint
+    table is known more precisely than one of two separate evaluations, which would share epsilon,
+    too.
+
+    Parameters
+    ----------
+    model_a, model_b : estimator object
+        Fitted classifiers of the same classes; both may be the same one, with two `thresholds`.
+        Each must predict each row independently, which is checked on X, and be picklable.
+    X_val : array-like of shape (n_val, n_features)
+        The validation set, protected. Neither model may be fitted on it.
+    y_val : array-like of shape (n_val,)
+        Labels of X_val, also protected. A record with a label that the models do not know counts
+        as one of the first class that both predict wrongly.
+    X : array-like of shape (n_samples, n_features)
+        Public records, such as a training set. Some of them are predicted together with the
+        protected records.
+    y : array-like of shape (n_samples,)
+        Labels of X.
+    epsilon : float
+        Privacy loss of the whole comparison.
+    groups_val : array-like of shape (n_val,), default=None
+        Group of each validation record. All records of a group (such as a patient) are then one
+        privacy unit.
+    ledger : PrivacyLedger or None, default=None
+        The ledger to which epsilon is charged, before noise is generated.
+    scoring : {"accuracy"} or None, default=None
+        "accuracy" compares nothing else, from four counts for all classes together. The noise of
+        the difference is then smaller, by the square root of the number of classes.
+    pos_label : object, default=None
+        The positive class of two; None is the second in sorted order.
+    thresholds : array-like of shape (2,), default=()
+        For two classes: from which score of the positive class (of `predict_proba`, or else
+        `decision_function`) on `model_a` and `model_b` predict it, chosen without looking at the
+        validation data. If empty, the models predict by `predict`.
+    prediction : {"auto", "together", "separate"}, default="auto"
+        How the validation set is predicted; as for `PrivateBayesSearchCV`.
+
+    Returns
+    -------
+    comparison : ModelComparison
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or predictions are not made row by row. Nothing is released or
+        spent then.
+
+    See Also
+    --------
+    private_evaluation : Evaluates one model, with curves and calibration.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from sklearn_dpbo import private_comparison
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_val, y, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
+    >>> old = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    >>> new = LogisticRegression(solver="liblinear").fit(X, y)
+    >>> comparison = private_comparison(old, new, X_val, y_val, X=X, y=y, epsilon=1.0)
+    >>> comparison.score("accuracy")  # doctest: +SKIP
+    0.0452 (95 %: 0.006 to 0.0836)
+    """
+    design = _design_of(model_a, model_b, y, scoring, pos_label, thresholds)
+    what = "comparison of two models"
+    mechanism = f"private_comparison, {design.model_a} and {design.model_b}"
+    data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+    problem, mechanisms = open_problem(
+        model_b, epsilon, ledger, prediction, what, mechanism, **data
+    )
+    (query,) = design._parts
+    with without_autologging():
+        models = [without_callbacks(model) for model in (model_a, model_b)]
+        answers = [public_responses(m, problem, [query.parts[0].response_method]) for m in models]
+        wide = will_be_wide(design, query.public(answers), problem.units, mechanisms.budget.epsilon)
+        each = zip(models, query.parts, strict=True)
+        pairs = [table_and_model(model, (part,), problem, prediction) for model, part in each]
+        tables = [counted_jointly(pairs, query)]
+    parts = Parts.of_all(model.parts for _, model in pairs)
+    condition = parts.condition(prediction, problem.units.name)
+    comparison: ModelComparison = released(
+        design, tables, problem, mechanisms, what, condition, wide
+    )
+    return comparison
+
+
+def _design_of(
+    model_a: Any, model_b: Any, y: Any, scoring: str | None, pos_label: Any, thresholds: Any
+) -> ModelComparison:
+    """Return what to count of these models; ValueError if they cannot be compared so."""
+    for model in (model_a, model_b):
+        check_is_fitted(model)
+        if not is_classifier(model):
+            raise ValueError(f"only classifiers can be compared; found {type(model).__name__}")
+        check_labels(model, y)
+    classes, cuts = np.asarray(model_a.classes_), as_floats(thresholds)
+    if not np.array_equal(classes, model_b.classes_):
+        raise ValueError(
+            f"models to compare know the same classes; model_a knows {classes.tolist()}, and "
+            f"model_b {np.asarray(model_b.classes_).tolist()}"
+        )
+    if scoring not in (None, "accuracy"):
+        raise ValueError(f"scoring is None, or 'accuracy' to compare that alone; found {scoring!r}")
+    if cuts is None or cuts.shape not in ((0,), (2,)):
+        raise ValueError(f"thresholds are two numbers, for a and b, or none; found {thresholds!r}")
+    if len(classes) > 2 and (pos_label is not None or len(cuts)):
+        raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
+    positive = 1 if pos_label is None else position_of(pos_label, classes)
+    parts: tuple[Cells, ...] = (Confusion(classes),) * 2
+    names, threshold = [type(model).__name__ for model in (model_a, model_b)], None
+    if len(cuts):
+        names = [f"{name} from {cut:g} on" for name, cut in zip(names, cuts, strict=True)]
+        threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
+        parts = tuple(ScoreHistogram(((c,),), classes, (positive,), METHODS) for c in cuts.tolist())
+    query = Agreement(parts, classes, by_class=scoring is None)
+    return ModelComparison(
+        (query,), {}, model_a=names[0], model_b=names[1], _positive=positive, _threshold=threshold
+    )

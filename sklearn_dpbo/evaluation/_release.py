@@ -1,0 +1,116 @@
+"""From protected records to a release: steps of evaluations and comparisons (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._counting.companions import spread_rows
+from .._counting.fitting import check_prediction
+from .._data.split import Problem, hold_out
+from .._data.tables import take_rows
+from .._data.units import Units, unit_name
+from .._privacy.accounting import warn_of_weak_guarantee
+from .._privacy.checks import check_number
+from .._privacy.mechanisms import Mechanisms
+from .._privacy.noise import noise_source
+from .._privacy.rounding import round_down
+from .._privacy.sensitive import Sensitive
+from .._privacy.warn import warn
+from ..exceptions import LowUtilityWarning
+from ..ledger._budget import budget_on
+from ..ledger._ledger import PrivacyLedger
+from ..report._report import report_of_validation_set
+from ..scoring._precision import Width, warn_of_expected_width, wide_hint
+from ..scoring._response import Responses
+from ._base import Evaluation
+
+__all__ = ["open_problem", "public_responses", "released", "will_be_wide"]
+
+# So many public records at most say where bins lie, and how wide intervals will be.
+_MOST_RECORDS = 2**12
+_NOT_PROTECTED = (
+    "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "
+    "schema of the validation set (number of units, columns, dtypes); the duration of the evaluation; and "
+    "whatever else is computed from the validation records, including another evaluation"
+)
+
+
+def open_problem(
+    estimator: Any, epsilon: float, ledger: PrivacyLedger | None, prediction: Any, what: str,
+    mechanism: str, **data: Any,
+) -> tuple[Problem, Mechanisms]:  # fmt: skip
+    """Return public and protected records, and mechanisms with a budget of epsilon.
+
+    Raises ValueError if arguments are invalid, and an error if the ledger has less left; nothing is
+    charged yet.
+    """
+    check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
+    check_prediction(prediction)
+    noise, unit = noise_source(), unit_name(data["groups_val"])
+    charge = {"what": what, "mechanism": mechanism, "unit": unit, "estimator": estimator}
+    budget = budget_on(ledger, epsilon, **charge)
+    if data["X_val"] is None:
+        raise ValueError("X_val and y_val, the protected records, are required; found None")
+    split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
+    problem = hold_out(estimator, fit_params={}, **split, **data)
+    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
+    return problem, Mechanisms(budget, noise)
+
+
+def public_responses(model: Any, problem: Problem, asked: Sequence[tuple[str, ...]]) -> Responses:
+    """Return what a model answers to (some of) the public records."""
+    X, y = problem.training.X, problem.training.y
+    rows = spread_rows(X, y, _MOST_RECORDS)
+    return Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
+
+
+def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: float) -> bool:
+    """Warn, before anything is charged, if a number will have a wide interval; return whether."""
+
+    def expect(epsilon: float) -> list[Callable[[], Width]]:
+        expected = design._expected(public, units, epsilon)
+        return [partial(expected._width, name) for name in design._names]
+
+    return warn_of_expected_width(expect, units, epsilon)
+
+
+def released(
+    design: Evaluation, tables: Sequence[Sensitive], problem: Problem, mechanisms: Mechanisms,
+    what: str, condition: str, warned: bool,
+) -> Any:  # fmt: skip
+    """Charge, add noise to the counts of each part, and return the evaluation.
+
+    Warns of wide intervals, unless users were `warned` of them before.
+    """
+    weights = [part.weight for part in design._parts]
+    noisy = tuple(
+        mechanisms.release_counts(
+            table,
+            round_down(Fraction(mechanisms.budget.epsilon_left) * part.weight / sum(weights[i:])),
+            purpose=what,
+            detail=part.what if len(tables) > 1 else "",
+        )
+        for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
+    )
+    report = report_of_validation_set(
+        problem,
+        mechanisms,
+        condition,
+        title=f"Differentially private {what}",
+        not_protected=_NOT_PROTECTED,
+        released="the evaluation: all numbers and figures follow from the same released counts",
+    )
+    evaluation = design._released(noisy, problem.units, report)
+    hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
+    if hint := evaluation._clipped_hint() or hint:
+        try:
+            warn(hint, LowUtilityWarning)
+        except LowUtilityWarning as error:
+            error.add_note(f"This had been released and paid for:\n{evaluation!r}")
+            raise
+    return evaluation

@@ -1,0 +1,351 @@
+"""Comparisons of two models: numbers, sensitivity, errors, what is not revealed."""
+
+import itertools
+import json
+import pickle
+
+import numpy as np
+import pytest
+from leaks import found_in, found_in_text
+from sklearn import metrics
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import PrivacyLedger, private_comparison
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.evaluation import Estimate, ModelComparison
+from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.scoring._agreement import Agreement
+from sklearn_dpbo.scoring._queries import Confusion
+from sklearn_dpbo.testing import seeded_noise
+
+EXACT = 1e7  # an epsilon at which there is no noise
+
+
+@pytest.fixture(autouse=True)
+def _fewer_draws(monkeypatch):
+    """Simulate a tenth of the noise, to save time."""
+    monkeypatch.setattr(_intervals, "_N_DRAWS", 400)
+
+
+def problem_of(n_classes=2, n=400, names="pqr"):
+    X, y = make_classification(
+        1400, 5, n_informative=4, n_redundant=0, n_classes=n_classes, flip_y=0.1, random_state=0
+    )
+    y = np.array(list(names))[y]
+    public, protected = (X[:n], y[:n]), (X[n:], y[n:])
+    models = DecisionTreeClassifier(max_depth=2).fit(*public), LogisticRegression().fit(*public)
+    return models, public, protected
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return problem_of()
+
+
+@pytest.fixture(scope="module")
+def three():
+    return problem_of(3)
+
+
+def compared(problem, epsilon=EXACT, **kwargs):
+    (a, b), (X, y), (X_val, y_val) = problem
+    return private_comparison(a, b, X_val, y_val, X=X, y=y, epsilon=epsilon, **kwargs)
+
+
+def exact_scores(y, predicted, pos_label):
+    """scikit-learn's numbers."""
+    (other,) = set(y) - {pos_label}
+    of_one = dict(pos_label=pos_label, zero_division=0)
+    tp = np.sum((predicted == pos_label) & (y == pos_label))
+    fp = np.sum((predicted == pos_label) & (y != pos_label))
+    return {
+        "accuracy": metrics.accuracy_score(y, predicted),
+        "balanced_accuracy": metrics.balanced_accuracy_score(y, predicted),
+        "recall": metrics.recall_score(y, predicted, **of_one),
+        "specificity": metrics.recall_score(y, predicted, pos_label=other),
+        "precision": metrics.precision_score(y, predicted, **of_one),
+        "f1": metrics.f1_score(y, predicted, **of_one),
+        "net_benefit": (tp - fp * 0.2 / 0.8) / len(y),
+    }
+
+
+# ------------------------------------------------------------ numbers
+@pytest.mark.parametrize("pos_label", [None, "p"])
+@pytest.mark.parametrize("thresholds", [(), (0.2, 0.2), (0.3, 0.6)])
+def test_numbers_are_those_of_sklearn(binary, pos_label, thresholds):
+    (a, b), _, (X, y) = binary
+    positive = pos_label or "q"
+    comparison = compared(binary, pos_label=pos_label, thresholds=thresholds)
+    exact = []
+    for k, model in enumerate((a, b)):
+        predicted = model.predict(X)
+        if thresholds:
+            scores = model.predict_proba(X)[:, model.classes_ == positive].ravel()
+            predicted = np.where(scores >= thresholds[k], positive, "p" if positive == "q" else "q")
+        exact.append(exact_scores(y, predicted, positive))
+    for name in exact[0]:
+        at = {"threshold": 0.2} if name == "net_benefit" else {}
+        for model, value in zip("ab", exact, strict=True):
+            assert float(comparison.score(name, model=model, **at)) == pytest.approx(value[name])
+        difference = exact[1][name] - exact[0][name]
+        assert float(comparison.score(name, **at)) == pytest.approx(difference, abs=1e-9), name
+    assert ("net_benefit" in comparison.scores()) == (thresholds == (0.2, 0.2))
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_numbers_of_three_classes_are_those_of_sklearn(three, scoring):
+    models, _, (X, y) = three
+    comparison = compared(three, scoring=scoring)
+    names = ["accuracy", "balanced_accuracy"][: 2 if scoring is None else 1]
+    assert list(comparison.scores()) == names
+    for name in names:
+        a, b = (getattr(metrics, f"{name}_score")(y, model.predict(X)) for model in models)
+        assert float(comparison.score(name)) == pytest.approx(b - a)
+        assert float(comparison.score(name, model="a")) == pytest.approx(a)
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_a_model_does_not_differ_from_itself(binary, scoring):
+    (_, b), *rest = binary
+    for seed in range(5):
+        with seeded_noise(seed):
+            comparison = compared(((b, b), *rest), epsilon=1.0, scoring=scoring)
+        for estimate in comparison.scores().values():
+            assert estimate.low <= 0 <= estimate.high
+    # A record moves from one cell to another as the threshold falls, and never back.
+    comparison = compared(((b, b), *rest), thresholds=(0.6, 0.3))
+    assert comparison.score("recall").value > 0 > comparison.score("specificity").value
+
+
+def test_accuracy_alone_has_less_noise(binary):
+    widths = []
+    for scoring in (None, "accuracy"):
+        _, low, high = compared(binary, 0.3, scoring=scoring).score("accuracy", interval="records")
+        widths.append(high - low)
+    assert 1.2 < widths[0] / widths[1] < 1.7  # the square root of 2
+
+
+def test_groups_weigh_the_same_however_many_records(binary):
+    models, _, (X, y) = binary
+    groups = np.sort(np.random.default_rng(0).integers(150, size=len(y)))
+    comparison = compared(binary, groups_val=groups)
+    weight = 1 / np.bincount(groups)[groups]
+    a, b = (np.average(model.predict(X) == y, weights=weight) for model in models)
+    assert comparison.m == len(np.unique(groups))
+    assert float(comparison.score("accuracy")) == pytest.approx(b - a, abs=2e-3)
+    assert not len(comparison._units.labels), "it does not keep which record is in which group"
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+def test_records_of_unknown_classes_are_wrong_for_both(binary, scoring):
+    models, public, (X, y) = binary
+    strange = np.where(np.arange(1000) < 200, "z", y)
+    comparison = compared((models, public, (X, strange)), scoring=scoring)
+    for name, model in zip("ab", models, strict=True):
+        exact = np.mean(model.predict(X) == strange)
+        assert float(comparison.score("accuracy", model=name)) == pytest.approx(exact, abs=1e-6)
+
+
+def test_undefined_differences_may_be_anything(binary, monkeypatch):
+    """Where no denominator is positive, a may be best and b worst, or the other way round."""
+    comparison, computed = compared(binary), []
+
+    def estimate(self, compute, **_):
+        computed.append(compute)
+        return Estimate(0.0, 0.0, 0.0)
+
+    monkeypatch.setattr(ModelComparison, "_estimate", estimate)
+    for model in (None, "a"):
+        comparison.score("f1", model=model, interval="records")
+    difference, own = computed
+    negative = np.full((1, 8), -1.0)
+    assert [difference(negative, end).tolist() for end in (-1.0, 1.0)] == [[-1.0], [1.0]]
+    assert [own(negative, end).tolist() for end in (-0.0, 1.0)] == [[0.0], [1.0]]
+
+
+class Fragile(LogisticRegression):
+    """Fails for records that a public one never is."""
+
+    def predict(self, X):
+        if (X[:, 0] > 1e3).any():
+            raise RuntimeError("too large")
+        return super().predict(X)
+
+
+def test_records_that_one_model_fails_for_are_wrong_for_it_alone(binary):
+    (a, b), public, (X, y) = binary
+    X = X.copy()
+    X[:50, 0] = 1e4
+    comparison = compared(((a, Fragile().fit(*public)), public, (X, y)))
+    right = b.predict(X) == y
+    right[:50] = False
+    assert float(comparison.score("accuracy", model="b")) == pytest.approx(right.mean())
+    exact = metrics.accuracy_score(y, a.predict(X))
+    assert float(comparison.score("accuracy", model="a")) == pytest.approx(exact)
+
+
+# ------------------------------------------------------------ sensitivity
+@pytest.mark.parametrize("by_class", [True, False])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(by_class, grouped):
+    """All pairs of values of a record (label, both predictions, unknown ones), beside others."""
+    classes = np.array([0, 1, 2])
+    query = Agreement((Confusion(classes),) * 2, classes, by_class)
+    y, *predicted = np.array(list(itertools.product(range(-1, 3), repeat=3))).T
+    cells = [Confusion(classes).record_values(y, each, classes) for each in predicted]
+    values = query.record_values(y, np.stack(cells, axis=1), None)
+    assert set(values) == set(range(query.sizes[0]))
+    units, others = Units.of(3, [0, 0, 1] if grouped else None), [0] if grouped else [0, 0]
+    records = (np.array([v] * (3 - len(others)) + others) for v in values)
+    table = [query.statistics(each, y, units) for each in records]
+    moved = np.abs(np.array(table)[:, None] - np.array(table)).sum(axis=-1)
+    assert moved.max() == query.sensitivity(units)
+
+
+def test_the_noise_is_that_of_the_sensitivity(binary):
+    comparison = compared(binary, epsilon=0.5)
+    assert comparison._noisy[0].scale == pytest.approx(2 / 0.5)
+    groups = np.arange(1000) // 2
+    weight = compared(binary, epsilon=0.5, groups_val=groups)._noisy[0].scale / 4
+    assert weight == 1024
+
+
+# ------------------------------------------------------------ ledger, errors, secrets
+def test_charges_once_and_before_the_draw(binary, tmp_path, monkeypatch):
+    from sklearn_dpbo._privacy import noise
+
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=1.5, create=True)
+    seen, right = [], noise.Noise.discrete_laplace
+
+    def drawing(self, scale):
+        seen.append(ledger.spent["epsilon"])
+        return right(self, scale)
+
+    monkeypatch.setattr(noise.Noise, "discrete_laplace", drawing)
+    report = compared(binary, epsilon=1.0, ledger=ledger).privacy_
+    assert seen == [1.0]
+    assert [loss.epsilon for loss in report.spends] == [report.epsilon] == [1.0]
+    assert "DecisionTreeClassifier and LogisticRegression" in str(ledger.history[-1])
+    assert "LogisticRegression" in report.condition and "DecisionTree" in report.condition
+    with pytest.raises(BudgetExceededError):
+        compared(binary, epsilon=1.0, ledger=ledger)
+    assert ledger.spent["epsilon"] == 1.0
+
+
+class Centred(LogisticRegression):
+    def predict(self, X):
+        return super().predict(X - X.mean(axis=0))
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_each_model_is_checked_row_by_row(binary, first, tmp_path):
+    (a, _), public, protected = binary
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
+    models = (Centred().fit(*public), a)[:: 1 if first else -1]
+    with pytest.raises(BatchDependentError):
+        compared((models, public, protected), 1.0, ledger=ledger, prediction="together")
+    assert ledger.spent["epsilon"] == 0
+    # By default such a model predicts each record by itself.
+    report = compared((models, public, (protected[0][:40], protected[1][:40]))).privacy_
+    assert "record by record: your class Centred" in report.condition
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(epsilon=0.0), "epsilon must be a finite number from 1e-9 up"),
+        (dict(thresholds=[0.5]), "thresholds are two numbers"),
+        (dict(thresholds=[0.5, None]), "thresholds are two numbers"),
+        (dict(pos_label=5), "is not a class of y"),
+        (dict(scoring="f1"), "scoring is None, or 'accuracy'"),
+        (dict(prediction="alone"), "prediction is"),
+        (dict(X_val=None), "found None"),
+        (dict(y_val=["p"]), "give one label each"),
+        (dict(y=None), "one label per record"),
+        (dict(model_a=LogisticRegression()), "not fitted"),
+        (dict(model_b=LinearRegression().fit([[1.0]], [1.0])), "only classifiers can be compared"),
+    ],
+)
+def test_wrong_arguments_are_named(binary, change, message):
+    (a, b), (X, y), (X_val, y_val) = binary
+    given = dict(model_a=a, model_b=b, X_val=X_val, y_val=y_val, X=X, y=y, epsilon=1.0) | change
+    with pytest.raises((ValueError, NotFittedError), match=message):
+        private_comparison(**given)
+
+
+def test_models_that_cannot_be_compared_are_refused(binary, three):
+    (a, _), public, protected = binary
+    with pytest.raises(ValueError, match=r"model_a knows \['p', 'q'\], and model_b \['p'"):
+        compared(((a, three[0][1]), public, protected))
+    for given in ({"thresholds": (0.5, 0.5)}, {"pos_label": "p"}):
+        with pytest.raises(ValueError, match="are for two classes; found 3"):
+            compared(three, **given)
+
+
+def test_what_a_comparison_does_not_have_is_refused(binary):
+    comparison = compared(binary)
+    for name, given, message in [
+        ("roc_auc", {}, "score takes one of"),
+        ("f1", {"model": "c"}, "model='c'"),
+        ("f1", {"threshold": 0.5}, "depends on no threshold"),
+        ("net_benefit", {}, "threshold must be above 0 and below 1; found None"),
+        ("net_benefit", {"threshold": 1.0}, "above 0 and below 1"),
+        ("f1", {"interval": "all"}, "interval must be"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            comparison.score(name, **given)
+    with pytest.raises(ValueError, match=r"score takes one of \['accuracy'\]"):
+        compared(binary, scoring="accuracy").score("f1")
+
+
+def test_wide_differences_are_warned_of_before_the_charge(binary, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
+    with pytest.warns(LowUtilityWarning, match="Nothing has been charged yet"):
+        compared(binary, 0.01, ledger=ledger)
+
+
+def test_it_is_shown_in_one_screen(binary):
+    with seeded_noise(0):
+        comparison = compared(binary, 2.0, thresholds=(0.2, 0.2))
+    lines = repr(comparison).splitlines()
+    assert len(lines) <= 12 and max(map(len, lines)) <= 100
+    assert "NOT PRIVATE" in lines[0] and "NOT PRIVATE" in comparison._repr_html_()
+    assert "LogisticRegression from 0.2 on" in lines[2] and "net_benefit" in lines[-2]
+    shown = json.loads(comparison.to_json())
+    assert shown["scores"]["f1"]["value"] == comparison.score("f1").value
+    own = comparison.score("f1", model="a", interval="records")
+    assert shown["scores_a"]["f1"]["records_low"] == own.low
+    assert shown["model_a"] == "DecisionTreeClassifier from 0.2 on"
+
+
+class Counting(ClassifierMixin, BaseEstimator):
+    """Predicts the second class of 1,237 records, or of all."""
+
+    def __init__(self, n=1237):
+        self.n = n
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] < self.n).astype(int)
+
+
+def test_nothing_raw_is_kept():
+    """With noise of thousands, no count of the records is among the numbers of the result."""
+    X, X_val = np.linspace(0, 2748, 40)[:, None], np.arange(2749.0)[:, None]
+    y, models = np.arange(40) % 2, (Counting().fit(X, None), Counting(1700).fit(X, None))
+    problem = models, (X, y), (X_val, np.ones(2749, dtype=int))
+    comparison = compared(problem, epsilon=1e-4, prediction="together")
+    counts = {1237, 1700 - 1237, 2749 - 1700, 1700, 2749 - 1237}
+    for thing in (comparison, pickle.loads(pickle.dumps(comparison))):
+        assert not found_in(thing, counts)
+        assert not found_in(thing.to_dict(), counts)
+        for text in (repr(thing), str(vars(thing)), thing._repr_html_(), thing.to_json()):
+            assert not found_in_text(text, counts)
