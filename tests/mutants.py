@@ -957,8 +957,8 @@ MUTANTS = {
     ),
     "a record has a field that the schema does not describe": Mutant(
         "evaluation/_base.py",
-        '"unit": self.privacy_.unit,',
-        '"unit": self.privacy_.unit, "more": 0,',
+        '"format": FORMAT, "m": self.m',
+        '"more": 0, "format": FORMAT, "m": self.m',
         "system/test_disclosure.py::test_the_record_of_every_release_is_what_the_schema_describes"
         "[of_two_classes]",
     ),

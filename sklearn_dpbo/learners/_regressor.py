@@ -164,7 +164,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         return column
 
     def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
-        return _CURVATURE * (values - targets)
+        errors: Floats = _CURVATURE * (values - targets)
+        return errors
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         constants: Floats = np.clip(-gradient / _CURVATURE, -1, 1)
