@@ -32,7 +32,7 @@ from .fitting import FitOptions, PublicEvaluator, fit, fit_all, without_callback
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
-from .row_by_row import RowByRowCheck, to_check
+from .row_by_row import RowByRowCheck
 from .separately import SHARED
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
@@ -175,10 +175,8 @@ class Evaluator:
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
-        checked, training = to_check(pending), self.problem.training
-        jobs = (
-            (params, training, self.make_model(i in checked)) for i, params in enumerate(pending)
-        )
+        make_model = self.make_model()
+        jobs = ((params, self.problem.training, make_model) for params in pending)
         self.progress.expect(len(pending))
         with closing(fit_all(self.options, jobs)) as fits:
             for params, each in zip(pending, fits, strict=True):

@@ -41,7 +41,6 @@ from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
-from .row_by_row import to_check
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
@@ -182,8 +181,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
-            for k in to_check(members):
-                _member(estimator, members[k])
+            for member in members:
+                _member(estimator, member)
         except BatchDependentError:
             raise
         except Exception as error:

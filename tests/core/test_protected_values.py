@@ -686,7 +686,7 @@ def test_texts_are_a_table_of_one_column(form):
         assert statistics(model, (table, y), (odd, y[:M]))[0].tolist() == [[M - 1]]
 
 
-def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
+def test_every_candidate_is_checked():
     class Share(TransformerMixin, BaseEstimator):
         def __init__(self, share=0.0, how="none"):
             self.share, self.how = share, how
@@ -702,8 +702,9 @@ def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
     fine = [{"share__share": 0.0, "logisticregression__C": C} for C in (1.0, 2.0)]
     statistics(model, (X, y), (X[:M], y[:M]), grid=fine)
     for bad in ({"share__share": 0.1}, {"share__share": -0.1}, {"share__how": "mean"}):
+        grid = [fine[0], {**fine[0], **bad}, fine[1]]
         with pytest.raises(BatchDependentError):
-            statistics(model, (X, y), (X[:M], y[:M]), grid=[*fine, {**fine[0], **bad}])
+            statistics(model, (X, y), (X[:M], y[:M]), grid=grid)
 
 
 def test_rows_in_another_order_keep_their_labels():
