@@ -14,6 +14,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -31,10 +32,8 @@ from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
-from ..learners._labels import targets_of
-from ..learners._private_training import refitted
 from ..scoring._labels import encode
-from ..scoring._queries import Query, unit_weight
+from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
@@ -44,7 +43,8 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "try_out",
+    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "refitted",
+    "try_out",
 ]  # fmt: skip
 
 
@@ -76,11 +76,20 @@ class SecretModel:
                 f"the model that was chosen could not be fitted: {dict(params, **member)}. Why "
                 "depends on protected records. Try its parameters on made-up ones"
             )
-        return _member(fresh(self.pickled), member)
+        return refitted(fresh(self.pickled), member)
 
 
-def _member(estimator: Any, member: dict[str, Any]) -> Any:
-    return refitted(estimator, member) if member else estimator
+def refitted(estimator: Any, params: dict[str, Any]) -> Any:
+    """Return a fitted estimator with other values of what follows from its release, if any."""
+    if not params:
+        return estimator
+    again = copy(estimator)
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
+        again.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
+        return again
+    return again.refitted(**params)
 
 
 @ClearFrames()
@@ -136,7 +145,7 @@ def _run(
         estimator = _fitted(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
-            released = _member(estimator, member)
+            released = refitted(estimator, member)
             model = Model.of(released, (query,), table.companions, options.prediction)
             statistics[k] = table.statistics(model, query)
     counts = Sensitive(statistics, query.sensitivity(table.units))
@@ -182,7 +191,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
             for member in members:
-                _member(estimator, member)
+                refitted(estimator, member)
         except BatchDependentError:
             raise
         except Exception as error:
@@ -266,7 +275,7 @@ def count_labels(table: DividedTable) -> Sensitive:
     A unit adds W to the counts, and so does what replaces it: they move by 2 W together.
     """
     y, labels, units = table.y_val, table.labels, table.units_val
-    place = encode(y, labels) if table.classes else _nearest(targets_of(y, len(y)), labels)
+    place = encode(y, labels) if table.classes else _nearest(numbers(y), labels)
     W = unit_weight(units)
     counts = np.zeros(len(labels), dtype=np.int64)
     np.add.at(counts, place[place >= 0], units.record_weights(W)[place >= 0])
