@@ -21,14 +21,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .._data.pickles import fresh
-from .._data.split import Problem, Training, split_training
+from .._data.split import Problem, Training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from .._privacy.warn import warn
 from ..scoring._queries import Query
 from ..scoring._scorers import PrivateScorer
 from .companions import Companions
-from .fitting import FitOptions, PublicEvaluator, fit, fit_all, without_callbacks
+from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
@@ -110,18 +110,6 @@ class Evaluator:
     def select_by(self, scorer: PrivateScorer) -> None:
         """Replace the score that selects by the same one, prepared further."""
         self.scorers = (scorer, *self.scorers[1:])
-
-    def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
-        """Return an oracle that scores on a part of the training set, and costs no privacy."""
-        parts = split_training(self.problem.training, self.options.estimator, cv, rng)
-        return PublicEvaluator(self.options, *parts, self.scorer, self.progress, self.asked)
-
-    @property
-    def asked(self) -> tuple[tuple[str, ...], ...]:
-        """Methods whose answers to public rows say how scores rank, and how precise they are."""
-        asked = {query.response_method for query in self.report}
-        asked |= {each.response_method for each in self.scorers if not each.is_mean}
-        return tuple(sorted(asked))
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.

@@ -40,6 +40,7 @@ from ..scoring._make import resolve_scorer
 from ..search._parameters import check_values, prepare_scorer
 from ..search._results import clipping_in_words
 from ..strategies._choice import prepare_choice
+from ..strategies._explore import PublicEvaluator
 from ..strategies._release import Designer, release_scores
 from ._optuna import on_trials, plain
 
@@ -344,19 +345,19 @@ class PrivateObjective:
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
         oracle = self._evaluator
-        public_oracle = oracle.public(None, np.random.default_rng(self._seed))
+        public = PublicEvaluator.of(oracle, None, np.random.default_rng(self._seed))
         options = replace(oracle.options, error_score=np.nan)
-        (own,) = replace(public_oracle, options=options)(({},))
+        (own,) = replace(public, options=options)(({},))
         if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        public = own.answers(oracle.scorer.response_method)
+        answers = own.answers(oracle.scorer.response_method)
         if oracle.scorer.choice_uses_public:
-            oracle.select_by(oracle.scorer.choice(public))
-        scorer, units = oracle.scorer, Units.of(len(public.response))
-        values = scorer.query.record_values(public.y, public.response, public.classes)
-        (statistic,) = scorer.query.statistics(values, public.y, units)
+            oracle.select_by(oracle.scorer.choice(answers))
+        scorer, units = oracle.scorer, Units.of(len(answers.response))
+        values = scorer.query.record_values(answers.y, answers.response, answers.classes)
+        (statistic,) = scorer.query.statistics(values, answers.y, units)
         offset, slope = scorer.line(units)
-        missing = scorer.exact(public) - offset - slope * statistic
+        missing = scorer.exact(answers) - offset - slope * statistic
         return float(missing) if math.isfinite(missing) else 0.0
 
     def _warn_of_noise(self, delta: float) -> None:

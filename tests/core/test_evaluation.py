@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.evaluator import Evaluator
-from sklearn_dpbo._counting.fitting import FitOptions, report_failures
+from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.suppress_output import _suppression as suppressing
@@ -23,6 +23,7 @@ from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.strategies._explore import report_failures
 
 
 def problem_of(data, groups=None, **changes):

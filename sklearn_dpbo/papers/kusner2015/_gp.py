@@ -25,6 +25,7 @@ from ..._space.space import Points
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
+from ...strategies._explore import PublicEvaluator
 from ...strategies._likelihood import fit_kernel
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
@@ -142,7 +143,7 @@ class GPStrategy(Strategy):
         share = math.ceil(self.public_share * task.n_iter)
         n = max(0, min(share, task.n_iter - 2, len(candidates)))
         rows = task.rng.choice(len(candidates), n, replace=False)
-        public = task.oracle.public(self.public_cv, task.rng)
+        public = PublicEvaluator.of(task.oracle, self.public_cv, task.rng)
         params = tuple(candidates[i] for i in rows)
         return Explored(rows, public(params, by_record=True))
 
