@@ -16,14 +16,7 @@ from .._counting.evaluator import table_and_model
 from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.suppress_output import without_autologging
-from .._counting.threshold_curve import (
-    LabelGains,
-    best_public,
-    label_values,
-    public_responses,
-    public_thresholds,
-    statistics_at,
-)
+from .._counting.threshold_curve import LabelGains, label_values, statistics_at
 from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import dense
@@ -44,6 +37,7 @@ from ..scoring._scorers import PrivateScorer, score_and_interval
 from ..strategies._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters
+from ._public_thresholds import best_public, public_responses, public_thresholds
 
 __all__ = ["PrivateThresholdClassifier"]
 

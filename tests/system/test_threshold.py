@@ -36,16 +36,12 @@ from sklearn_dpbo import (
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import (
-    LabelGains,
-    label_values,
-    public_thresholds,
-    statistics_at,
-)
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.search._public_thresholds import public_thresholds
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")

@@ -23,16 +23,11 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import (
-    LabelGains,
-    best_public,
-    label_values,
-    public_responses,
-    statistics_at,
-)
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.search._public_thresholds import best_public, public_responses
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
 
