@@ -26,7 +26,6 @@ from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from .._privacy.warn import warn
 from ..scoring._queries import Query
-from ..scoring._scorers import PrivateScorer
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
@@ -43,15 +42,15 @@ __all__ = ["Evaluator", "counted", "table_and_model"]
 class Evaluator:
     """The sensitive oracle: candidates in, `Sensitive` statistics out.
 
-    Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
-    count as failed. `report` is what a report of the candidate chosen needs of predictions.
-    `design` returns, for a fitted candidate and the training set, what `Model.design` is: how its
-    scores will be released.
+    Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
+    `accept` raises if a fit is to count as failed. `report` is what a report of the candidate
+    chosen needs of predictions. `design` returns, for a fitted candidate and the training set, what
+    `Model.design` is: how its scores will be released.
     """
 
     options: FitOptions
     problem: Problem
-    scorers: tuple[PrivateScorer, ...]
+    scorers: tuple[Any, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
     report: tuple[Query, ...] = ()
@@ -107,7 +106,7 @@ class Evaluator:
         """Take a model, public or released, as the one that these parameters were fitted to."""
         self._models.add(params, model)
 
-    def select_by(self, scorer: PrivateScorer) -> None:
+    def select_by(self, scorer: Any) -> None:
         """Replace the score that selects by the same one, prepared further."""
         self.scorers = (scorer, *self.scorers[1:])
 
@@ -132,7 +131,7 @@ class Evaluator:
         return self._models.parts.condition(self.options.prediction, self.problem.units.name)
 
     @property
-    def scorer(self) -> PrivateScorer:
+    def scorer(self) -> Any:
         """The score that selects."""
         return self.scorers[0]
 

@@ -18,7 +18,6 @@ from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._queries import Query
 from ..scoring._response import class_scores
-from ..scoring._scorers import PrivateScorer
 from .model import Model
 from .protected_values import ProtectedTable
 from .suppress_output import suppress_output
@@ -33,18 +32,18 @@ class LabelGains(Query):
     What thresholds are compared by is a function of the same values.
     """
 
-    scorer: PrivateScorer
+    counts: Query
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, and the values of both labels for `counts`."""
         labels = (np.full(len(y), label) for label in classes)
-        counted = [self.scorer.counts.record_values(y, column, classes) for column in labels]
+        counted = [self.counts.record_values(y, column, classes) for column in labels]
         return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
         """Return what records count as that cannot be predicted: the least at any threshold."""
-        counted = self.scorer.counts.lowest_values(y, n)
+        counted = self.counts.lowest_values(y, n)
         return np.stack([np.zeros(n), counted, counted], axis=1)
 
     def statistics_at(

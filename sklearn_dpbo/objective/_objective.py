@@ -37,6 +37,7 @@ from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
+from ..scoring._scorers import PrivateScorer
 from ..search._parameters import check_values, prepare_scorer
 from ..search._results import clipping_in_words
 from ..strategies._choice import prepare_choice
@@ -288,9 +289,9 @@ class PrivateObjective:
 
     @property
     def noise_std_(self) -> float:
-        scorer, units = self._evaluator.scorer, self._units
-        scale = self._price.scale(scorer.query.sensitivity(units))
-        return scorer.line(units)[1] * noise_std(scale, self._price.gaussian)
+        scorer: PrivateScorer = self._evaluator.scorer
+        scale = self._price.scale(scorer.query.sensitivity(self._units))
+        return scorer.line(self._units)[1] * noise_std(scale, self._price.gaussian)
 
     @property
     def n_calls_left_(self) -> int:

@@ -31,20 +31,20 @@ _N_TRIED = 100
 
 
 def public_thresholds(
-    estimator: Any, label_gains: Any, training: Training, n: int
+    estimator: Any, label_gains: Any, query: Any, training: Training, n: int
 ) -> NDArray[np.float64]:
     """Return n thresholds, ascending, some of them several times: where they lie is a prior.
 
     A quarter are spread evenly over the range of responses, a quarter are quantiles of the
     responses to training records, and half are drawn from these two quarters with weights
-    ``exp(200 u)``, where u in [0, 1] is the mean gain of a threshold on the training records.
+    ``exp(200 u)``, where u in [0, 1] is a threshold's score on the training records, by `query`.
     """
     index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
     response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
     y = dense(take_rows(training.y, index))
     values = label_gains.record_values(y, response, estimator.classes_)
     spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
-    units, query = Units.of(len(index)), label_gains.scorer.query
+    units = Units.of(len(index))
     u = label_gains.statistics_at(spread, values, y, units, query)[:, 0] / query.largest(units)
     cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
     shares = (np.arange(n // 2) + 0.5) / (n // 2)

@@ -13,6 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from .._data.tables import dense, n_rows
 from .._privacy.warn import warn
 from .._space.space import Points
+from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer
 from ._base import Task
@@ -136,12 +137,10 @@ class Guidance:
     @property
     def _units_of_epsilon(self) -> float:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
-        scorer, units = self._oracle.scorer, self._oracle.problem.units
-        return (
-            self._mechanisms.budget.epsilon
-            * scorer.query.largest(units)
-            / scorer.query.sensitivity(units)
-        )
+        query: Query = self._oracle.scorer.query
+        units = self._oracle.problem.units
+        epsilon = self._mechanisms.budget.epsilon
+        return epsilon * query.largest(units) / query.sensitivity(units)
 
     @single_threaded
     def prior(self, scorer: PrivateScorer) -> NDArray[np.int64]:

@@ -91,7 +91,10 @@ def plain(scorer, scores, y, grid, units):
 
 def curve_of(estimator, scorer, problem, grid):
     """The score of each threshold, in steps."""
-    label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
+    label_gains, companions = (
+        LabelGains(scorer.counts, ("decision_function",)),
+        Companions.of(problem),
+    )
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(problem, companions)
     values = label_values(model, label_gains, table)
@@ -363,10 +366,9 @@ def test_thresholds_do_not_depend_on_validation_set():
 def test_many_thresholds_are_good_on_training_set(rare):
     X, y, _, _ = rare
     model, n = LogisticRegression().fit(X, y), 4096
-    label_gains = LabelGains(
-        resolve_scorer("balanced_accuracy", model).prepare(y), ("predict_proba",)
-    )
-    grid = public_thresholds(model, label_gains, Training(X, y), n)
+    scorer = resolve_scorer("balanced_accuracy", model).prepare(y)
+    label_gains = LabelGains(scorer.counts, ("predict_proba",))
+    grid = public_thresholds(model, label_gains, scorer.query, Training(X, y), n)
     assert len(grid) == n and (np.diff(grid) >= 0).all() and grid[0] == 0 and grid[-1] == 1
     p = model.predict_proba(X)[:, 1]
 

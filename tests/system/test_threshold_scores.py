@@ -123,7 +123,7 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     """What is released, without noise, and its sensitivity."""
     problem = Problem(Training(np.zeros((4, 1)), np.array([0, 0, 0, 1])), x[:, None], y, units, "")
     companions = Companions.of(problem)
-    label_gains = LabelGains(scorer, ("decision_function",))
+    label_gains = LabelGains(scorer.counts, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(problem, companions)
     values = label_values(model, label_gains, table)

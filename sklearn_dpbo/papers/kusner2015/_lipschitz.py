@@ -236,4 +236,5 @@ def _steps(oracle: Evaluator, sensitivity: float) -> int:
     """
     units = oracle.problem.units
     _, b = oracle.scorer.line(units)
-    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.query.largest(units))
+    largest: int = oracle.scorer.query.largest(units)
+    return min(math.ceil(sensitivity / b) + 2 * units.m, largest)
