@@ -38,7 +38,7 @@ from .suppress_output import drop_errors, kept_registries, suppress_output, with
 __all__ = ["Evaluator", "counted", "table_and_model"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Evaluator:
     """The sensitive oracle: candidates in, `Sensitive` statistics out.
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._space.axes import Axis, Distribution
-from .._space.space import SearchSpace
+from ..strategies._axes import Axis, Distribution
+from ..strategies._space import SearchSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

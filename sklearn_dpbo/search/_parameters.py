@@ -19,12 +19,12 @@ from .._privacy.checks import as_floats, is_number
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
-from .._space.space import SearchSpace
 from ..exceptions import GuaranteeAssumptionWarning
 from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
+from ..strategies._space import SearchSpace
 from ..strategies._worst_case import WorstCase
 
 __all__ = ["RESPONSE_METHODS", "check_named", "check_parameters", "check_values", "fit_takes"]

@@ -12,7 +12,6 @@ from sklearn.exceptions import FitFailedWarning
 
 from .._data.tables import dense, n_rows
 from .._privacy.warn import warn
-from .._space.space import Points
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer
@@ -21,6 +20,7 @@ from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import Designer
+from ._space import Points
 from ._surrogate import single_threaded
 from ._utility import warn_of_wide_intervals
 

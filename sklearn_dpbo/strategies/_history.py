@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._space.space import Points
 from ._base import Candidate
 from ._explore import PublicFit
+from ._space import Points
 
 __all__ = ["History"]
 

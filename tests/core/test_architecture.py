@@ -21,9 +21,9 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_privacy", "testing", "_space", "_data", "scoring", "report", "ledger",
+    "exceptions", "_privacy", "testing", "_data", "scoring", "report", "ledger",
     "learners",
-    "_counting", "evaluation", "strategies", "search", "objective", "papers", "audit",
+    "_counting", "evaluation", "strategies", "search", "papers", "audit",
     "plotting", "planning",
 )  # fmt: skip
 # The lines of code that a reader has to believe, at most: to be lowered when there are fewer.

@@ -21,12 +21,12 @@ from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
-from ..._space.space import Points
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
 from ...strategies._explore import PublicEvaluator
 from ...strategies._likelihood import fit_kernel
+from ...strategies._space import Points
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import first_of_path

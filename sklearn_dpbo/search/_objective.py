@@ -38,12 +38,12 @@ from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
 from ..scoring._scorers import PrivateScorer
-from ..search._parameters import check_values, prepare_scorer
-from ..search._results import clipping_in_words
 from ..strategies._choice import prepare_choice
 from ..strategies._explore import PublicEvaluator
 from ..strategies._release import Designer, release_scores
 from ._optuna import on_trials, plain
+from ._parameters import check_values, prepare_scorer
+from ._results import clipping_in_words
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
