@@ -526,7 +526,7 @@ MUTANTS = {
     ),
     "candidates scored by what is no probability": Mutant(
         "_counting/model.py",
-        "    query.check(response)\n",
+        "    query.check(public.response)\n",
         "",
         "core/test_evaluation.py::"
         "test_a_candidate_whose_response_is_no_probabilities_fails[neg_log_loss]",

@@ -86,7 +86,7 @@ class Evaluator:
             alone = effective_n_jobs(self.options.n_jobs) == 1
             with suppress_output() if alone else kept_registries():
                 sealed = list(in_parallel(count, tasks, self.options.n_jobs))
-            rows: list[Sensitive] = [each.content for each in sealed]
+            rows: list[Sensitive] = [row.content for row in sealed]
             return reduce(Sensitive.followed_by, rows)
 
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
@@ -99,7 +99,7 @@ class Evaluator:
         return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
-        """Return what is released of an evaluated candidate, without noise, as a table of a row."""
+        """Count an evaluated candidate's predictions for a query, as a table of one row."""
         return counted(self.table, self._asked(params, query), query)
 
     def add(self, params: dict[str, Any], model: Model) -> None:
@@ -127,7 +127,7 @@ class Evaluator:
 
     @property
     def condition(self) -> str:
-        """What the guarantee takes for granted of the predictions of the models, in words."""
+        """The condition of the guarantee on how the models predict, in words."""
         return self._models.parts.condition(self.options.prediction, self.problem.units.name)
 
     @property
@@ -154,7 +154,7 @@ class Evaluator:
         return RowByRowCheck.on(self.problem)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
-        """Return what makes models of fitted candidates, without access to the validation set."""
+        """Return a function that makes models of fitted candidates: it has no validation set."""
         checked = self._check if check and self.options.prediction == "together" else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
         return partial(_make_model, *public, checked, self.accept, self.design)
@@ -166,9 +166,9 @@ class Evaluator:
         jobs = ((params, self.problem.training, make_model) for params in pending)
         self.progress.expect(len(pending))
         with closing(fit_all(self.options, jobs)) as fits:
-            for params, each in zip(pending, fits, strict=True):
-                self._models.add(params, each.error or each.result)
-                self.progress.fitted(params, each.error, "fitted to be validated")
+            for params, fitted in zip(pending, fits, strict=True):
+                self._models.add(params, fitted.error or fitted.result)
+                self.progress.fitted(params, fitted.error, "fitted to be validated")
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
@@ -213,14 +213,14 @@ def _make_model(
 
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
-    """Return the statistics of a model, in a table of one row, sealed: what workers call."""
+    """Count one model's predictions, sealed for the way back: workers call this."""
     with suppress_output(registries=False):
         statistics = [table.statistics(model, query)]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
-    """Return what is released of one model, without noise yet, in a table of one row."""
+    """Count one model's predictions for a query, as a table of one row."""
     with ClearFrames(), suppress_output():
         return count(model, table, query).content
 

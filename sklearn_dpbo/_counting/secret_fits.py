@@ -70,7 +70,8 @@ class SecretModel:
 
     def estimator(self) -> Any:
         """Return the estimator, of a model that is released; ValueError if the fit failed."""
-        params, member = self.fit.params, self.fit.members[self.member]
+        params = self.fit.params
+        member = self.fit.members[self.member]
         if self.pickled is None:
             raise ValueError(
                 f"the model that was chosen could not be fitted: {dict(params, **member)}. Why "
@@ -178,7 +179,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     Of the training set only the names of the arguments of `fit` are used. Raises
     BatchDependentError if predictions are not made row by row, ValueError for any other failure.
     """
-    made_up, options = oracle.problem.training, oracle.options
+    made_up = oracle.problem.training
+    options = oracle.options
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
     for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
         try:
@@ -236,7 +238,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 @dataclass(frozen=True)
 class _TransformedRows(Query):
-    """What steps make of records, in place of the values of a score."""
+    """Records as steps transform them, in place of the values of a score."""
 
     shape: tuple[int, ...] = ()
     response_method = ("transform",)
@@ -250,7 +252,7 @@ class _TransformedRows(Query):
 
 
 def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
-    """Return what steps make of protected records: an array of floats, or a frame if they do."""
+    """Transform protected records by steps: into an array of floats, or a frame if they do."""
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
     model = Model.of(steps, (_TransformedRows(),), companions, prediction)
@@ -274,7 +276,9 @@ def count_labels(table: DividedTable) -> Sensitive:
 
     A unit adds W to the counts, and so does what replaces it: they move by 2 W together.
     """
-    y, labels, units = table.y_val, table.labels, table.units_val
+    y = table.y_val
+    labels = table.labels
+    units = table.units_val
     place = encode(y, labels) if table.classes else _nearest(numbers(y), labels)
     W = unit_weight(units)
     counts = np.zeros(len(labels), dtype=np.int64)

@@ -42,7 +42,7 @@ class LabelGains(Query):
         return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return what records count as that cannot be predicted: the least at any threshold."""
+        """Return the values of records that cannot be predicted: the least at any threshold."""
         counted = self.counts.lowest_values(y, n)
         return np.stack([np.zeros(n), counted, counted], axis=1)
 

@@ -46,8 +46,10 @@ def check_number(
     True and False are not numbers. Numbers that no float can hold are not `finite`.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
-        found = f"found {value!r} ({type(value).__name__})"
-        raise ValueError(f"{name} must be {'None or ' * optional}{expected}; {found}")
+        none = "None or " if optional else ""
+        raise ValueError(
+            f"{name} must be {none}{expected}; found {value!r} ({type(value).__name__})"
+        )
 
 
 def is_finite(value: Any) -> bool:

@@ -336,12 +336,12 @@ class PrivateObjective:
         )
 
     def _price_of(self, budget: Budget, n_calls: int) -> Price:
-        """Return what all calls cost together, beside what is kept for `best`."""
+        """Price all calls together, beside what is kept for `best`."""
         left = budget.epsilon_beside(self._best_share)
         return Price.shared(n_calls, left, budget.delta, COUNTS)
 
     def _proxy_offset(self) -> float:
-        """Return what the line through integers misses at the estimator's own parameters.
+        """Compute what the line through integers misses at the estimator's own parameters.
 
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
