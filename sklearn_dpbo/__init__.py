@@ -7,9 +7,9 @@ from ._data.fit_parameters import public
 from .evaluation._private_comparison import private_comparison
 from .evaluation._private_evaluation import private_evaluation
 from .ledger._ledger import PrivacyLedger
-from .objective._objective import PrivateObjective
-from .planning._solve import plan_search
+from .planning._plan import plan_search
 from .scoring._make import make_private_scorer
+from .search._objective import PrivateObjective
 from .search._search import PrivateBayesSearchCV
 from .search._table import PrivateTableSearchCV
 from .search._threshold import PrivateThresholdClassifier

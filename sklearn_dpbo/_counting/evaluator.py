@@ -21,37 +21,36 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .._data.pickles import fresh
-from .._data.split import Problem, Training, split_training
+from .._data.split import Problem, Training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
 from .._privacy.warn import warn
 from ..scoring._queries import Query
-from ..scoring._scorers import PrivateScorer
 from .companions import Companions
-from .fitting import FitOptions, PublicEvaluator, fit, fit_all, without_callbacks
+from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
-from .row_by_row import RowByRowCheck, to_check
+from .row_by_row import RowByRowCheck
 from .separately import SHARED
 from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
 
 __all__ = ["Evaluator", "counted", "counted_jointly", "table_and_model"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Evaluator:
     """The sensitive oracle: candidates in, `Sensitive` statistics out.
 
-    Of the `scorers`, prepared for the problem, the first selects. `accept` raises if a fit is to
-    count as failed. `report` is what a report of the candidate chosen needs of predictions.
-    `design` returns, for a fitted candidate and the training set, what `Model.design` is: how its
-    scores will be released.
+    Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
+    `accept` raises if a fit is to count as failed. `report` is what a report of the candidate
+    chosen needs of predictions. `design` returns, for a fitted candidate and the training set, what
+    `Model.design` is: how its scores will be released.
     """
 
     options: FitOptions
     problem: Problem
-    scorers: tuple[PrivateScorer, ...]
+    scorers: tuple[Any, ...]
     accept: Callable[[Any, Training], None] | None = None
     progress: Progress = field(default_factory=Progress)
     report: tuple[Query, ...] = ()
@@ -87,7 +86,7 @@ class Evaluator:
             alone = effective_n_jobs(self.options.n_jobs) == 1
             with suppress_output() if alone else kept_registries():
                 sealed = list(in_parallel(count, tasks, self.options.n_jobs))
-            rows: list[Sensitive] = [each.content for each in sealed]
+            rows: list[Sensitive] = [row.content for row in sealed]
             return reduce(Sensitive.followed_by, rows)
 
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
@@ -100,28 +99,16 @@ class Evaluator:
         return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
 
     def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
-        """Return what is released of an evaluated candidate, without noise, as a table of a row."""
+        """Count an evaluated candidate's predictions for a query, as a table of one row."""
         return counted(self.table, self._asked(params, query), query)
 
     def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
         self._models.add(params, model)
 
-    def select_by(self, scorer: PrivateScorer) -> None:
+    def select_by(self, scorer: Any) -> None:
         """Replace the score that selects by the same one, prepared further."""
         self.scorers = (scorer, *self.scorers[1:])
-
-    def public(self, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
-        """Return an oracle that scores on a part of the training set, and costs no privacy."""
-        parts = split_training(self.problem.training, self.options.estimator, cv, rng)
-        return PublicEvaluator(self.options, *parts, self.scorer, self.progress, self.asked)
-
-    @property
-    def asked(self) -> tuple[tuple[str, ...], ...]:
-        """Methods whose answers to public rows say how scores rank, and how precise they are."""
-        asked = {query.response_method for query in self.report}
-        asked |= {each.response_method for each in self.scorers if not each.is_mean}
-        return tuple(sorted(asked))
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.
@@ -140,11 +127,11 @@ class Evaluator:
 
     @property
     def condition(self) -> str:
-        """What the guarantee takes for granted of the predictions of the models, in words."""
+        """The condition of the guarantee on how the models predict, in words."""
         return self._models.parts.condition(self.options.prediction, self.problem.units.name)
 
     @property
-    def scorer(self) -> PrivateScorer:
+    def scorer(self) -> Any:
         """The score that selects."""
         return self.scorers[0]
 
@@ -167,7 +154,7 @@ class Evaluator:
         return RowByRowCheck.on(self.problem)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
-        """Return what makes models of fitted candidates, without access to the validation set."""
+        """Return a function that makes models of fitted candidates: it has no validation set."""
         checked = self._check if check and self.options.prediction == "together" else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
         return partial(_make_model, *public, checked, self.accept, self.design)
@@ -175,15 +162,13 @@ class Evaluator:
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
-        checked, training = to_check(pending), self.problem.training
-        jobs = (
-            (params, training, self.make_model(i in checked)) for i, params in enumerate(pending)
-        )
+        make_model = self.make_model()
+        jobs = ((params, self.problem.training, make_model) for params in pending)
         self.progress.expect(len(pending))
         with closing(fit_all(self.options, jobs)) as fits:
-            for params, each in zip(pending, fits, strict=True):
-                self._models.add(params, each.error or each.result)
-                self.progress.fitted(params, each.error, "fitted to be validated")
+            for params, fitted in zip(pending, fits, strict=True):
+                self._models.add(params, fitted.error or fitted.result)
+                self.progress.fitted(params, fitted.error, "fitted to be validated")
 
     def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
@@ -228,14 +213,14 @@ def _make_model(
 
 
 def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
-    """Return the statistics of a model, in a table of one row, sealed: what workers call."""
+    """Count one model's predictions, sealed for the way back: workers call this."""
     with suppress_output(registries=False):
         statistics = [table.statistics(model, query)]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
-    """Return what is released of one model, without noise yet, in a table of one row."""
+    """Count one model's predictions for a query, as a table of one row."""
     with ClearFrames(), suppress_output():
         return count(model, table, query).content
 

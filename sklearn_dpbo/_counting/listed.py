@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection
@@ -189,12 +188,6 @@ class Listed:
     def read(self) -> tuple[str, ...]:
         """Versions of which the source was read; () for classes of this package."""
         return READ.get(self.package, ())
-
-    @property
-    def cls(self) -> type:
-        """The class itself."""
-        found: type = getattr(importlib.import_module(self.module), self.name)
-        return found
 
 
 def _read_table() -> dict[tuple[str, str], Listed]:

@@ -46,10 +46,10 @@ class Model:
         companions: Companions,
         prediction: str = "auto",
     ) -> Model:
-        """Return the model of a fitted estimator; raises if a query of companions fails.
+        """Make the model of a fitted estimator; raises if a query of companions fails.
 
-        What predicts each unit by itself is what is not listed; or nothing ("together"); or the
-        whole of it ("separate").
+        Its unlisted parts predict each unit by itself ("auto"), or no part does ("together"), or
+        the whole of it does ("separate").
         """
         pickled, without, parts = cut(estimator, prediction)
         responses = {}
@@ -68,18 +68,18 @@ class Model:
 
     def asked(self, *queries: Any) -> Model:
         """Return the model for other queries of the same responses; it runs no user's code."""
-        found = [_values(query, self.answers(query.response_method)) for query in queries]
-        values, clipped = zip(*found, strict=True)
+        pairs = [_values(query, self.answers(query.response_method)) for query in queries]
+        values, clipped = zip(*pairs, strict=True)
         return replace(self, values=values, clipped=clipped)
 
 
 def _values(query: Any, public: Predictions) -> tuple[NDArray[Any], float]:
-    """Return what a query makes of responses, and the share of gains that its bounds clip."""
+    """Compute a query's values of responses, and the share of gains that its bounds clip."""
     # Copies, as a user's gain may write into what it gets.
-    y, response, classes = public.y, public.response, public.classes
-    query.check(response)
-    values = query.record_values(*deepcopy((y, response)), classes)
-    return values, query.share_clipped(*deepcopy((y, response)), classes)
+    given = public.y, public.response
+    query.check(public.response)
+    values = query.record_values(*deepcopy(given), public.classes)
+    return values, query.share_clipped(*deepcopy(given), public.classes)
 
 
 class Models:
@@ -105,7 +105,7 @@ class Models:
         return id(params) in self._kept
 
     def error(self, params: dict[str, Any]) -> str | None:
-        """Return why a candidate failed, or None."""
+        """Name the error of a candidate whose fit failed; None of any other."""
         model = self._kept[id(params)][1]
         return model if isinstance(model, str) else None
 
@@ -120,6 +120,6 @@ class Models:
 
     @property
     def parts(self) -> Parts:
-        """What all the models consist of."""
+        """The parts of all the models."""
         models = [model for _, model, *_ in self._kept.values() if isinstance(model, Model)]
         return Parts.of_all(model.parts for model in models)

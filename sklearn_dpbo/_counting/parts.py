@@ -28,7 +28,7 @@ _NAMES = {"sklearn": "scikit-learn"}  # where a package is installed by another 
 
 
 class Parts(NamedTuple):
-    """What of a model is listed, by package and class, and what is not, in words."""
+    """The parts of a model: the listed ones by package and class, the others in words."""
 
     listed: tuple[tuple[str, str], ...] = ()
     unlisted: tuple[str, ...] = ()
@@ -40,13 +40,14 @@ class Parts(NamedTuple):
         return cls(*(tuple(dict.fromkeys(chain(*column))) for column in columns))
 
     def condition(self, prediction: str, unit: str) -> str:
-        """Return what a report says of how models that consist of these parts predict."""
+        """Say, for a report, on which condition models of these parts predict record by record."""
         if prediction == "separate":
             return (
                 f"none for predictions: each {unit} was predicted alone, beside public records, by "
                 "a copy of the model"
             )
-        trusted, unlisted = [], ", ".join(self.unlisted)
+        trusted = []
+        unlisted = ", ".join(self.unlisted)
         for package in dict.fromkeys(package for package, _ in self.listed):
             names = ", ".join(name for home, name in self.listed if home == package)
             version = getattr(sys.modules[package], "__version__", "")

@@ -139,7 +139,8 @@ class ProtectedTable:
 
     @np.errstate(all="ignore")  # of casts, which would tell of a record
     def _rows(self, rows: NDArray[np.intp]) -> Any:
-        public, index = self.companions.X, np.arange(len(self.companions))
+        public = self.companions.X
+        index = np.arange(len(self.companions))
         above, below = (
             take_rows(public, part) for part in np.split(index, [self.companions.n_above])
         )
@@ -192,7 +193,8 @@ class ProtectedTable:
 
     def _batch(self, rows: NDArray[np.intp]) -> Batch:
         """Return which units the rows of a batch belong to; each companion is one of its own."""
-        n_above, n = self.companions.n_above, len(rows)
+        n_above = self.companions.n_above
+        n = len(rows)
         units = rows if self.units.labels is None else self.units.labels[rows]
         units = np.where(rows < 0, -1 - np.arange(n), units)
         below = len(self.companions) - n_above

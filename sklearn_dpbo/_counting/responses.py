@@ -1,4 +1,4 @@
-"""What estimators return, read so that no record changes how another is read (zone: public).
+"""Responses of estimators, read so that no record changes how another is read (zone: public).
 
 numpy chooses one type for a whole array. So a response has to be of the *kind* that public records
 get: type and shape per record. If that of one record is not, those of a batch are refused, and the
@@ -30,14 +30,14 @@ _ODD = object()
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """What public records get, and whether it declares one type for all that it holds."""
+    """The responses to public records, and whether they declare one type for all."""
 
     values: NDArray[Any]
     declared: bool
 
     @classmethod
     def of(cls, raw: Any) -> Response:
-        """Return what an estimator returned for public records."""
+        """Read what an estimator returned for public records."""
         declared = _declares_type(raw)
         # A copy: an estimator may write what it returns later into the same array.
         values = dense(raw).copy() if declared else dense(np.array(_entries(raw), dtype=object))
@@ -46,7 +46,7 @@ class Response:
         return cls(values, declared)
 
     def read(self, raw: Any, n: int) -> NDArray[Any]:
-        """Return the response to n records; ValueError if any gets one of another kind."""
+        """Read the response to n records; ValueError if any gets one of another kind."""
         like = self.values
         if self.declared and not _declares_type(raw):
             raise ValueError("a response that declares no type")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..scoring._response import respond
 from .companions import spread_rows, with_own_labels
 from .responses import agree
 
-__all__ = ["RowByRowCheck", "to_check"]
+__all__ = ["RowByRowCheck"]
 
 _SAMPLE, _FEW = 256, 24
 _FINER = ("decision_function", "predict_proba")
@@ -63,11 +62,11 @@ class RowByRowCheck:
         if expected is None:
             return None
         n = n_rows(X)
+        classifies = hasattr(fresh(pickled), "classes_")
         everyone, some = np.arange(n), np.random.default_rng(0).permutation(n)[:_FEW]
         copies = np.repeat(some[:2], _FEW), np.full(_FEW, min(3, n - 1))  # the latter lacks cells
         for rows in (everyone[::-1], everyone[::2], some, *copies):
             response = _respond(pickled, method, take_rows(X, rows))
-            classifies = hasattr(fresh(pickled), "classes_")
             if response is None or not agree(response, expected[rows], expected, classifies):
                 return True
         return False
@@ -90,32 +89,3 @@ def _with_holes(X: Any) -> Any:
         for i in (1, 3):
             X[i::4].reshape(len(X[i::4]), -1)[:, i // 2 :: 2] = np.nan
     return X
-
-
-# ---------------------------------------------------------------------- which candidates
-def to_check(candidate_params: tuple[dict[str, Any], ...]) -> set[int]:
-    """Return which candidates to check, by number: of those that differ in numbers alone, the ones
-    with the smallest and the largest of each.
-    """
-    ends: dict[Any, tuple[Any, int]] = {}
-    for i, params in enumerate(candidate_params):
-        # Numbers of Python's: NumPy casts to a common type to compare.
-        numbers = {k: np.asarray(v).item() for k, v in params.items() if _is_number(v)}
-        alike = frozenset(
-            (name, "number" if name in numbers else _name(value)) for name, value in params.items()
-        )
-        for name, value in (numbers or {"": 0}).items():
-            for sign in (-1, 1):
-                highest, _ = ends.setdefault((alike, name, sign), (sign * value, i))
-                if sign * value > highest:
-                    ends[alike, name, sign] = sign * value, i
-    return {i for _, i in ends.values()}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _name(value: Any) -> str:
-    plain = value is None or isinstance(value, str | bool | np.bool_)
-    return repr(value) if plain else f"object {id(value)}"

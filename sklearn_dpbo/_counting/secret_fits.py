@@ -14,6 +14,7 @@ import secrets
 import sys
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
@@ -31,21 +32,19 @@ from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
-from ..learners._labels import targets_of
-from ..learners._private_training import refitted
 from ..scoring._labels import encode
-from ..scoring._queries import Query, unit_weight
+from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
-from .row_by_row import to_check
 from .suppress_output import drop_errors, suppress_output
 
 __all__ = [
-    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "try_out",
+    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "refitted",
+    "try_out",
 ]  # fmt: skip
 
 
@@ -71,17 +70,27 @@ class SecretModel:
 
     def estimator(self) -> Any:
         """Return the estimator, of a model that is released; ValueError if the fit failed."""
-        params, member = self.fit.params, self.fit.members[self.member]
+        params = self.fit.params
+        member = self.fit.members[self.member]
         if self.pickled is None:
             raise ValueError(
                 f"the model that was chosen could not be fitted: {dict(params, **member)}. Why "
                 "depends on protected records. Try its parameters on made-up ones"
             )
-        return _member(fresh(self.pickled), member)
+        return refitted(fresh(self.pickled), member)
 
 
-def _member(estimator: Any, member: dict[str, Any]) -> Any:
-    return refitted(estimator, member) if member else estimator
+def refitted(estimator: Any, params: dict[str, Any]) -> Any:
+    """Return a fitted estimator with other values of what follows from its release, if any."""
+    if not params:
+        return estimator
+    again = copy(estimator)
+    if isinstance(estimator, Pipeline):
+        step, last = estimator.steps[-1]
+        own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
+        again.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
+        return again
+    return again.refitted(**params)
 
 
 @ClearFrames()
@@ -137,7 +146,7 @@ def _run(
         estimator = _fitted(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
-            released = _member(estimator, member)
+            released = refitted(estimator, member)
             model = Model.of(released, (query,), table.companions, options.prediction)
             statistics[k] = table.statistics(model, query)
     counts = Sensitive(statistics, query.sensitivity(table.units))
@@ -170,7 +179,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
     Of the training set only the names of the arguments of `fit` are used. Raises
     BatchDependentError if predictions are not made row by row, ValueError for any other failure.
     """
-    made_up, options = oracle.problem.training, oracle.options
+    made_up = oracle.problem.training
+    options = oracle.options
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
     for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
         try:
@@ -182,8 +192,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
             estimator = fresh(model.pickled)
-            for k in to_check(members):
-                _member(estimator, members[k])
+            for member in members:
+                refitted(estimator, member)
         except BatchDependentError:
             raise
         except Exception as error:
@@ -228,7 +238,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 @dataclass(frozen=True)
 class _TransformedRows(Query):
-    """What steps make of records, in place of the values of a score."""
+    """Records as steps transform them, in place of the values of a score."""
 
     shape: tuple[int, ...] = ()
     response_method = ("transform",)
@@ -242,7 +252,7 @@ class _TransformedRows(Query):
 
 
 def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
-    """Return what steps make of protected records: an array of floats, or a frame if they do."""
+    """Transform protected records by steps: into an array of floats, or a frame if they do."""
     problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
     companions = Companions.of(problem)
     model = Model.of(steps, (_TransformedRows(),), companions, prediction)
@@ -266,8 +276,10 @@ def count_labels(table: DividedTable) -> Sensitive:
 
     A unit adds W to the counts, and so does what replaces it: they move by 2 W together.
     """
-    y, labels, units = table.y_val, table.labels, table.units_val
-    place = encode(y, labels) if table.classes else _nearest(targets_of(y, len(y)), labels)
+    y = table.y_val
+    labels = table.labels
+    units = table.units_val
+    place = encode(y, labels) if table.classes else _nearest(numbers(y), labels)
     W = unit_weight(units)
     counts = np.zeros(len(labels), dtype=np.int64)
     np.add.at(counts, place[place >= 0], units.record_weights(W)[place >= 0])

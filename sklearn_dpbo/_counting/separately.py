@@ -117,8 +117,9 @@ class Separately:
         return self._like.__sklearn_tags__()
 
     def _call(self, name: str, X: Any) -> Any:
-        """Return what the part returns for a batch: of each unit what it returns of it alone."""
-        batch, n = self._batch, len(self._batch.rows)
+        """Call a method of the part for a batch: for one unit at a time, beside the companions."""
+        batch = self._batch
+        n = len(batch.rows)
         k = batch.n_above + batch.n_below
         if n_rows(X) != n + k:
             raise ValueError("another number of rows")
@@ -138,8 +139,10 @@ class Separately:
         return output.set_axis(X.index, axis=0) if both else output
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
-        batch, places = self._batch, self._batch.positions()
-        a, k = batch.n_above, batch.n_above + batch.n_below
+        batch = self._batch
+        places = batch.positions()
+        a = batch.n_above
+        k = a + batch.n_below
         ask = partial(_ask, copier(self._pickled), name, _rows_of(X))
         above, below = np.split(batch.around(places[0][:0], n_rows(X)), [a])
         # Copies, as it may return the same array each time.
@@ -147,7 +150,10 @@ class Separately:
         kind = _Kind.of(public)
         if n_rows(public) != k:
             raise ValueError("another number of rows")
-        done, rows, odd, calls = [public], [], set(), drop_errors()
+        done = [public]
+        rows: list[Any] = []
+        odd: set[int] = set()
+        calls = drop_errors()
         for place in places:
             row = None
             with calls:
@@ -159,7 +165,8 @@ class Separately:
                 row = take_rows(public, np.zeros(len(place), dtype=np.intp))
             rows.append(row)
             if len(rows) == _CALLS:
-                done, rows = [*done, kind.joined(rows)], []
+                done.append(kind.joined(rows))
+                rows = []
         order = k + np.argsort(np.concatenate(places))
         all_rows = kind.joined(done + rows)
         return _Outputs(take_rows(all_rows, np.concatenate([np.arange(k), order])), odd)
@@ -168,13 +175,13 @@ class Separately:
 def _ask(
     copy: Callable[[], Any], name: str, rows_of: Callable[..., Any], rows: NDArray[np.intp]
 ) -> Any:
-    """Return what a new copy of a part returns for copies of these rows."""
+    """Call a method of a new copy of a part for copies of these rows."""
     output = getattr(copy(), name)(rows_of(rows))
     return output.tocsr() if issparse(output) else output
 
 
 def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
-    """Return what makes copies of rows of a table."""
+    """Return a function that copies rows of a table."""
     if isinstance(X, np.ndarray) and not X.dtype.hasobject:
         return partial(np.ndarray.take, X, axis=0)
     return lambda rows: with_own_cells(take_rows(X, rows))
@@ -197,7 +204,7 @@ class _Outputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """What all rows of an output have in common, as those of companions show it.
+    """The type, shape and cells that all rows of an output share, as those of companions show it.
 
     numpy and pandas choose one type for many rows. So rows of another type are refused, and where
     no type is declared, cells of a type that no companion has in their column.
@@ -249,7 +256,7 @@ def _type_of(cell: Any) -> Any:
 
 
 def _declared(X: Any) -> Any:
-    """Return what an output declares of all its rows: of texts, not the length of the longest."""
+    """Describe the declared type of an output: of texts, without the length of the longest."""
     if not hasattr(X, "iloc"):
         dtype: Any = getattr(X, "dtype", None)
         kind = dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype
@@ -270,7 +277,7 @@ def _undeclared(X: Any) -> list[Any]:
 
 
 class _Shared:
-    """What parts return, which candidates share, for the table that was used last.
+    """Outputs of parts, which candidates share, for the table that was used last.
 
     Keys follow from public things alone: what is found here, and when, tells nothing.
     """

@@ -82,21 +82,14 @@ class drop_errors:  # noqa: N801, as it is used like a function
 
 
 def _generators() -> Callable[[], None]:
-    """Return what restores the state that the global random generators have now.
+    """Keep the state of the global random generators; return a function that restores it.
 
     A normal number that they keep for the next call is dropped: every draw changes the state then.
     """
-    numpy: Any = np.random
+    state = (*random.getstate()[:2], None)
+    random.setstate(state)
+    undo: list[Callable[[], Any]] = [_numpy_generator(), partial(random.setstate, state)]
     torch: Any = sys.modules.get("torch")
-    bits = numpy.get_bit_generator()
-    place = bits.ctypes.state_address if type(bits).__name__ == "MT19937" else None
-    undo: list[Callable[[], Any]] = [
-        lambda: numpy.get_bit_generator() is bits or numpy.set_bit_generator(bits),
-        _twister(numpy.set_state, (*numpy.get_state()[:3], 0, 0.0), numpy.random, place),
-    ]
-    # Its memory follows the head of the object.
-    place = id(getattr(random.getstate, "__self__")) + object.__basicsize__  # noqa: B009
-    undo.append(_twister(random.setstate, (*random.getstate()[:2], None), random.random, place))
     if hasattr(torch, "get_rng_state"):
         undo.append(partial(torch.set_rng_state, torch.get_rng_state()))
 
@@ -107,26 +100,26 @@ def _generators() -> Callable[[], None]:
     return restore
 
 
-def _twister(
-    set_state: Callable[[Any], Any], state: Any, draw: Callable[[], Any], place: int | None
-) -> Callable[[], Any]:
-    """Return what restores a Mersenne Twister, if its memory shows that it has changed.
+def _numpy_generator() -> Callable[[], None]:
+    """Keep the state of numpy's global generator; return a function that restores it.
 
-    To save and restore its state takes longer than many predictions of one record. Without a place
-    of its memory, or if draws leave no trace there, the state is restored each time.
+    To set the state takes longer than many predictions of one record. So that of the usual
+    generator is set only if its memory has changed.
     """
-    set_state(state)
-    if place is None:
-        return partial(set_state, state)
-    memory = (ctypes.c_char * _MT19937_BYTES).from_address(place)
-    before = memory.raw
-    draw()
-    follows = memory.raw != before
-    set_state(state)
+    numpy: Any = np.random
+    bits = numpy.get_bit_generator()
+    state = {**numpy.get_state(legacy=False), "has_gauss": 0, "gauss": 0.0}
+    numpy.set_state(state)
+    address = bits.ctypes.state_address
+    usual = type(bits).__name__ == "MT19937"
+    memory = (ctypes.c_char * _MT19937_BYTES).from_address(address) if usual else None
+    before = memory and memory.raw
 
     def restore() -> None:
-        if not follows or memory.raw != before:
-            set_state(state)
+        if numpy.get_bit_generator() is not bits:
+            numpy.set_bit_generator(bits)
+        if memory is None or memory.raw != before:
+            numpy.set_state(state)
 
     return restore
 
@@ -176,7 +169,7 @@ def _begin_suppression(stack: contextlib.ExitStack) -> None:
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
     # Whole: a normal number that they keep, too.
-    stack.callback(np.random.set_state, np.random.get_state())
+    stack.callback(np.random.set_state, np.random.get_state(legacy=False))
     stack.callback(random.setstate, random.getstate())
     stack.callback(_generators())
 

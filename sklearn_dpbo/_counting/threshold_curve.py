@@ -1,6 +1,4 @@
-"""Decision thresholds, and their scores on the validation set (zone: sensitive).
-
-Where they lie is a prior, which the training set says, and a good one is chosen there.
+"""Scores of decision thresholds on the validation set (zone: sensitive).
 
 Each protected record is predicted once. Its response says which label it gets from a threshold; and
 what either label is counted as is computed with it.
@@ -8,39 +6,23 @@ what either label is counted as is computed with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
-from .._data.split import Training, split_training
-from .._data.tables import copied, dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
 from ..scoring._queries import Query
-from ..scoring._response import Predictions, class_scores, respond
-from ..scoring._scorers import PrivateScorer
-from .fitting import fit, without_callbacks
+from ..scoring._response import class_scores
 from .model import Model
 from .protected_values import ProtectedTable
-from .suppress_output import drop_errors, suppress_output
+from .suppress_output import suppress_output
 
-__all__ = [
-    "LabelGains", "best_public", "label_values", "public_responses", "public_thresholds",
-    "statistics_at",
-]  # fmt: skip
-
-# Training records that say where thresholds may lie.
-_MOST_RECORDS = 2**12
-# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
-_TRUST = 200.0
-# Thresholds that are tried on the public records of each class.
-_N_TRIED = 100
+__all__ = ["LabelGains", "label_values", "statistics_at"]
 
 
 @dataclass(frozen=True)
@@ -50,18 +32,18 @@ class LabelGains(Query):
     What thresholds are compared by is a function of the same values.
     """
 
-    scorer: PrivateScorer
+    counts: Query
     response_method: tuple[str, ...]
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return the response, and the values of both labels for `counts`."""
         labels = (np.full(len(y), label) for label in classes)
-        counted = [self.scorer.counts.record_values(y, column, classes) for column in labels]
+        counted = [self.counts.record_values(y, column, classes) for column in labels]
         return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return what records count as that cannot be predicted: the least at any threshold."""
-        counted = self.scorer.counts.lowest_values(y, n)
+        """Return the values of records that cannot be predicted: the least at any threshold."""
+        counted = self.counts.lowest_values(y, n)
         return np.stack([np.zeros(n), counted, counted], axis=1)
 
     def statistics_at(
@@ -96,89 +78,3 @@ def statistics_at(
         lambda values: label_gains.statistics_at(thresholds, values, table.y, table.units, query),
         query.sensitivity(table.units),
     )
-
-
-# ---------------------------------------------------------------------- on the training set
-def public_thresholds(
-    estimator: Any, label_gains: Any, training: Training, n: int
-) -> NDArray[np.float64]:
-    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
-
-    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
-    responses to training records, and half are drawn from these two quarters with weights
-    ``exp(200 u)``, where u in [0, 1] is the mean gain of a threshold on the training records.
-    """
-    index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
-    response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
-    y = dense(take_rows(training.y, index))
-    values = label_gains.record_values(y, response, estimator.classes_)
-    spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
-    units, query = Units.of(len(index)), label_gains.scorer.query
-    u = label_gains.statistics_at(spread, values, y, units, query)[:, 0] / query.largest(units)
-    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
-    shares = (np.arange(n // 2) + 0.5) / (n // 2)
-    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
-    return np.sort(np.concatenate([spread, promising]))
-
-
-def _spread(
-    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
-) -> NDArray[np.float64]:
-    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
-    scores = np.sort(scores[np.isfinite(scores)])
-    if not len(scores):
-        raise ValueError(
-            f"{who} gives no finite number for any training record: there is nothing to set a "
-            "threshold in"
-        )
-    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
-    if low == high:  # of an estimator that responds the same to everything
-        low, high = low - 1, high + 1
-    # The same as np.quantile, which is slow for many quantiles.
-    positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
-    quantiles = np.interp(positions, np.arange(len(scores)), scores)
-    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
-
-
-def public_responses(
-    estimator: Any,
-    model: Any,
-    training: Training,
-    response_method: tuple[str, ...],
-    rng: np.random.Generator,
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return labels of training records, and responses; if possible, of a model without them.
-
-    A copy of `model` is fitted on four fifths of the training set, and responds to the rest. If
-    that fails, if a fit would spend a privacy budget, and for a `FrozenEstimator`, the fitted
-    `estimator` responds to all.
-    """
-    names = (name.rpartition("__")[2] for name in model.get_params(deep=True))
-    if not isinstance(model, FrozenEstimator) and "ledger" not in names:  # a fit spends nothing
-        part, test = split_training(training, model, None, rng)
-        with drop_errors():  # a search before this may have left traces of protected records
-            fitted = fit(without_callbacks(clone(model)), part)
-            if np.array_equal(fitted.classes_, estimator.classes_):
-                response = respond(fitted, test.X, response_method)
-                return dense(test.y), class_scores(response)[:, 0]
-    response = respond(estimator, copied(training.X), response_method)
-    return dense(training.y), class_scores(response)[:, 0]
-
-
-def best_public(
-    score: Callable[..., float],
-    y: NDArray[Any],
-    responses: NDArray[np.float64],
-    classes: Any,
-) -> tuple[float, NDArray[Any]]:
-    """Return the threshold with the best score, and the labels that public records get from it.
-
-    `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
-    """
-    shares = (np.arange(_N_TRIED) + 0.5) / _N_TRIED
-    finite = np.isfinite(responses)
-    of_classes = [responses[finite & (y == label)] for label in classes]
-    tried = np.unique([np.quantile(own, shares) for own in of_classes if len(own)])
-    labels: list[NDArray[Any]] = [classes[(responses >= t).astype(int)] for t in tried]
-    best = int(np.argmax([score(Predictions(y, predicted, classes)) for predicted in labels]))
-    return float(tried[best]), labels[best]

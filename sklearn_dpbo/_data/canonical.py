@@ -169,7 +169,7 @@ def _same_names(public: Any, protected: Any, name: str) -> list[Any]:
 
 # ---------------------------------------------------------------------- what types declare
 def _kind_of(public: Any) -> str | None:
-    """Return what training records declare, or that each of them is text."""
+    """Name the kind that training records declare, or text if each of them is one."""
     if public.dtype != _OBJECT:
         return kind_of(public.dtype)
     cells = np.asarray(public).flat
@@ -177,7 +177,7 @@ def _kind_of(public: Any) -> str | None:
 
 
 def kind_of(dtype: Any) -> str | None:
-    """Return what a dtype declares, if need be by its categories; None if it may be anything."""
+    """Name the kind that a dtype declares, maybe by its categories; None if it may be anything."""
     categories = getattr(dtype, "categories", None)
     if hasattr(categories, "dtype"):
         return _kind_of(categories)

@@ -90,7 +90,7 @@ class DividedTable:
         return replace(self, training=replace(self.training, fit_params=fit_params))
 
     def problem(self, frequent: NDArray[np.float64], rng: np.random.Generator) -> Problem:
-        """Return what models are evaluated on, with made-up records in place of public ones.
+        """Make the problem that models are evaluated on, with made-up records as public ones.
 
         Of these, the given shares have each label.
         """

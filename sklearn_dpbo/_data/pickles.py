@@ -55,7 +55,7 @@ def fresh(pickled: bytes) -> Any:
 
 
 def copier(pickled: bytes) -> Callable[[], Any]:
-    """Return what makes the same copies as `fresh`, in less time if an object is simple.
+    """Return a function that makes the copies of `fresh`, in less time if an object is simple.
 
     Pickle makes most objects of a class and a state. If only arrays in the state can be written
     into, each copy needs its own of these; what pickle finds by name is the same in all copies.
@@ -111,10 +111,8 @@ class Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class or function by name."""
-        found = super().find_class(module, name)
-        if found is internals._class_setstate:
-            return _set_unless_known
-        return found
+        value = super().find_class(module, name)
+        return _set_unless_known if value is internals._class_setstate else value
 
 
 def _set_unless_known(made: type, state: Any) -> Any:

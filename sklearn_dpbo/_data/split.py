@@ -160,7 +160,8 @@ def _chosen_rows(
     split_params: Mapping[str, Any],
 ) -> tuple[Rows, Rows, str]:
     """Return the rows to fit on and those to hold out, and by what they were chosen."""
-    by_default, name = cv is None, type(cv).__name__ if hasattr(cv, "split") else "cv"
+    by_default = cv is None
+    name = type(cv).__name__ if hasattr(cv, "split") else "cv"
     if by_default and split_params.get("groups") is not None and groups is None:
         raise ValueError(
             "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "

@@ -118,7 +118,8 @@ def _refuse_dates(X: Any) -> None:
 
 
 def _of_categories(column: Any, categories: Any) -> Any:
-    dtype, numbers = categories.dtype, categories.dtype.kind in "iufb"
+    dtype = categories.dtype
+    numbers = dtype.kind in "iufb"
     if not numbers and (isinstance(dtype, np.dtype) or type(dtype).__name__ in _OF_ONE_TYPE):
         return column  # texts, objects and times: a missing one has the same type
     exact = numbers and (np.abs(categories.astype(float)) < EXACT).all()

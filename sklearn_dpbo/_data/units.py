@@ -103,5 +103,5 @@ def one_column(groups: Any, name: str) -> Any:
 
 
 def unit_name(groups: object) -> str:
-    """Return what a unit is called, given the groups that the user passed, or None."""
+    """Name a unit, given the groups that the user passed, or None."""
     return "record" if groups is None else "group"

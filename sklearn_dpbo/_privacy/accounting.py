@@ -54,7 +54,7 @@ class Receipt(NamedTuple):
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """What one release costs.
+    """The cost of one release.
 
     Parameters
     ----------
@@ -79,12 +79,14 @@ class PrivacyLoss:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 <= self.delta < 1):
-            found = f"found {self.epsilon!r}, {self.delta!r}"
-            raise ValueError(f"a loss has a positive epsilon, and a delta in [0, 1); {found}")
+            raise ValueError(
+                "a loss has a positive epsilon, and a delta in [0, 1); "
+                f"found {self.epsilon!r}, {self.delta!r}"
+            )
 
     @property
     def release(self) -> str:
-        """What was released, in words: the purpose, with the detail."""
+        """The purpose, with the detail, in words."""
         return f"{self.purpose}, {self.detail}" if self.detail else self.purpose
 
 
@@ -126,16 +128,16 @@ class Budget:
 
     @property
     def epsilon_left(self) -> float:
-        """What is left of epsilon, rounded down."""
+        """The rest of epsilon, rounded down."""
         return round_down(self._left()[0])
 
     @property
     def delta_left(self) -> float:
-        """What is left of delta, rounded down."""
+        """The rest of delta, rounded down."""
         return round_down(self._left()[1])
 
     def epsilon_beside(self, share: float) -> float:
-        """What is left of epsilon if this share of the whole is kept for later, rounded down."""
+        """Subtract this share of the whole from the rest of epsilon; rounded down."""
         return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
 
     def require_own_process(self) -> None:
@@ -197,7 +199,7 @@ def uncounted() -> Iterator[None]:
 
 
 def weak_because(epsilon: float, delta: float, m: int) -> str:
-    """Return why a guarantee for each of m units promises little, in words; "" if it does not."""
+    """Say why a guarantee for each of m units promises little; "" if it promises enough."""
     reasons = [f"epsilon > {_LARGEST}"] * (epsilon > _LARGEST)
     reasons += [f"delta >= 1/{m:,}"] * (delta * m >= 1)
     return " and ".join(reasons)

@@ -42,7 +42,7 @@ _DISCRETE = 2.0
 
 @dataclass(frozen=True)
 class Price:
-    """What n draws cost together, and how much noise each has; each may depend on the earlier ones.
+    """The cost of n draws together, and the noise of each; each may depend on the earlier ones.
 
     Draws of epsilon / n each; or, with ``spread = sqrt(n) / mu``, Gaussian ones, mu-GDP in all, for
     the largest mu that implies (epsilon, delta): Dong, Roth and Su, JRSS B 2022. That discrete
@@ -226,7 +226,7 @@ class Mechanisms:
 
 
 def _choice(sampler: Sampler, price: Price) -> Draw[int]:
-    """Return what draws the position of the largest noisy score."""
+    """Return a function that draws the position of the largest noisy score."""
 
     def draw(scores: Sensitive, opened: NDArray[np.int64]) -> int:
         if scores.shape[1] != 1:

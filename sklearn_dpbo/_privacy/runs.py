@@ -1,4 +1,4 @@
-"""What each of several private fits on the same records may cost (zone: public).
+"""The epsilon and delta of each of several private fits on the same records (zone: public).
 
 Two ways to account for them. *Composed*: all of n models could be released. *Repeated*: a random
 number of models, of which only the best is released: that costs little more than one of them,
@@ -120,8 +120,8 @@ class Repeated:
         if fit.composition == "GDP":
             return epsilon_of_gdp(self.mu_within(epsilon, delta) / k, delta), delta
         each = delta / self.mean if fit.composition == "approximate" else 0.0
-        found = largest(lambda e: e + self._more(e, each) <= epsilon, epsilon) * _DOWN / k
-        return found, each * _DOWN / (1 + math.exp(found) if k == 2 else 1)
+        e = largest(lambda e: e + self._more(e, each) <= epsilon, epsilon) * _DOWN / k
+        return e, each * _DOWN / (1 + math.exp(e) if k == 2 else 1)
 
     @property
     def mean(self) -> float:
@@ -141,7 +141,7 @@ class Repeated:
         return min(1.0, self.mean * float(profile(rest))) if rest > 0 else 1.0
 
     def _more(self, epsilon: Any, delta: Any) -> Any:
-        """Return what the best of (epsilon, delta)-private runs loses beyond one run's profile."""
+        """Bound what the best of (epsilon, delta)-private runs loses beyond one run's profile."""
         with np.errstate(divide="ignore"):
             more = np.log(delta) + math.log(1 / self.gamma - 1)
         return (1 + self.eta) * np.logaddexp(epsilon, more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 from sklearn.base import is_regressor
@@ -14,7 +13,7 @@ from sklearn.utils import get_tags
 from ._declaration import PrivateTraining
 from ._interpret import CLASSIFIER, boosting
 
-__all__ = ["private_training", "refitted", "what_learns"]
+__all__ = ["private_training", "what_learns"]
 
 
 def private_training(estimator: Any) -> PrivateTraining:
@@ -48,17 +47,6 @@ def private_training(estimator: Any) -> PrivateTraining:
         f"how. Use {ours} of sklearn_dpbo.learners; or give yours a method `private_training`: see "
         '"Your own private estimator" in the documentation'
     )
-
-
-def refitted(estimator: Any, params: dict[str, Any]) -> Any:
-    """Return a copy of a fitted estimator with other values of parameters in `from_release`."""
-    again = copy(estimator)
-    if isinstance(estimator, Pipeline):
-        step, last = estimator.steps[-1]
-        own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
-        again.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
-        return again
-    return again.refitted(**params)
 
 
 def what_learns(transformer: Any) -> Any:

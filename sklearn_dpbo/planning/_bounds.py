@@ -31,7 +31,8 @@ def tail_of_choice(n: int, t: float) -> float:
     """
     p = math.exp(-t)
     if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
-        terms, term = 0.0, -1.0
+        terms = 0.0
+        term = -1.0
         for j in range(1, 5):
             term *= -(n - j) * p / j
             terms += term / (j + 1)
@@ -53,10 +54,10 @@ def mean_of_choice(n: int) -> float:
     if n == 1:
         return 0.0
     end = math.log(n) + 5
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         lambda t: -t * tail_of_choice(n, t), bounds=(0.0, end), options={"xatol": 1e-10}
     )
-    return -float(found.fun)
+    return -float(minimum.fun)
 
 
 def least(

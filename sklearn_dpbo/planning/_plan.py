@@ -1,21 +1,23 @@
-"""What a planned search guarantees (zone: released)."""
+"""Plan a search: how large errors are, or what keeps them small (zone: released)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
+from typing import Any, cast
 
 from .._privacy.checks import check_number
 from ..report._card import in_lines
-from ._bounds import MeanErrors, mean_of_choice, quantile_of_choice
+from ._bounds import MeanErrors, least, mean_of_choice, quantile_of_choice
 from ._shares import ShareErrors
 
-__all__ = ["MAX_CANDIDATES", "SearchPlan"]
+__all__ = ["SearchPlan", "plan_search"]
 
 # The search for an answer stops here.
-MAX_CANDIDATES = 10**6
+_MOST_CANDIDATES = 10**6
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,3 +152,142 @@ def three_digits(x: float) -> str:
         return f"{x:g}"
     unit = 10.0 ** (math.floor(math.log10(x)) - 2)
     return f"{math.ceil(x / unit * (1 - 1e-12)) * unit:.4g}"
+
+
+def plan_search(
+    m: int | None = None,
+    n_iter: int | None = 64,
+    epsilon: float | None = None,
+    *,
+    target_regret: float | None = None,
+    target_score_error: float | None = None,
+    score_range: float = 1.0,
+    counts: bool = True,
+    scoring: Any = None,
+    class_shares: Mapping[Any, float] | None = None,
+    score_share: float = 0.4,
+    confidence: float = 0.95,
+) -> SearchPlan:
+    """Find the number of records, the epsilon, or the number of candidates that a search needs.
+
+    Give two of m, n_iter and epsilon, and None for the one to find. Give all three to see the
+    errors of a search with these.
+
+    *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
+    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. ValueError says why
+    targets cannot be reached.
+
+    *Other metrics of classes*, such as F1 and AUC. How noise affects them depends on how many
+    records of each class there are. So pass ``scoring`` and ``class_shares``. The answer is an
+    estimate, for a classifier of middling quality (two classes: an AUC of 0.84), m up to 1,000,000
+    and epsilon in [0.001, 1000].
+
+    Parameters
+    ----------
+    m : int or None, default=None
+        Number of privacy units of the validation set: records, or groups with ``groups_val``.
+    n_iter : int or None, default=64
+        Number of candidates. All are counted as validated; with ``guidance="public"`` a search
+        validates fewer, and the errors are smaller.
+    epsilon : float or None, default=None
+        Privacy loss of the whole search. An answer of 1e-9, the smallest, means 1e-9 or less.
+    target_regret : float or None, default=None
+        How much lower the validation score of the chosen candidate may be than that of the best.
+    target_score_error : float or None, default=None
+        How far the released score may be from the exact one. With `scoring`, half the width that
+        ``best_score_interval_`` (95 %) may have.
+    score_range : float, default=1.0
+        Highest minus lowest gain, b - a, of the scorer's ``bounds``. Without `scoring`.
+    counts : bool, default=True
+        Whether each gain is either the lowest or the highest, as for the accuracy of single
+        records. Use False for groups and for all other means: their gains are rounded, and the
+        rounding error is added. Without `scoring`.
+    scoring : str, PrivateScorer or None, default=None
+        The metric, as in the search; None is any mean of gains.
+    class_shares : dict or None, default=None
+        The share of records of each class, from public knowledge: ``{0: 0.9, 1: 0.1}``. Do not
+        count them among the protected records. With `scoring`.
+    score_share : float, default=0.4
+        Share of epsilon for the score, as in `WorstCase`; in (0, 1).
+    confidence : float, default=0.95
+        Probability of each guarantee, in [0.5, 1 - 1e-9]. Both hold together with probability
+        2 confidence - 1.
+
+    Returns
+    -------
+    plan : SearchPlan
+        Print it to see the errors.
+
+    Examples
+    --------
+    >>> from sklearn_dpbo import plan_search
+    >>> plan = plan_search(n_iter=64, epsilon=1.0, target_regret=0.01)
+    >>> plan.m
+    2100
+    >>> shares = {0: 0.75, 1: 0.25}
+    >>> plan_search(epsilon=1.0, target_score_error=0.02, scoring="f1", class_shares=shares).m
+    2000
+    """
+    given = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
+    missing = [name for name, number in given.items() if number is None]
+    if len(missing) > 1:
+        raise ValueError(f"{' and '.join(missing)} missing: give all but the one to find")
+    errors: MeanErrors | ShareErrors = MeanErrors(score_range, counts)
+    if (scoring is None) != (class_shares is None) or (scoring is not None and score_range != 1):
+        raise ValueError(
+            "give scoring and class_shares, such as {0: 0.9, 1: 0.1}, together, and score_range "
+            "without them"
+        )
+    if class_shares is not None:
+        errors = ShareErrors.of(scoring, class_shares)
+    plan = SearchPlan(
+        1 if m is None else m,
+        2 if n_iter is None else n_iter,
+        1.0 if epsilon is None else epsilon,
+        errors,
+        score_share,
+        confidence,
+        target_regret,
+        target_score_error,
+        missing[0] if missing else "nothing",
+    )
+    _check_target("target_regret", target_regret, errors.score_range)
+    _check_target("target_score_error", target_score_error, errors.most)
+    if target_regret is not None and (plan.n_iter == 1 or math.isnan(plan.regret)):
+        raise ValueError(
+            "target_regret: with one candidate there is no choice, and for areas and roots no "
+            "bound on its regret is known. Use target_score_error"
+        )
+    if missing and not plan.targets:
+        raise ValueError("give target_regret, target_score_error, or both; found neither")
+    return _solved(plan) if missing else plan
+
+
+def _check_target(name: str, target: Any, most: float) -> None:
+    """Raise ValueError for a target that any search meets, or none."""
+    in_range = f"above 0 and below {most:g}"
+    check_number(name, target, in_range, lambda t: 0 < t < most, optional=True)
+
+
+def _solved(plan: SearchPlan) -> SearchPlan:
+    """Return the plan with the smallest m or epsilon, or the largest n_iter, that will do."""
+    name = plan.solved_for
+    ends = {**plan.errors.ranges, "n_iter": (2, _MOST_CANDIDATES)}[name]
+
+    def at(number: float) -> SearchPlan:
+        return replace(plan, **{name: number})  # type: ignore[arg-type]
+
+    best = at(ends[0] if name == "n_iter" else ends[1])
+    if not best.meets_targets:
+        reached = " and ".join(
+            f"{error}={getattr(best, error):.3g} (target: {target:g})"
+            for error, target in plan.targets.items()
+        )
+        raise ValueError(
+            f"out of reach: even with {name}={getattr(best, name):,g} a search has {reached}. "
+            "Increase m, epsilon or the targets"
+        )
+    if name == "n_iter":
+        too_many = least(lambda n: not at(n).meets_targets, *ends)
+        return at(_MOST_CANDIDATES if too_many is None else too_many - 1)
+    return at(cast(float, least(lambda x: at(x).meets_targets, *ends, plan.errors.tolerance)))

@@ -1,4 +1,4 @@
-"""What all plots share: axes, colours and legends (zone: released)."""
+"""Axes, colours and legends of all plots (zone: released)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._space.axes import Axis, Distribution
-from .._space.space import SearchSpace
+from ..strategies._axes import Axis, Distribution
+from ..strategies._space import SearchSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,8 +68,9 @@ class ParameterAxis:
         else:
             places = np.arange(len(marks), dtype=float)
         marks = dict(zip(marks, 10**places if scale == "log" else places, strict=True))
-        found = [marks[text] if text else value for value, text in zip(values, texts, strict=True)]
-        return cls(name, np.array(found, dtype=float), scale, marks)
+        pairs = zip(values, texts, strict=True)
+        positions = [marks[text] if text else value for value, text in pairs]
+        return cls(name, np.array(positions, dtype=float), scale, marks)
 
     def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
         """Set the label, scale and ticks of the "x" or "y" axis of matplotlib Axes."""

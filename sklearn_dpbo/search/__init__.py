@@ -1,11 +1,9 @@
 """The searches, used like scikit-learn's (zone: released).
 
 `_search` shows the flow of data from the search space to the released result; `_table` has the flow
-for one protected table.
+for one protected table, and `_objective` that for an optimiser of your own.
 """
 
-from ._search import PrivateBayesSearchCV
-from ._table import PrivateTableSearchCV
-from ._threshold import PrivateThresholdClassifier
+from ._objective import Best, Call
 
-__all__ = ["PrivateBayesSearchCV", "PrivateTableSearchCV", "PrivateThresholdClassifier"]
+__all__ = ["Best", "Call"]

@@ -24,13 +24,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
 from .._privacy.accounting import Budget, warn_of_weak_guarantee
-from .._privacy.checks import check_named
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
 from ..report._report import PrivacyReport
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
+from ._parameters import check_named
 
 # What a search held as its validation set, which `score` must not be called on.
 _VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any
 
@@ -13,20 +15,20 @@ from sklearn.base import clone
 from .._counting.fitting import FitOptions, set_candidate
 from .._data.units import unit_name
 from .._privacy.accounting import Budget
-from .._privacy.checks import as_floats, is_number, one_of
+from .._privacy.checks import as_floats, is_number
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
-from .._space.space import SearchSpace
 from ..exceptions import GuaranteeAssumptionWarning
 from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
+from ..strategies._space import SearchSpace
 from ..strategies._worst_case import WorstCase
 
-__all__ = ["RESPONSE_METHODS", "check_parameters", "check_values", "n_iter_of"]
-__all__ += ["n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
+__all__ = ["RESPONSE_METHODS", "check_named", "check_parameters", "check_values", "fit_takes"]
+__all__ += ["n_iter_of", "n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
@@ -38,6 +40,16 @@ RESPONSE_METHODS = {
     "decision_function": ("decision_function",),
 }
 _BOOL = (bool, np.bool_)
+# What others call a validation set: records given by these names would not be protected.
+_NAMES_OF_VALIDATION = re.compile(
+    "[xy]_?(val|valid|validation|test|holdout|hold_out|dev|eval)", re.IGNORECASE
+)
+
+
+def _one_of(*texts: str) -> tuple[Callable[[Any], bool], str]:
+    """Return the constraint that a parameter is one of these texts."""
+    words = ", ".join(f'"{text}"' for text in texts[:-1]) + f' or "{texts[-1]}"'
+    return lambda value: isinstance(value, str) and value in texts, words
 
 
 def _are_thresholds(thresholds: Any) -> bool:
@@ -75,9 +87,9 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda e: is_number(finite=False)(e) or (isinstance(e, str) and e == "raise"),
         '"raise" or a number',
     ),
-    "prediction": one_of("auto", "together", "separate"),
-    "release": one_of("best", "evaluation", "all"),
-    "response_method": one_of(*RESPONSE_METHODS),
+    "prediction": _one_of("auto", "together", "separate"),
+    "release": _one_of("best", "evaluation", "all"),
+    "response_method": _one_of(*RESPONSE_METHODS),
     "n_calls": (is_number(lambda n: n >= 1, Integral), "a whole number from 1 up"),
     "best_share": (is_number(lambda s: 0.001 <= s <= 0.999), "from 0.001 to 0.999"),
     "call_seconds": (
@@ -212,3 +224,24 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"
         )
+
+
+def check_named(estimator: Any, fit_params: Iterable[str]) -> None:
+    """Raise TypeError if protected records were given to `fit` by another name.
+
+    Names that the `fit` of ``estimator.estimator`` takes are passed on to it.
+    """
+    other = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
+    if other and not fit_takes(estimator.estimator, other):
+        raise TypeError(
+            f"{type(estimator).__name__}.fit was given {other}: the protected records are called "
+            "X_val, y_val and groups_val here"
+        )
+
+
+def fit_takes(estimator: Any, names: Iterable[str]) -> bool:
+    """Whether the `fit` of an estimator has parameters of all these names."""
+    try:
+        return set(names) <= set(inspect.signature(estimator.fit).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return False

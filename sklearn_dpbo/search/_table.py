@@ -22,7 +22,6 @@ from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_gu
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
-from .._space.space import SearchSpace
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
@@ -42,6 +41,7 @@ from ..strategies._one_table import (
     search_table,
 )
 from ..strategies._release import Designer, expected_widths
+from ..strategies._space import SearchSpace
 from ..strategies._utility import released_hints, warn_of_low_utility
 from ._delegation import (
     DelegatesToBest,

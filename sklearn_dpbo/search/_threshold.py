@@ -16,19 +16,11 @@ from .._counting.evaluator import table_and_model
 from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.suppress_output import without_autologging
-from .._counting.threshold_curve import (
-    LabelGains,
-    best_public,
-    label_values,
-    public_responses,
-    public_thresholds,
-    statistics_at,
-)
+from .._counting.threshold_curve import LabelGains, label_values, statistics_at
 from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import dense
 from .._data.units import Units, unit_name
-from .._privacy.checks import fit_takes
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
@@ -44,7 +36,8 @@ from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
 from ..strategies._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
-from ._parameters import RESPONSE_METHODS, check_parameters
+from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
+from ._public_thresholds import best_public, public_responses, public_thresholds
 
 __all__ = ["PrivateThresholdClassifier"]
 
@@ -327,11 +320,11 @@ class PrivateThresholdClassifier(
         mechanisms: Mechanisms,
     ) -> dict[str, Any]:
         """Return the fitted attributes that are released; `good` is a good public threshold."""
-        label_gains = LabelGains(scorer, RESPONSE_METHODS[self.response_method])
+        label_gains = LabelGains(scorer.counts, RESPONSE_METHODS[self.response_method])
         table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
         grid, units = self.thresholds, problem.units
         if isinstance(grid, Integral):
-            public = fresh(model.pickled), label_gains, problem.training
+            public = fresh(model.pickled), label_gains, scorer.query, problem.training
             grid = public_thresholds(*public, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
         protected = label_values(model, label_gains, table), label_gains, table

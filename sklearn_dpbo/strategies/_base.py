@@ -14,8 +14,8 @@ from .._counting.evaluator import Evaluator
 from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
 from .._privacy.mechanisms import Mechanisms
-from .._space.space import SearchSpace
 from ..scoring._scorers import PrivateScorer, Score
+from ._space import SearchSpace
 
 __all__ = [
     "Candidate",

@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
-from .._counting.fitting import Fit, PublicEvaluator, explore, report_failures
 from .._data.tables import dense, n_rows
 from .._privacy.warn import warn
-from .._space.space import Points
+from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer
 from ._base import Task
+from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report_failures
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import Designer
+from ._space import Points
 from ._surrogate import single_threaded
 from ._utility import warn_of_wide_intervals
 
@@ -137,12 +138,10 @@ class Guidance:
     @property
     def _units_of_epsilon(self) -> float:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
-        scorer, units = self._oracle.scorer, self._oracle.problem.units
-        return (
-            self._mechanisms.budget.epsilon
-            * scorer.query.largest(units)
-            / scorer.query.sensitivity(units)
-        )
+        query: Query = self._oracle.scorer.query
+        units = self._oracle.problem.units
+        epsilon = self._mechanisms.budget.epsilon
+        return epsilon * query.largest(units) / query.sensitivity(units)
 
     @single_threaded
     def prior(self, scorer: PrivateScorer) -> NDArray[np.int64]:
@@ -175,7 +174,7 @@ class Guidance:
     # ------------------------------------------------------------ within the training set
     @cached_property
     def _public(self) -> PublicEvaluator:
-        return self._oracle.public(self._options.public_cv, self._rng)
+        return PublicEvaluator.of(self._oracle, self._options.public_cv, self._rng)
 
     @property
     def public_scores(self) -> list[float]:
@@ -186,7 +185,7 @@ class Guidance:
         """Fit a few candidates within the training set, if scores depend on what these answer."""
         own = self._oracle.options.estimator.get_params(deep=True)
         spends = any(own[name] is not None for name in own if name.split("__")[-1] == "ledger")
-        if spends or not self._oracle.asked:
+        if spends or not methods_asked(self._oracle):
             return
         uses = self._oracle.scorer.choice_uses_public
         places = np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT if uses else 1)
@@ -203,7 +202,7 @@ class Guidance:
                 FitFailedWarning,
             )
 
-    def _scored_in_public(self, params: tuple[dict[str, Any], ...]) -> list[Fit]:
+    def _scored_in_public(self, params: tuple[dict[str, Any], ...]) -> list[PublicFit]:
         """Score candidates within the training set; keep what the best of all answered."""
         fits = self._public(params)
         for each in fits:
@@ -258,7 +257,8 @@ class Guidance:
         if n := min(n_fits // _N_OTHER_CUTS, n_succeeded):
             explored = self.history.points.identities()
             positions = [explored.index(key) for key in model.best(n).identities()]
-            others = [self._oracle.public(None, self._rng) for _ in range(_N_OTHER_CUTS)]
+            cuts = range(_N_OTHER_CUTS)
+            others = [PublicEvaluator.of(self._oracle, None, self._rng) for _ in cuts]
             params = tuple(self.history.candidates[i].params for i in positions)
             self.history.score_again(positions, explore(others, params))
             self._model = self._learn()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._counting.fitting import Fit
-from .._space.space import Points
 from ._base import Candidate
+from ._explore import PublicFit
+from ._space import Points
 
 __all__ = ["History"]
 
@@ -34,13 +34,13 @@ class History:
         """Scores within the training set; NaN where there is none."""
         return np.array([each.public_score for each in self.candidates], dtype=float)
 
-    def add_explored(self, points: Points, params: Params, found: Sequence[Fit]) -> None:
+    def add_explored(self, points: Points, params: Params, explored: Sequence[PublicFit]) -> None:
         """Record candidates that were scored within the training set."""
         self.points = Points.concatenate([self.points, points])
-        for each, fit in zip(params, found, strict=True):
+        for each, fit in zip(params, explored, strict=True):
             self.candidates.append(Candidate(each, False, fit.score, fit.seconds, fit.error))
 
-    def score_again(self, positions: Sequence[int], others: Sequence[Sequence[Fit]]) -> None:
+    def score_again(self, positions: Sequence[int], others: Sequence[Sequence[PublicFit]]) -> None:
         """Let explored candidates have the mean of their score and of those on other cuts."""
         for k, i in enumerate(positions):
             known = self.candidates[i]

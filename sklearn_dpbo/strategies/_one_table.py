@@ -27,11 +27,11 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import Noise
 from .._privacy.runs import Composed, Repeated, Runs
 from .._privacy.sensitive import Sensitive
-from .._space.space import SearchSpace, divide
 from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release
 from ._proposals import Domain
 from ._release import Designer, release_scores
+from ._space import SearchSpace, divide
 from ._utility import noise_hints
 
 __all__ = ["LABEL_SHARE", "Plan", "default_fits", "frequent_labels", "held_out", "plan_fits"]

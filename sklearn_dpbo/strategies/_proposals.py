@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from .._space.space import Points, SearchSpace
 from ._likelihood import fit_kernel
+from ._space import Points, SearchSpace
 from ._surrogate import Kernel, Surrogate, single_threaded
 
 __all__ = ["KERNEL", "Domain", "PublicModel", "choose_batch", "validation_batch"]

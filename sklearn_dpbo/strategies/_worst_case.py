@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._counting.fitting import report_failures
 from .._privacy.accounting import CHOICE, Budget
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
+from ._explore import report_failures
 from ._guidance import Guidance
 from ._release import release_all_scores, release_scores
 from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility

@@ -21,14 +21,14 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_privacy", "testing", "_space", "_data", "scoring", "report", "ledger",
+    "exceptions", "_privacy", "testing", "_data", "scoring", "report", "ledger",
     "learners",
-    "_counting", "evaluation", "strategies", "search", "objective", "papers", "audit",
+    "_counting", "evaluation", "strategies", "search", "papers", "audit",
     "plotting", "planning",
 )  # fmt: skip
 # The lines of code that a reader has to believe, at most: to be lowered when there are fewer. About
 # 60 of them make intervals for the population, of released counts alone.
-TRUSTED_LINES = 4_850
+TRUSTED_LINES = 4_100
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,
@@ -160,11 +160,11 @@ def with_imports(trusted: set[str]) -> set[str]:
 
 
 def test_what_has_to_be_believed_stays_small():
-    """What counts protected records, and adds the noise, with all that it imports."""
+    """What counts protected records, and what says how much noise it gets, with all imports."""
     trusted = {
         module for module, path in modules().items()
-        if part_of(module) in ("_privacy", "_counting")
-        and zone_of(module, path) in ("sensitive", "boundary")
+        if part_of(module) == "_privacy"
+        or (part_of(module) == "_counting" and zone_of(module, path) == "sensitive")
     }  # fmt: skip
     size = sum(code_lines(modules()[name].read_text()) for name in with_imports(trusted))
     assert size <= TRUSTED_LINES, f"{size} lines: simplify, or say what the growth buys"

@@ -15,13 +15,15 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.evaluator import Evaluator
-from sklearn_dpbo._counting.fitting import FitOptions, report_failures
+from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.suppress_output import _suppression as suppressing
 from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.strategies._explore import report_failures
 
 
 def problem_of(data, groups=None, **changes):
@@ -324,8 +326,12 @@ class Counting(Threshold):
         return super().predict(X)
 
 
-def test_what_one_more_candidate_takes(two_classes):
-    """A copy predicts the companions, another one the protected records: this keeps it fast."""
+def test_what_one_more_candidate_takes(two_classes, monkeypatch):
+    """A copy predicts the companions, another one the protected records: this keeps it fast.
+
+    With `prediction="together"`, the check of the user's word comes on top.
+    """
+    monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)
     found = []
     for n in (10, 20):
         Counting.done.clear()

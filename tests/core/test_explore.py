@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._space.space import SearchSpace
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
     PublicModel,
     validation_batch,
 )
+from sklearn_dpbo.strategies._space import SearchSpace
 from sklearn_dpbo.strategies._utility import noise_hints
 from sklearn_dpbo.testing import seeded_noise
 

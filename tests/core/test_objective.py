@@ -21,7 +21,7 @@ from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Price
 from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
-from sklearn_dpbo.objective import _objective as module
+from sklearn_dpbo.search import _objective as module
 from sklearn_dpbo.testing import seeded_noise
 
 GRID = [0.0001, 0.01, 0.1, 1.0]

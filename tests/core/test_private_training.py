@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from sklearn_dpbo._counting.secret_fits import fit_last_step
+from sklearn_dpbo._counting.secret_fits import fit_last_step, refitted
 from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.learners import (
@@ -32,7 +32,7 @@ from sklearn_dpbo.learners import (
     PrivateRidgeClassifier,
     PrivateTraining,
 )
-from sklearn_dpbo.learners._private_training import private_training, refitted, what_learns
+from sklearn_dpbo.learners._private_training import private_training, what_learns
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -58,7 +58,7 @@ from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.parts import cut
 from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.responses import Response
-from sklearn_dpbo._counting.suppress_output import suppress_output
+from sklearn_dpbo._counting.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo._data.split import Problem, Training, hold_out
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._data.units import Units
@@ -686,7 +686,7 @@ def test_texts_are_a_table_of_one_column(form):
         assert statistics(model, (table, y), (odd, y[:M]))[0].tolist() == [[M - 1]]
 
 
-def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
+def test_every_candidate_is_checked():
     class Share(TransformerMixin, BaseEstimator):
         def __init__(self, share=0.0, how="none"):
             self.share, self.how = share, how
@@ -702,8 +702,9 @@ def test_numbers_at_both_ends_and_each_combination_of_others_are_checked():
     fine = [{"share__share": 0.0, "logisticregression__C": C} for C in (1.0, 2.0)]
     statistics(model, (X, y), (X[:M], y[:M]), grid=fine)
     for bad in ({"share__share": 0.1}, {"share__share": -0.1}, {"share__how": "mean"}):
+        grid = [fine[0], {**fine[0], **bad}, fine[1]]
         with pytest.raises(BatchDependentError):
-            statistics(model, (X, y), (X[:M], y[:M]), grid=[*fine, {**fine[0], **bad}])
+            statistics(model, (X, y), (X[:M], y[:M]), grid=grid)
 
 
 def test_rows_in_another_order_keep_their_labels():
@@ -719,6 +720,19 @@ def test_rows_in_another_order_keep_their_labels():
     places[3] = -1
     found, labels = table.batch(places)
     assert np.array_equal(found[own][3], companions.X[0]) and labels[own][3] == companions.y[0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_any_generator_may_be_the_global_one_of_numpy():
+    usual = np.random.get_bit_generator()
+    try:
+        np.random.set_bit_generator(np.random.PCG64(0))
+        with suppress_output(), drop_errors():
+            np.random.normal()
+        drawn = np.random.random()
+        assert drawn == np.random.RandomState(np.random.PCG64(0)).random()
+    finally:
+        np.random.set_bit_generator(usual)
 
 
 def test_registry_of_a_module_that_had_none_is_gone_afterwards(monkeypatch):

@@ -33,11 +33,11 @@ PUBLIC = (
     "sklearn_dpbo.papers.balcan2018", "sklearn_dpbo.papers.balcan2018.published",
     "sklearn_dpbo.exceptions", "sklearn_dpbo.papers.kusner2015",
     "sklearn_dpbo.papers.kusner2015.bounds", "sklearn_dpbo.papers.kusner2015.published",
-    "sklearn_dpbo.learners", "sklearn_dpbo.ledger", "sklearn_dpbo.objective",
+    "sklearn_dpbo.learners", "sklearn_dpbo.ledger",
     "sklearn_dpbo.papers.kharkovskii2020", "sklearn_dpbo.papers.kharkovskii2020.bounds",
     "sklearn_dpbo.papers.kharkovskii2020.published",
     "sklearn_dpbo.planning", "sklearn_dpbo.plotting", "sklearn_dpbo.report",
-    "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
+    "sklearn_dpbo.scoring", "sklearn_dpbo.search", "sklearn_dpbo.strategies",
 )  # fmt: skip
 NOT_LISTED = {
     "bounds", "cases",

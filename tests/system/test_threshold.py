@@ -36,16 +36,12 @@ from sklearn_dpbo import (
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import (
-    LabelGains,
-    label_values,
-    public_thresholds,
-    statistics_at,
-)
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.search._public_thresholds import public_thresholds
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
@@ -95,7 +91,10 @@ def plain(scorer, scores, y, grid, units):
 
 def curve_of(estimator, scorer, problem, grid):
     """The score of each threshold, in steps."""
-    label_gains, companions = LabelGains(scorer, ("decision_function",)), Companions.of(problem)
+    label_gains, companions = (
+        LabelGains(scorer.counts, ("decision_function",)),
+        Companions.of(problem),
+    )
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(problem, companions)
     values = label_values(model, label_gains, table)
@@ -367,10 +366,9 @@ def test_thresholds_do_not_depend_on_validation_set():
 def test_many_thresholds_are_good_on_training_set(rare):
     X, y, _, _ = rare
     model, n = LogisticRegression().fit(X, y), 4096
-    label_gains = LabelGains(
-        resolve_scorer("balanced_accuracy", model).prepare(y), ("predict_proba",)
-    )
-    grid = public_thresholds(model, label_gains, Training(X, y), n)
+    scorer = resolve_scorer("balanced_accuracy", model).prepare(y)
+    label_gains = LabelGains(scorer.counts, ("predict_proba",))
+    grid = public_thresholds(model, label_gains, scorer.query, Training(X, y), n)
     assert len(grid) == n and (np.diff(grid) >= 0).all() and grid[0] == 0 and grid[-1] == 1
     p = model.predict_proba(X)[:, 1]
 

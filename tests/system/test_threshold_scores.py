@@ -23,16 +23,11 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import (
-    LabelGains,
-    best_public,
-    label_values,
-    public_responses,
-    statistics_at,
-)
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._make import resolve_scorer
+from sklearn_dpbo.search._public_thresholds import best_public, public_responses
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
 
@@ -128,7 +123,7 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     """What is released, without noise, and its sensitivity."""
     problem = Problem(Training(np.zeros((4, 1)), np.array([0, 0, 0, 1])), x[:, None], y, units, "")
     companions = Companions.of(problem)
-    label_gains = LabelGains(scorer, ("decision_function",))
+    label_gains = LabelGains(scorer.counts, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(problem, companions)
     values = label_values(model, label_gains, table)

@@ -21,11 +21,12 @@ from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
-from ..._space.space import Points
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
+from ...strategies._explore import PublicEvaluator
 from ...strategies._likelihood import fit_kernel
+from ...strategies._space import Points
 from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import first_of_path
@@ -146,7 +147,7 @@ class GPStrategy(Strategy):
         share = math.ceil(self.public_share * task.n_iter)
         n = max(0, min(share, task.n_iter - 2, len(candidates)))
         rows = task.rng.choice(len(candidates), n, replace=False)
-        public = task.oracle.public(self.public_cv, task.rng)
+        public = PublicEvaluator.of(task.oracle, self.public_cv, task.rng)
         params = tuple(candidates[i] for i in rows)
         return Explored(rows, public(params, by_record=True))
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..._privacy.accounting import Budget
-from ..._space.axes import Distribution
-from ..._space.space import SearchSpace
 from ...strategies import Release
+from ...strategies._axes import Distribution
 from ...strategies._base import Task
+from ...strategies._space import SearchSpace
 from ._branch_and_bound import branch_and_bound
 from ._gp import ASSUMPTION_1, GPStrategy, assemble
 from ._in_secret import require_mean

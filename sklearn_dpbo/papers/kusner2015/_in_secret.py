@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..._counting.evaluator import Evaluator
-from ..._counting.fitting import fit, report_failures, without_side_effects
+from ..._counting.fitting import fit, without_side_effects
 from ..._counting.suppress_output import drop_errors, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
 from ...scoring import PrivateScorer
+from ...strategies._explore import report_failures
 from ...strategies._surrogate import Surrogate
 from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 

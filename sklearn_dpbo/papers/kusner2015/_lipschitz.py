@@ -12,7 +12,7 @@ from ..._counting.evaluator import Evaluator
 from ..._data.tables import n_rows
 from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
-from ...scoring._scorers import score_and_interval
+from ...scoring._scorers import PrivateScorer, score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
 from ...strategies._likelihood import default_kernel
@@ -235,5 +235,6 @@ def _steps(oracle: Evaluator, sensitivity: float) -> int:
     Rounding a unit's gain, and a group's mean once more, adds one step.
     """
     units = oracle.problem.units
-    _, b = oracle.scorer.line(units)
-    return min(math.ceil(sensitivity / b) + 2 * units.m, oracle.scorer.query.largest(units))
+    scorer: PrivateScorer = oracle.scorer
+    _, b = scorer.line(units)
+    return min(math.ceil(sensitivity / b) + 2 * units.m, scorer.query.largest(units))

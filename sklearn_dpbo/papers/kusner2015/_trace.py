@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..._counting.evaluator import Evaluator
-from ..._counting.fitting import Fit
+from ...strategies._explore import PublicFit
 from ...strategies._surrogate import Kernel, Surrogate
 from ._in_secret import evaluate_secretly
 
@@ -24,7 +24,7 @@ class Explored:
     """Candidates (`positions` among all) that were scored within the training set (`found`)."""
 
     positions: np.ndarray
-    found: list[Fit]
+    found: list[PublicFit]
 
     @property
     def scores(self) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from .axes import EDGE, Axis, Categories, axis_of, found, key_of
+from ._axes import EDGE, Axis, Categories, axis_of, found, key_of
 
 __all__ = ["Points", "SearchSpace", "divide"]
 

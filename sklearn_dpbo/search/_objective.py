@@ -37,11 +37,13 @@ from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
-from ..search._parameters import check_values, prepare_scorer
-from ..search._results import clipping_in_words
+from ..scoring._scorers import PrivateScorer
 from ..strategies._choice import prepare_choice
+from ..strategies._explore import PublicEvaluator
 from ..strategies._release import Designer, release_scores
 from ._optuna import on_trials, plain
+from ._parameters import check_values, prepare_scorer
+from ._results import clipping_in_words
 
 __all__ = ["Best", "Call", "PrivateObjective"]
 
@@ -287,9 +289,9 @@ class PrivateObjective:
 
     @property
     def noise_std_(self) -> float:
-        scorer, units = self._evaluator.scorer, self._units
-        scale = self._price.scale(scorer.query.sensitivity(units))
-        return scorer.line(units)[1] * noise_std(scale, self._price.gaussian)
+        scorer: PrivateScorer = self._evaluator.scorer
+        scale = self._price.scale(scorer.query.sensitivity(self._units))
+        return scorer.line(self._units)[1] * noise_std(scale, self._price.gaussian)
 
     @property
     def n_calls_left_(self) -> int:
@@ -334,29 +336,29 @@ class PrivateObjective:
         )
 
     def _price_of(self, budget: Budget, n_calls: int) -> Price:
-        """Return what all calls cost together, beside what is kept for `best`."""
+        """Price all calls together, beside what is kept for `best`."""
         left = budget.epsilon_beside(self._best_share)
         return Price.shared(n_calls, left, budget.delta, COUNTS)
 
     def _proxy_offset(self) -> float:
-        """Return what the line through integers misses at the estimator's own parameters.
+        """Compute what the line through integers misses at the estimator's own parameters.
 
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
         oracle = self._evaluator
-        public_oracle = oracle.public(None, np.random.default_rng(self._seed))
+        public = PublicEvaluator.of(oracle, None, np.random.default_rng(self._seed))
         options = replace(oracle.options, error_score=np.nan)
-        (own,) = replace(public_oracle, options=options)(({},))
+        (own,) = replace(public, options=options)(({},))
         if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        public = own.answers(oracle.scorer.response_method)
+        answers = own.answers(oracle.scorer.response_method)
         if oracle.scorer.choice_uses_public:
-            oracle.select_by(oracle.scorer.choice(public))
-        scorer, units = oracle.scorer, Units.of(len(public.response))
-        values = scorer.query.record_values(public.y, public.response, public.classes)
-        (statistic,) = scorer.query.statistics(values, public.y, units)
+            oracle.select_by(oracle.scorer.choice(answers))
+        scorer, units = oracle.scorer, Units.of(len(answers.response))
+        values = scorer.query.record_values(answers.y, answers.response, answers.classes)
+        (statistic,) = scorer.query.statistics(values, answers.y, units)
         offset, slope = scorer.line(units)
-        missing = scorer.exact(public) - offset - slope * statistic
+        missing = scorer.exact(answers) - offset - slope * statistic
         return float(missing) if math.isfinite(missing) else 0.0
 
     def _warn_of_noise(self, delta: float) -> None:

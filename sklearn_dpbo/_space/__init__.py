@@ -1,1 +1,0 @@
-"""Conversion of ``param_grid`` to candidates (zone: public)."""

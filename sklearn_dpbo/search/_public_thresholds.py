@@ -1,0 +1,115 @@
+"""Decision thresholds, chosen by the training set alone (zone: public).
+
+Where they lie is a prior: the choice among them favours regions where they are dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from .._counting.fitting import fit, without_callbacks
+from .._counting.suppress_output import drop_errors
+from .._data.split import Training, split_training
+from .._data.tables import copied, dense, n_rows, take_rows
+from .._data.units import Units
+from ..scoring._response import Predictions, class_scores, respond
+
+__all__ = ["best_public", "public_responses", "public_thresholds"]
+
+# Training records that say where thresholds may lie.
+_MOST_RECORDS = 2**12
+# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
+_TRUST = 200.0
+# Thresholds that are tried on the public records of each class.
+_N_TRIED = 100
+
+
+def public_thresholds(
+    estimator: Any, label_gains: Any, query: Any, training: Training, n: int
+) -> NDArray[np.float64]:
+    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
+
+    A quarter are spread evenly over the range of responses, a quarter are quantiles of the
+    responses to training records, and half are drawn from these two quarters with weights
+    ``exp(200 u)``, where u in [0, 1] is a threshold's score on the training records, by `query`.
+    """
+    index = np.unique(np.linspace(0, n_rows(training.X) - 1, _MOST_RECORDS).astype(int))
+    response = respond(estimator, take_rows(training.X, index), label_gains.response_method)
+    y = dense(take_rows(training.y, index))
+    values = label_gains.record_values(y, response, estimator.classes_)
+    spread = _spread(values[:, 0], response.ndim == 2, n - n // 2, type(estimator).__name__)
+    units = Units.of(len(index))
+    u = label_gains.statistics_at(spread, values, y, units, query)[:, 0] / query.largest(units)
+    cumulated = np.cumsum(np.exp(_TRUST * (u - u.max())))
+    shares = (np.arange(n // 2) + 0.5) / (n // 2)
+    promising = spread[np.searchsorted(cumulated, shares * cumulated[-1])]
+    return np.sort(np.concatenate([spread, promising]))
+
+
+def _spread(
+    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
+) -> NDArray[np.float64]:
+    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
+    scores = np.sort(scores[np.isfinite(scores)])
+    if not len(scores):
+        raise ValueError(
+            f"{who} gives no finite number for any training record: there is nothing to set a "
+            "threshold in"
+        )
+    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
+    if low == high:  # of an estimator that responds the same to everything
+        low, high = low - 1, high + 1
+    # The same as np.quantile, which is slow for many quantiles.
+    positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
+    quantiles = np.interp(positions, np.arange(len(scores)), scores)
+    return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
+
+
+def public_responses(
+    estimator: Any,
+    model: Any,
+    training: Training,
+    response_method: tuple[str, ...],
+    rng: np.random.Generator,
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return labels of training records, and responses; if possible, of a model without them.
+
+    A copy of `model` is fitted on four fifths of the training set, and responds to the rest. If
+    that fails, if a fit would spend a privacy budget, and for a `FrozenEstimator`, the fitted
+    `estimator` responds to all.
+    """
+    names = (name.rpartition("__")[2] for name in model.get_params(deep=True))
+    if not isinstance(model, FrozenEstimator) and "ledger" not in names:  # a fit spends nothing
+        part, test = split_training(training, model, None, rng)
+        with drop_errors():  # a search before this may have left traces of protected records
+            fitted = fit(without_callbacks(clone(model)), part)
+            if np.array_equal(fitted.classes_, estimator.classes_):
+                response = respond(fitted, test.X, response_method)
+                return dense(test.y), class_scores(response)[:, 0]
+    response = respond(estimator, copied(training.X), response_method)
+    return dense(training.y), class_scores(response)[:, 0]
+
+
+def best_public(
+    score: Callable[..., float],
+    y: NDArray[Any],
+    responses: NDArray[np.float64],
+    classes: Any,
+) -> tuple[float, NDArray[Any]]:
+    """Return the threshold with the best score, and the labels that public records get from it.
+
+    `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
+    """
+    shares = (np.arange(_N_TRIED) + 0.5) / _N_TRIED
+    finite = np.isfinite(responses)
+    of_classes = [responses[finite & (y == label)] for label in classes]
+    tried = np.unique([np.quantile(own, shares) for own in of_classes if len(own)])
+    labels: list[NDArray[Any]] = [classes[(responses >= t).astype(int)] for t in tried]
+    best = int(np.argmax([score(Predictions(y, predicted, classes)) for predicted in labels]))
+    return float(tried[best]), labels[best]

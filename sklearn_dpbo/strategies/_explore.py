@@ -1,0 +1,134 @@
+"""Score candidates within the training set, which costs no privacy (zone: public).
+
+The validation set is not within reach of what is fitted and scored here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import FitFailedWarning
+
+from .._counting.fitting import FitOptions, fit_all
+from .._counting.progress import Progress
+from .._counting.suppress_output import without_autologging
+from .._data.split import Training, split_training
+from .._privacy.warn import warn
+from ..scoring._response import Responses
+
+__all__ = ["PublicEvaluator", "PublicFit", "explore", "methods_asked", "report_failures"]
+
+# Methods of an estimator: of each tuple, the first that it has is called.
+Asked: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+class PublicFit(NamedTuple):
+    """Why a fit failed or None, its seconds, its result, and what it answered to the test rows."""
+
+    error: str | None
+    seconds: float
+    result: Any
+    answers: Responses | None
+
+    @property
+    def score(self) -> float:
+        """The result, or its mean over records; NaN if the fit failed."""
+        return np.nan if self.error else float(np.mean(self.result))
+
+
+@dataclass(frozen=True, eq=False)
+class PublicEvaluator:
+    """Fits candidates on one part of the training set, and scores them on the other.
+
+    `asked` are the methods whose answers to the test rows are kept.
+    """
+
+    options: FitOptions
+    training: Training
+    test: Training
+    scorer: Any
+    progress: Progress
+    asked: Asked
+
+    @classmethod
+    def of(cls, oracle: Any, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
+        """Divide the training set of an `Evaluator`, by cv or at random."""
+        options = oracle.options
+        training, test = split_training(oracle.problem.training, options.estimator, cv, rng)
+        asked = methods_asked(oracle)
+        return cls(options, training, test, oracle.scorer, oracle.progress, asked)
+
+    def __call__(
+        self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
+    ) -> list[PublicFit]:
+        """Fit and score candidates, in parallel."""
+        return explore([self], candidate_params, by_record=by_record)[0]
+
+    def scoring(self, by_record: bool) -> Callable[[Any], Any]:
+        """Return what scores a fitted candidate; it has nothing but the test rows."""
+        score = self.scorer.record_gains if by_record else self.scorer
+        return partial(_score, score, self.test, self.asked)
+
+
+def methods_asked(oracle: Any) -> Asked:
+    """Return methods whose answers to public rows say how scores rank, and how precise they are."""
+    asked = {query.response_method for query in oracle.report}
+    asked |= {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
+    return tuple(sorted(asked))
+
+
+def explore(
+    evaluators: Sequence[PublicEvaluator],
+    candidate_params: tuple[dict[str, Any], ...],
+    *,
+    by_record: bool = False,
+) -> list[list[PublicFit]]:
+    """Score candidates on several cuts of the training set, all in parallel.
+
+    The results are scores, or what each record adds to the mean if that is asked for.
+    """
+    jobs = [
+        (params, evaluator.training, evaluator.scoring(by_record))
+        for evaluator in evaluators
+        for params in candidate_params
+    ]
+    progress = evaluators[0].progress
+    progress.expect(len(jobs))
+    explored: list[PublicFit] = []
+    with without_autologging(), closing(fit_all(evaluators[0].options, jobs)) as fits:
+        for (params, _, _), fit in zip(jobs, fits, strict=True):
+            progress.fitted(params, fit.error, "explored within the training set")
+            explored.append(PublicFit(fit.error, fit.seconds, *(fit.result or (None, None))))
+    n = len(candidate_params)
+    return [explored[k * n : (k + 1) * n] for k in range(len(evaluators))]
+
+
+def _score(
+    score: Callable[..., Any], test: Training, asked: Asked, estimator: Any
+) -> tuple[Any, Responses | None]:
+    """Return the score of a fitted candidate, and what it answers."""
+    answers = Responses.of(estimator, test.X, test.y, asked) if asked else None
+    return score(estimator, test.X, test.y), answers
+
+
+def report_failures(errors: tuple[str | None, ...]) -> None:
+    """Warn of candidates that failed; ValueError if all did."""
+    failed = [error for error in errors if error is not None]
+    if not failed:
+        return
+    first = f"The first failed with {failed[0]}"
+    if len(failed) == len(errors):
+        raise ValueError(
+            f"All {len(errors)} candidates failed on the training set; nothing was released and "
+            f"no privacy was spent. {first}"
+        )
+    warn(
+        f"{len(failed)} of {len(errors)} candidates failed on the training set and cannot be "
+        f"chosen; cv_results_['fit_error'] says why. {first}",
+        FitFailedWarning,
+    )
