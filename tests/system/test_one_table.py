@@ -14,8 +14,6 @@ from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
     f1_score,
-    mean_absolute_error,
-    r2_score,
     roc_auc_score,
 )
 from sklearn.model_selection import cross_val_score
@@ -227,18 +225,6 @@ def test_frames_go_through_pipelines_with_given_categories():
 
 
 # ------------------------------------------------------------------------- scores
-@pytest.mark.parametrize(
-    ("scoring", "metric"),
-    [(None, r2_score), ("neg_mean_absolute_error", lambda *a: -mean_absolute_error(*a))],
-)
-def test_regressors_are_scored(scoring, metric, cut):
-    X, _ = table()
-    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
-    model = PrivateRidge(y_bounds=(4, 17))
-    search = search_of(model, ALPHAS, scoring=scoring, **FREE).fit(X, y)
-    (parts,) = cut
-    expected = metric(parts.y_val, search.predict(parts.X_val))
-    assert search.best_score_ == pytest.approx(expected, abs=0.02)
 
 
 def test_several_scores_are_released_of_one_model(cut):
@@ -316,31 +302,12 @@ def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
     assert sum(loss.epsilon for loss in search.privacy_.spends[1:]) <= FREE["epsilon"] * (1 + 1e-9)
 
 
-def test_an_evaluation_of_a_regressor_converges(cut):
-    X, _ = table(2000)
-    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
-    search = search_of(PrivateRidge(y_bounds=(4, 17)), None, release="evaluation", **FREE).fit(X, y)
-    (parts,) = cut
-    error = mean_absolute_error(parts.y_val, search.predict(parts.X_val))
-    assert search.evaluation_.score("mean_absolute_error").value == pytest.approx(error, abs=0.02)
-
-
 def test_verbose_says_how_many_models_are_fitted(capsys):
     search_of(verbose=1, grid=None).fit(*table())
     assert capsys.readouterr().out.startswith("1 fit of PrivateRidgeClassifier, with epsilon=2,")
 
 
 # ------------------------------------------------------------------------- as in scikit-learn
-
-
-def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret(accounted):
-    for accounting, masked in (("compose", False), ("repeat", True)):
-        accounted(accounting)
-        search = search_of(grid={"max_norm": [0.5, 1.0, 2.0]}, n_fits=3)
-        results = search.fit(*table()).cv_results_
-        assert np.ma.getmaskarray(results["validated"]).all() == masked
-        assert np.isnan(results["mean_fit_time"]).all() and not any(results["fit_error"])
-        assert len(results["params"]) == 3, "the public ones, fitted or not"
 
 
 def test_seeds_decide_all_and_workers_nothing(accounted):

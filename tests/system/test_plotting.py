@@ -213,24 +213,6 @@ def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional):
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_text_has_the_colour_of_the_style_and_fits_in_the_figure(conditional, style):
-    with plt.style.context(style):
-        for i, draw in enumerate(all_displays(conditional), 1):
-            display = draw()
-            assert len(plt.get_fignums()) == i
-            display.figure_.canvas.draw()
-            page = display.figure_.bbox
-            texts = [display.ax_.xaxis.label, display.ax_.yaxis.label]
-            if hasattr(display, "legend_"):
-                texts += display.legend_.get_texts()
-            for text in filter(lambda t: t.get_text(), texts):
-                assert text.get_color() == matplotlib.rcParams["text.color"]
-                box = text.get_window_extent()
-                assert page.x0 - 1 <= box.x0 and box.x1 <= page.x1 + 1, text
-                assert page.y0 - 1 <= box.y0 and box.y1 <= page.y1 + 1, text
-
-
 def test_matplotlib_is_imported_by_plots_only_and_named_where_it_lacks(gp, monkeypatch):
     code = (
         "import sys, sklearn_dpbo, sklearn_dpbo.plotting; "
