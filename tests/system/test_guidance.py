@@ -60,12 +60,6 @@ def test_draws_cost_at_most_their_budget(epsilon, delta, n):
         assert mu == pytest.approx(gdp_within(epsilon, delta), rel=1e-6)
 
 
-def test_few_draws_use_pure_dp_and_many_draws_use_gdp():
-    assert not Price.shared(2, 0.3, 1e-6, COUNTS).gaussian
-    many = Price.shared(48, 0.3, 1e-6, COUNTS)
-    assert many.gaussian and many.scale(1) < 48 / 0.3
-
-
 def exact_of_gdp(mu, epsilon):
     """Compute delta with 100 digits: differences lose up to 40 of them."""
     with mpmath.workdps(100):

@@ -143,13 +143,6 @@ def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed
     assert set(labels(weights)) == {"None", "balanced"}
 
 
-def test_a_search_without_public_scores_is_drawn_without_colorbar(data):
-    search = fitted(data, SVC(), {"C": [0.1, 1.0, 10.0]})
-    display = SearchPathDisplay.from_search(search)
-    assert display.colorbar_ is None and len(offsets(display.validated_)) == 2
-    assert labels(display.legend_.get_texts()) == ["validated", "chosen"]
-
-
 def test_what_is_not_there_cannot_be_drawn(conditional, gp):
     with pytest.raises(ValueError, match=r"has the parameters \['C'.*found \['c'\]"):
         SearchPathDisplay.from_search(conditional, "c")
