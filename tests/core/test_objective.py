@@ -79,6 +79,11 @@ def test_regressors_have_r2_and_a_stand_in_of_about_its_level(rng):
     assert objective.scorer_.name == "r2" and math.isfinite(objective.best().score)
 
 
+def test_an_own_setting_that_cannot_be_fitted_does_not_matter(objective_of):
+    objective = objective_of(Fails(a=1), scoring="f1")
+    assert math.isfinite(objective({"a": 0})) and objective.best().params == {"a": 0}
+
+
 # ------------------------------------------------------------ noise
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -414,6 +419,11 @@ def test_optuna_must_maximise(objective_of):
         with pytest.raises(ValueError, match='direction="maximize"'):
             study.optimize(objective.optuna(suggest_C), n_trials=1)
     assert objective.calls_ == []
+
+
+def test_optuna_takes_a_function_of_trials(objective_of):
+    with pytest.raises(ValueError, match="suggest is a function of a trial"):
+        objective_of().optuna({"C": [0.1, 1.0]})
 
 
 def test_a_search_makes_the_same_model(objective_of, two_classes):

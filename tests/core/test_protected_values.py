@@ -115,6 +115,16 @@ def with_mark(X, i=17):
     return X
 
 
+@pytest.mark.parametrize(
+    ("form", "odd"),
+    [(list, "unknown"), (list, 0.5), (list, [1]), (np.array, None), (pd.Series, 10**400)],
+)
+def test_response_of_another_type_moves_its_own_count(form, odd):
+    X, y = numbers()
+    val = X[:M], y[:M]
+    assert_only_one_moves(Responds(odd, form), (X, y), val, (with_mark(X[:M]), y[:M]))
+
+
 class Rescales(Responds):
     """Row by row for all but extreme records, beside which it rescales everything."""
 
