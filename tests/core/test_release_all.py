@@ -48,6 +48,8 @@ def test_several_scores_have_columns_of_their_own(two_classes):
     for name in ("f1", "precision", "roc_auc"):
         column = search.cv_results_[f"mean_test_{name}"]
         assert column[search.best_index_] == search.best_scores_[name]
+    with pytest.raises(KeyError, match=r"no split0_test_f1.*released are \['mean_test_f1'"):
+        search.cv_results_["split0_test_f1"]
     spent = [loss.epsilon for loss in search.privacy_.spends]
     assert spent == pytest.approx([6e4, 5.4e5, 2e5, 2e5])
 
