@@ -21,7 +21,7 @@ column but for the most usual one.
 *Arms.* Each has (epsilon, delta = 1e-6) for the whole table, if nothing else is said.
 
 * tuned: ``PrivateTableSearchCV`` over `PrivateLogisticRegression`;
-* kernel, tuned, and kernel: `PrivateKernelClassifier`, over its own space and with its defaults;
+* curved, tuned, and curved: `PrivateClassifier`, over its own space and with its defaults;
 * ridge, tuned: the same over 1,000 alphas of `PrivateRidge` or `PrivateRidgeClassifier`;
 * defaults: the same learners with their default parameters, on all records;
 * newcomer: the default learner on columns as they come, numbers in their own units and a column for
@@ -64,7 +64,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import (
-    PrivateKernelClassifier,
+    PrivateClassifier,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateRidgeClassifier,
@@ -146,8 +146,8 @@ class Problem:
         return PrivateLogisticRegression(classes=np.unique(self.table.y), delta=DELTA)
 
     @property
-    def kernel(self):
-        return PrivateKernelClassifier(classes=np.unique(self.table.y), delta=DELTA, random_state=0)
+    def curved(self):
+        return PrivateClassifier(classes=np.unique(self.table.y), delta=DELTA, random_state=0)
 
     @property
     def ridge(self):
@@ -408,10 +408,10 @@ def arms(problem, table, test, epsilon, seed, options):
         models |= {
             "tuned": lambda: tuned(logistic, SPACE, table, epsilon, seed),
             "defaults": lambda: fitted(logistic.set_params(epsilon=epsilon), table),
-            "kernel, tuned": lambda: tuned(
-                problem.kernel, problem.kernel.search_space(), table, epsilon, seed
+            "curved, tuned": lambda: tuned(
+                problem.curved, problem.curved.search_space(), table, epsilon, seed
             ),
-            "kernel": lambda: fitted(problem.kernel.set_params(epsilon=epsilon), table),
+            "curved": lambda: fitted(problem.curved.set_params(epsilon=epsilon), table),
             "any": lambda: fitted(*sampled(logistic, SPACE, 1, epsilon, seed), table),
             "DPpack": lambda: dppack(problem, logistic, SPACE, table, epsilon, seed),
         }

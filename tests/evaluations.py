@@ -57,13 +57,13 @@ class Known:
         report = report_of(self.epsilon, self.units.m)
         return self.design._released(tuple(noisy), self.units, report)
 
-    def covered(self, truth, n, factor=1.0):
+    def covered(self, truth, n, factor=1.0, interval="records"):
         """How often intervals of numbers, by name, cover the truth, of n evaluations."""
         rng = np.random.default_rng(0)
         hits = dict.fromkeys(truth, 0)
         for _ in range(n):
             evaluation = self.fresh(rng, factor)
             for name, value in truth.items():
-                estimate = evaluation.score(name)
+                estimate = evaluation.score(name, interval=interval)
                 hits[name] += estimate.low <= value <= estimate.high
         return hits

@@ -29,6 +29,7 @@ LOW_UTILITY = "core/test_low_utility.py::"
 SEPARATELY = "core/test_separately.py::"
 LISTED = "core/test_listed.py::"
 AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
+POPULATION = "core/test_population_intervals.py::test_"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 MUTANTS = {
@@ -263,6 +264,18 @@ MUTANTS = {
         "steps[~fits] = 0.0",
         "pass",
         LEARNERS + "test_no_unit_moves_a_sum_of_products_further_than_promised",
+    ),
+    "bins of a column not cut to the unit ball": Mutant(
+        "learners/_blocks.py",
+        "return _shortened(values.reshape(len(columns), -1) / usual)",
+        "return values.reshape(len(columns), -1) / usual",
+        LEARNERS + "test_all_functions_of_a_record_together_have_a_norm_of_at_most_one",
+    ),
+    "a tree weighs as much as all": Mutant(
+        "learners/_blocks.py",
+        "share / math.sqrt(n_trees)",
+        "share",
+        LEARNERS + "test_all_functions_of_a_record_together_have_a_norm_of_at_most_one",
     ),
     "curator: rows not clipped": Mutant(
         "papers/kharkovskii2020/_curators.py",
@@ -624,6 +637,47 @@ MUTANTS = {
         "return True  # also of SystemExit",
         "return False  # also of SystemExit",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
+    ),
+    # ------------------------------------------------------------------ noise and sampling
+    "population: no sampling error": Mutant(
+        "scoring/_intervals.py",
+        "units) if sampling else counts",
+        "units) if False else counts",
+        POPULATION
+        + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
+    ),
+    "population: half of the noise": Mutant(
+        "scoring/_intervals.py",
+        "centre - noise, units",
+        "centre - noise / 2, units",
+        POPULATION
+        + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
+    ),
+    "population: a group counts as many records": Mutant(
+        "scoring/_intervals.py",
+        "shape = counts / unit_weight(units) +",
+        "shape = counts +",
+        POPULATION
+        + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-groups]",
+    ),
+    "population: what bins hide is added to the sampling error": Mutant(
+        "scoring/_of_counts.py",
+        "math.hypot if sampling else operator.add",
+        "operator.add",
+        POPULATION + "what_bins_hide_is_independent_of_sampling",
+    ),
+    "average precision: simulated values are cut off at 1": Mutant(
+        "scoring/_of_counts.py",
+        'if self.name == "average_precision":\n            low, high',
+        "if False:\n            low, high",
+        POPULATION + "average_precisions_near_one_are_covered",
+    ),
+    "evaluations: warnings speak of sampling": Mutant(
+        "evaluation/_base.py",
+        '_, low, high = self.score(name, interval="records")',
+        "_, low, high = self.score(name)",
+        "core/test_private_evaluation.py::"
+        "test_intervals_for_the_population_contain_those_for_the_records",
     ),
     # ------------------------------------------------------------------ what bins hide
     "areas: no allowance for the order within bins": Mutant(

@@ -52,8 +52,8 @@ search.fit(X_train, y_train, X_val=X_val, y_val=y_val)
 evaluation = search.evaluation_
 
 # %%
-# Table 1. The intervals cover the values that these patients have without noise. Sampling error
-# comes on top.
+# Table 1. The intervals cover noise and sampling: they are for the population that these patients
+# are a random sample of.
 evaluation
 
 # %%

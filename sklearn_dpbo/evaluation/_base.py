@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -20,22 +20,36 @@ from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 
-__all__ = ["Estimate", "Evaluation"]
+__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
 
 
 Floats = NDArray[np.float64]
+# Of each number in `to_dict`.
+KEYS = ("value", "low", "high", "records_low", "records_high")
+# How many times sampling errors count. An interval for the population contains that for the
+# records, which may be the longer one where what bins hide matters.
+SAMPLINGS = {"population": (0.0, 1.0), "records": (0.0,)}
+
+
+def samplings(interval: str) -> tuple[float, ...]:
+    """Return how many times sampling errors count in the intervals that this one contains."""
+    if interval not in SAMPLINGS:
+        raise ValueError(f'interval must be "population" or "records"; found {interval!r}')
+    return SAMPLINGS[interval]
 
 
 class Estimate(NamedTuple):
-    """A number with noise, and an interval for the number without noise.
+    """A number with noise, and a 95 % interval.
 
     Parameters
     ----------
     value : float
         The number with noise.
     low, high : float
-        Interval that contains the exact number for these records with probability 95 %. It does not
-        cover how the records were sampled.
+        The interval. With ``interval="population"``, it covers noise and sampling: it is for the
+        number of the population that the records are a random sample of. With
+        ``interval="records"`` it covers the noise alone: it is for the exact number of these
+        records.
     """
 
     value: float
@@ -53,6 +67,12 @@ class Estimate(NamedTuple):
         return f"{value} (95 %: {low} to {high})"
 
 
+def hull(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the first number with an interval that contains all intervals."""
+    values, lows, highs = zip(*estimates, strict=True)
+    return Estimate(values[0], min(lows), max(highs))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
@@ -66,6 +86,8 @@ class Evaluation:
     _noisy: tuple[NoisyCounts, ...] = ()
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
+    # What `interval="population"` is an interval for.
+    _covers = "for the population that the records are a random sample of"
 
     def _released(
         self, noisy: tuple[NoisyCounts, ...], units: Units, privacy: PrivacyReport
@@ -92,16 +114,21 @@ class Evaluation:
         """Number of protected records, or groups."""
         return self._units.m
 
-    def scores(self) -> dict[str, Estimate]:
+    def scores(self, interval: str = "population") -> dict[str, Estimate]:
         """Return the main numbers by name.
+
+        Parameters
+        ----------
+        interval : {"population", "records"}, default="population"
+            As in `score`.
 
         Returns
         -------
         scores : dict of str to Estimate
         """
-        return {name: self.score(name) for name in self._names}
+        return {name: self.score(name, interval=interval) for name in self._names}
 
-    def score(self, name: str) -> Estimate:
+    def score(self, name: str, *, interval: str = "population") -> Estimate:
         """Return a number by name."""
         raise NotImplementedError
 
@@ -120,7 +147,7 @@ class Evaluation:
 
     def _width(self, name: str) -> Width:
         """Return the width of the interval of a main number."""
-        _, low, high = self.score(name)
+        _, low, high = self.score(name, interval="records")
         return Width(name, high - low, self._range(name))
 
     def _range(self, name: str) -> float:
@@ -133,15 +160,20 @@ class Evaluation:
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
-            for infinity) and "privacy"; of a classifier also "classes" and "confusion_matrix" (also
-            with "value", "low" and "high").
+            With the keys "m", "unit", "scores" and "privacy"; of a classifier also "classes" and
+            "confusion_matrix". Each score, and the matrix, has "value", "low" and "high" (for the
+            population), "records_low" and "records_high" (for these records); None stands for
+            infinity.
         """
+        records = self.scores("records")
         return {
             "m": self.m,
             "unit": self.privacy_.unit,
             "scores": {
-                name: {key: x if math.isfinite(x) else None for key, x in score._asdict().items()}
+                name: {
+                    key: x if math.isfinite(x) else None
+                    for key, x in zip(KEYS, (*score, *records[name][1:]), strict=True)
+                }
                 for name, score in self.scores().items()
             },
             "privacy": self.privacy_.to_dict(),
@@ -153,6 +185,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         rows = [(name, [str(s)]) for name, s in self.scores().items()]
+        rows += [("95 % intervals", [self._covers])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
         return self.privacy_._card(rows)
 
@@ -162,29 +195,39 @@ class Evaluation:
         units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<26}{score}" for name, score in self.scores().items()]
+        lines += [f"  95 % intervals {self._covers}"]
         lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
 
-    def _score(self, scorer: PrivateScorer, part: int = -1) -> Estimate:
+    def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
-        value, interval = score_and_interval(scorer, self._units, self._noisy[part])
-        return Estimate(value, *interval)
+        units, noisy = self._units, self._noisy[part]
+        value, ends = score_and_interval(scorer, units, noisy, sampling=sampling)
+        return Estimate(value, *ends)
 
     def _estimate(
-        self, compute: Compute, part: int = -1, bounds: tuple[float, float] = (0.0, 1.0)
+        self,
+        compute: Compute,
+        part: int = -1,
+        bounds: tuple[float, float] = (0.0, 1.0),
+        sampling: float = 0.0,
     ) -> Estimate:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        query, noisy = self._parts[part], self._noisy[part]
-        low, high = simulated_interval(compute, query, noisy, self._units, CONFIDENCE, bounds)
+        of = (self._parts[part], self._noisy[part], self._units)
+        low, high = simulated_interval(compute, *of, CONFIDENCE, bounds, sampling)
         return Estimate(value, min(low, value), max(high, value))
 
-    def _band(self, compute: Callable[[Floats, float], Floats], part: int = -1) -> Any:
-        """Return where each of several numbers lies without noise, each by itself."""
-        counts = draws(self._parts[part], self._noisy[part], self._units)
-        outside = (1 - CONFIDENCE) / 2
-        low = np.quantile(compute(counts, 0.0), outside, axis=0)
-        return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)
+    def _band(
+        self, compute: Callable[[Floats, float], Floats], interval: str, part: int = -1
+    ) -> tuple[Floats, Floats]:
+        """Return an interval for each of several numbers, each by itself."""
+        lows, highs, outside = [], [], (1 - CONFIDENCE) / 2
+        for sampling in samplings(interval):
+            counts = draws(self._parts[part], self._noisy[part], self._units, sampling)
+            lows.append(np.quantile(compute(counts, 0.0), outside, axis=0))
+            highs.append(np.quantile(compute(counts, 1.0), 1 - outside, axis=0))
+        return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def _counts(self, part: int = -1) -> Floats:
         """Return the counts of one part, in one row; no number of records is negative."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -15,7 +17,7 @@ from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
-from ._base import Estimate, Evaluation
+from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
 from ._plots import ClassifierFigures
 
 __all__ = ["ClassifierEvaluation"]
@@ -87,7 +89,7 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
-        self, threshold: float | None = None
+        self, threshold: float | None = None, *, interval: str = "population"
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return a 95 % interval for each number of the confusion matrix.
 
@@ -95,19 +97,30 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         ----------
         threshold : float, default=None
             As in `confusion_matrix`.
+        interval : {"population", "records"}, default="population"
+            "population": for the expected number among m records of the population (noise and
+            sampling); "records": for the number of these records (noise alone).
 
         Returns
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        low, high = self._band(lambda n, _: np.maximum(self._matrices(n, threshold), 0), 0)
+        low, high = self._band(
+            lambda n, _: np.maximum(self._matrices(n, threshold), 0), interval, 0
+        )
         found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
 
     # ------------------------------------------------------------ numbers
     def score(
-        self, name: str, *, threshold: float | None = None, label: Any = None, **params: Any
+        self,
+        name: str,
+        *,
+        threshold: float | None = None,
+        label: Any = None,
+        interval: str = "population",
+        **params: Any,
     ) -> Estimate:
         """Return a number by name.
 
@@ -123,10 +136,25 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             For metrics of the confusion matrix; as in `confusion_matrix`.
         label : object, default=None
             For areas and the prevalence; as in `roc_curve`.
+        interval : {"population", "records"}, default="population"
+            "population": a 95 % interval for the number of the population that the records (or
+            groups) are a random sample of, which covers noise and sampling; "records": for the
+            exact number of these records, which covers the noise alone.
         **params
             Parameters of a metric of the confusion matrix, as for `make_private_scorer`, such as
             ``pos_label=0``.
         """
+        return hull([self._with(s, name, threshold, label, params) for s in samplings(interval)])
+
+    def _with(
+        self,
+        sampling: float,
+        name: str,
+        threshold: float | None,
+        label: Any,
+        params: dict[str, Any],
+    ) -> Estimate:
+        """Return a number by name; its interval has the sampling error this many times."""
         of_matrix = name in CONFUSION
         unused = {"label": label} if of_matrix else {"threshold": threshold, **params}
         if name.endswith("brier_score"):
@@ -137,11 +165,11 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
             own = {"pos_label": self.pos_label} if "pos_label" in NAMES[name] else {}
             params = make_private_scorer(name, **(own | params)).params
             scorer = ConfusionScore.of(name, params).prepare(self.classes)
-            return self._score(replace(scorer, counts=self._labels_at(threshold)), 0)
+            return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
         if name in self._scorers and label in (None, self.pos_label):
-            return self._score(self._scorers[name])
+            return self._score(self._scorers[name], sampling=sampling)
         if name == "neg_brier_score":
-            return -self.score("brier_score")
+            return -self._with(sampling, "brier_score", None, None, {})
         if name == "brier_score":
             moments = self._known_moments()
             return self._estimate(
@@ -153,16 +181,19 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
                     axis=0,
                 ),
                 bounds=(0.0, 1.0 if self._binary else 2.0),
+                sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
             )
         if name not in _OF_CLASS:
             names = [*CONFUSION, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
         c, histogram = self._score_of(label), self._parts[-1]
         if name == "prevalence":
-            return self._estimate(lambda n, _: curves.prevalence(self._tables(n)[c]))
+            return self._estimate(
+                lambda n, _: curves.prevalence(self._tables(n)[c]), sampling=sampling
+            )
         position = (histogram.positives[c],)
         area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=position)
-        return self._score(area)
+        return self._score(area, sampling=sampling)
 
     def _labels_hint(self) -> str:
         if not self._binary or self._parts[0].follows:
@@ -240,8 +271,8 @@ class ClassifierEvaluation(ClassifierFigures, Evaluation):
         return curves.calibration(self._table(self._score_of(label)), mean, groups)
 
     def to_dict(self) -> dict[str, Any]:
-        low, high = self.confusion_matrix_interval()
-        matrix = {"value": self.confusion_matrix(), "low": low, "high": high}
+        ends = (self.confusion_matrix_interval(interval=interval) for interval in SAMPLINGS)
+        matrix = dict(zip(KEYS, (self.confusion_matrix(), *chain(*ends)), strict=True))
         return super().to_dict() | {
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},

@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # they take a while to import, and few searches are drawn
 __all__ = ["ClassifierFigures"]
 
 Floats = NDArray[np.float64]
+# What intervals cover, in legends.
+_COVERS = {"population": "noise and sampling", "records": "noise"}
 # Where bands of curves are computed.
 _GRID = np.linspace(0, 1, 101)
 
@@ -25,7 +27,12 @@ class ClassifierFigures:
     """The figures of a `ClassifierEvaluation`."""
 
     def plot_confusion_matrix(
-        self: Any, threshold: float | None = None, *, ax: Axes | None = None, **kwargs: Any
+        self: Any,
+        threshold: float | None = None,
+        *,
+        interval: str = "population",
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> ConfusionMatrixDisplay:
         """Draw the confusion matrix, with an interval for each number if there is room.
 
@@ -33,6 +40,8 @@ class ClassifierFigures:
         ----------
         threshold : float, default=None
             As in `confusion_matrix`.
+        interval : {"population", "records"}, default="population"
+            As in `confusion_matrix_interval`.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a figure.
         **kwargs : dict
@@ -49,13 +58,20 @@ class ClassifierFigures:
         options = {"values_format": ",d", "cmap": "Blues", "colorbar": False} | kwargs
         display.plot(ax=ax, **options)
         if display.text_ is not None and len(self.classes) <= 4:
-            ends = (end.flat for end in self.confusion_matrix_interval(threshold))
+            ends = (
+                end.flat for end in self.confusion_matrix_interval(threshold, interval=interval)
+            )
             for text, low, high in zip(display.text_.flat, *ends, strict=True):
                 text.set_text(f"{text.get_text()}\n({low:,d} to {high:,d})")
         return display
 
     def plot_roc_curve(
-        self: Any, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
+        self: Any,
+        label: Any = None,
+        *,
+        interval: str = "population",
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> RocCurveDisplay:
         """Draw the ROC curve, with a 95 % band at each false positive rate.
 
@@ -63,6 +79,8 @@ class ClassifierFigures:
         ----------
         label : object, default=None
             As in `roc_curve`.
+        interval : {"population", "records"}, default="population"
+            As in `score`: whether the band covers noise and sampling, or the noise alone.
         ax, **kwargs
             As in `plot_confusion_matrix`.
 
@@ -75,18 +93,24 @@ class ClassifierFigures:
         c, (fpr, tpr, _) = self._score_of(label), self.roc_curve(label)
         display = RocCurveDisplay(fpr=fpr, tpr=tpr)
         options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
-        display.plot(ax=ax, name=self._legend("AUC", "roc_auc", label), **options)
-        _draw_band(display, self._band(lambda n, _: curves.tpr_at(self._tables(n)[c], _GRID)))
+        display.plot(ax=ax, name=self._legend("AUC", "roc_auc", label, interval), **options)
+        band = self._band(lambda n, _: curves.tpr_at(self._tables(n)[c], _GRID), interval)
+        _draw_band(display, band, interval)
         return display
 
     def plot_precision_recall_curve(
-        self: Any, label: Any = None, *, ax: Axes | None = None, **kwargs: Any
+        self: Any,
+        label: Any = None,
+        *,
+        interval: str = "population",
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> PrecisionRecallDisplay:
         """Draw the precision-recall curve, with a 95 % band at each recall.
 
         Parameters
         ----------
-        label, ax, **kwargs
+        label, interval, ax, **kwargs
             As in `plot_roc_curve`.
 
         Returns
@@ -101,17 +125,23 @@ class ClassifierFigures:
         display = PrecisionRecallDisplay(
             np.append(precision, precision[-1:]), np.append(recall, 0.0)
         )
-        display.plot(ax=ax, name=self._legend("AP", "average_precision", label), **kwargs)
+        display.plot(ax=ax, name=self._legend("AP", "average_precision", label, interval), **kwargs)
         # Between two edges records are taken to be spread evenly: lines, and no steps.
         _line(display).set_drawstyle("default")
         share = self.score("prevalence", label=label).value
         display.ax_.axhline(share, color="k", ls="--", label="share of positives")
-        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u))
-        _draw_band(display, band)
+        band = self._band(lambda n, u: curves.precision_at(self._tables(n)[c], _GRID, u), interval)
+        _draw_band(display, band, interval)
         return display
 
     def plot_calibration_curve(
-        self: Any, label: Any = None, *, n_bins: int = 5, ax: Axes | None = None, **kwargs: Any
+        self: Any,
+        label: Any = None,
+        *,
+        n_bins: int = 5,
+        interval: str = "population",
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> CalibrationDisplay:
         """Draw the calibration curve, with a 95 % interval for each share of positives.
 
@@ -119,7 +149,7 @@ class ClassifierFigures:
         ----------
         label, n_bins
             As in `calibration_curve`.
-        ax, **kwargs
+        interval, ax, **kwargs
             As in `plot_roc_curve`.
 
         Returns
@@ -131,18 +161,21 @@ class ClassifierFigures:
         c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
         prob_true, prob_pred = self.calibration_curve(label, n_bins=n_bins)
         low, high = self._band(
-            lambda n, u: curves.calibration(self._tables(n)[c], mean, groups, u)[0]
+            lambda n, u: curves.calibration(self._tables(n)[c], mean, groups, u)[0], interval
         )
         display = CalibrationDisplay(prob_true, prob_pred, None)
         display.plot(ax=ax, name=_against(label) or "classifier", **kwargs)
         reach = np.clip([prob_true - low, high - prob_true], 0, None)
-        options = {"color": display.line_.get_color(), "label": "95 % interval of the noise"}
+        options = {
+            "color": display.line_.get_color(),
+            "label": f"95 % interval: {_COVERS[interval]}",
+        }
         display.ax_.errorbar(prob_pred, prob_true, reach, fmt="none", alpha=0.5, **options)
         display.ax_.legend(loc="upper left", fontsize="small")
         return display
 
-    def _legend(self: Any, what: str, name: str, label: Any) -> str:
-        area = self.score(name, label=label)
+    def _legend(self: Any, what: str, name: str, label: Any, interval: str) -> str:
+        area = self.score(name, label=label, interval=interval)
         text = f"{what} = {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
         return text if label is None else f"{_against(label)}: {text}"
 
@@ -152,9 +185,9 @@ def _against(label: Any) -> str | None:
     return None if label is None else f"{label} against the rest"
 
 
-def _draw_band(display: Any, band: tuple[Floats, Floats]) -> None:
+def _draw_band(display: Any, band: tuple[Floats, Floats], interval: str) -> None:
     options = {"color": _line(display).get_color(), "alpha": 0.2, "lw": 0}
-    display.ax_.fill_between(_GRID, *band, label="95 % band of the noise", **options)
+    display.ax_.fill_between(_GRID, *band, label=f"95 % band: {_COVERS[interval]}", **options)
     display.ax_.legend(fontsize="small")
 
 

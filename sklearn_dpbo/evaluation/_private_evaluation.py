@@ -141,7 +141,7 @@ def private_evaluation(
     >>> model = LogisticRegression(solver="liblinear").fit(X, y)
     >>> evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0)
     >>> evaluation.score("roc_auc")  # doctest: +SKIP
-    0.9867 (95 %: 0.9585 to 0.9958)
+    0.975 (95 %: 0.9322 to 1)
     """
     check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_number("largest_error", largest_error, "above 0", lambda c: c > 0, optional=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..scoring._make import NAMES
 from ..scoring._scorers import CONFIDENCE
-from ._base import Estimate, Evaluation
+from ._base import Estimate, Evaluation, samplings
 
 # Share of clipped errors that is warned of.
 _OFTEN = 0.01
@@ -46,7 +46,9 @@ class RegressorEvaluation(Evaluation):
         """The largest possible error; larger ones count as this."""
         return float(self._parts[0].c_e)
 
-    def score(self, name: str) -> Estimate:
+    _covers = "for these records: noise alone"
+
+    def score(self, name: str, *, interval: str = "population") -> Estimate:
         """Return a number by name.
 
         Parameters
@@ -57,7 +59,10 @@ class RegressorEvaluation(Evaluation):
             "mean_absolute_error", or one of these errors as in ``scoring=``, such as
             "neg_mean_absolute_error"; "mean_error" (of label minus prediction); "share_clipped" (of
             records whose error counts as `largest_error`).
+        interval : {"population", "records"}, default="population"
+            Both are for these records: they cover the noise alone.
         """
+        samplings(interval)
         if name in self._scorers:
             return self._score(self._scorers[name])
         if name in NAMES and name.startswith("neg_"):
@@ -98,7 +103,7 @@ class RegressorEvaluation(Evaluation):
         return ranges.get(name, self.largest_error)
 
     def _clipped_hint(self) -> str:
-        value, low, _ = self.score("share_clipped")
+        value, low, _ = self.score("share_clipped", interval="records")
         return (low > _OFTEN) * (
             f"The errors of {value:.1%} of the records (at least {low:.1%}) exceed "
             f"{self.largest_error:.4g}, and count as that: all numbers are of such clipped errors. "
@@ -112,8 +117,8 @@ class RegressorEvaluation(Evaluation):
         Returns
         -------
         evaluation : dict
-            With the keys "m", "unit", "scores" (each with "value", "low" and "high"; None stands
-            for infinity), "clipping" (as what larger errors count), "largest_error" and "privacy".
+            As of a classifier, with the keys "m", "unit", "scores", "privacy", "clipping" (as what
+            larger errors count) and "largest_error".
         """
         return super().to_dict() | {
             "clipping": self.clipping,

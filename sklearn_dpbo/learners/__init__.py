@@ -4,14 +4,16 @@ They protect the records that they are fitted on, so the fitted model may be pub
 protects the records that candidates are compared on.)
 """
 
+from ._classifier import PrivateClassifier
 from ._declaration import PrivateTraining
-from ._kernel import PrivateKernelClassifier
 from ._logistic import PrivateLogisticRegression
+from ._regressor import PrivateRegressor
 from ._ridge import PrivateRidge, PrivateRidgeClassifier
 
 __all__ = [
-    "PrivateKernelClassifier",
+    "PrivateClassifier",
     "PrivateLogisticRegression",
+    "PrivateRegressor",
     "PrivateRidge",
     "PrivateRidgeClassifier",
     "PrivateTraining",

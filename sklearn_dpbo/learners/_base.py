@@ -35,7 +35,7 @@ from ._scaling import (
     tables,
 )
 
-__all__ = ["PrivateClassifier", "PrivateLearner"]
+__all__ = ["LinearClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
@@ -119,13 +119,22 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         )
 
     def _tables(
-        self, X: Floats, n: int, sensitivity: float, *, what: str, units: Units
-    ) -> tuple[Floats, Mechanisms, Series[NDArray[np.int64]], float]:
-        """Return rows of norm at most 1, and what adds noise to n tables of integers; its scale.
+        self,
+        X: Floats,
+        n: int,
+        sensitivity: float,
+        *,
+        what: str,
+        units: Units,
+        target: Floats | None = None,
+    ) -> tuple[Scaling, Mechanisms, Series[NDArray[np.int64]], float]:
+        """Return how rows are scaled, and what adds noise to n tables of integers; its scale.
 
-        All is (epsilon, delta)-private together, with the counts from which the rows are scaled.
+        All is (epsilon, delta)-private together, with the counts from which the rows are scaled,
+        and a `target`.
         """
-        d, counted = X.shape[1], self.bounds is None or self.max_norm is None
+        d = X.shape[1] + (target is not None)
+        counted = self.bounds is None or self.max_norm is None
         what = f"ranges of columns, and {what}" if counted else what
         noise = noise_source()
         mechanism = type(self).__name__
@@ -145,11 +154,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         noisy = mechanisms.tables(price, relative, purpose=what)
         stds = [price.scale(moved) for moved in relative]
         cut = self._cut_off(units.m, mu)
-        scaling = self._scaling(X, units, lambda table: noisy(Secret(table)), stds, pairs, cut)
+        release = lambda table: noisy(Secret(table))  # noqa: E731
+        scaling = self._scaling(X, target, units, release, stds, pairs, cut)
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
-        return self._features(scaling.rows(X)), mechanisms, noisy, stds[-1]
+        return scaling, mechanisms, noisy, stds[-1]
 
     def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
         """Return which share of rows is shortened, and how many times farther columns are clipped.
@@ -161,6 +171,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def _scaling(
         self,
         X: Floats,
+        target: Floats | None,
         units: Units,
         release: Release,
         stds: list[float],
@@ -170,26 +181,33 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         """Return how columns are scaled: as the parameters say, or by noisy counts."""
         d = X.shape[1]
         self.unresolved_ = np.array([], dtype=np.intp)
-        middle, half = np.zeros(d), None
+        middle, half = np.zeros(d), np.full(d, np.nan)
         if self.bounds is not None:
             low, high = self._bounds(d)
             if self.max_norm is not None:
                 return Scaling.between(low, high, float(self.max_norm))
             middle, half = (low + high) / 2, (high - low) / 2
             X = np.clip(X, low, high) - middle
-        places = places_of_counts(X, units, release, stds, pairs, half)
+        table = X
+        if target is not None:
+            table, half = np.column_stack([X, target]), np.append(half, np.nan)
+        places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
+        center, scale = places.center[:d], places.scale[:d]
+        if target is not None:
+            self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
         shortened, times = cut
-        scaling = Scaling(places.center, places.scale * times)
+        scaling = Scaling(center, scale * times)
         max_norm = self.max_norm
         if max_norm is None:
             counts = release(norm_counts(scaling.columns(X), units.labels))
             max_norm = norm_of_counts(counts, stds[3], units.m, d, shortened)
-        return Scaling(places.center + middle, scaling.scale, float(max_norm))
+        return Scaling(center + middle, scaling.scale, float(max_norm))
 
     def _warn_of_columns(self) -> None:
         """Warn if released counts leave open where the values of columns lie."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        names = np.append(np.asarray(names, dtype=object), "y")
         if len(self.unresolved_):
             warn(
                 f"The noisy counts leave open where the values of the columns "
@@ -197,10 +215,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 "bounds, the lowest and the highest value of each column, or more epsilon",
                 LowUtilityWarning,
             )
-
-    def _features(self, rows: Floats) -> Floats:
-        """Return what the model is linear in, of norm at most 1, for scaled rows."""
-        return rows
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""
@@ -228,7 +242,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return values
 
 
-class PrivateClassifier(ClassifierMixin, PrivateLearner):
+class LinearClassifier(ClassifierMixin, PrivateLearner):
     """Linear classifier: one column of coefficients for two classes, else one for each."""
 
     classes: Any

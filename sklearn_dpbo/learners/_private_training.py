@@ -42,7 +42,7 @@ def private_training(estimator: Any) -> PrivateTraining:
     if f"{kind.__module__}.{kind.__qualname__}" == CLASSIFIER:
         return boosting(estimator)
     regression = is_regressor(estimator)
-    ours = "PrivateRidge" if regression else "PrivateLogisticRegression or PrivateRidgeClassifier"
+    ours = "PrivateRegressor" if regression else "PrivateClassifier"
     raise ValueError(
         f"{kind.__name__} does not protect the records that it is fitted on, or does not declare "
         f"how. Use {ours} of sklearn_dpbo.learners; or give yours a method `private_training`: see "

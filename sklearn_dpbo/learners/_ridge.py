@@ -16,12 +16,12 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ._base import PrivateClassifier, PrivateLearner
+from ._base import LinearClassifier, PrivateLearner
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
 from ._scaling import SHORTENED
 
-__all__ = ["PrivateRidge", "PrivateRidgeClassifier"]
+__all__ = ["PrivateRidge", "PrivateRidgeClassifier", "target_bounds"]
 
 Floats = NDArray[np.float64]
 _STEPS = 2**14
@@ -29,6 +29,17 @@ _STEPS = 2**14
 _MANY = 5_000.0
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
+
+
+def target_bounds(y_bounds: Any) -> tuple[float, float]:
+    """Return the lowest and the highest target."""
+    bounds = as_floats(y_bounds)
+    if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+        raise ValueError(
+            "give y_bounds=(low, high), the lowest and the highest target, chosen without "
+            f"looking at the data, such as (0, 100); found {y_bounds!r}"
+        )
+    return float(bounds[0]), float(bounds[1])
 
 
 class _FromGram(PrivateLearner):
@@ -72,10 +83,10 @@ class _FromGram(PrivateLearner):
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        X, mechanisms, noisy, std = self._tables(
+        scaling, mechanisms, noisy, std = self._tables(
             X, 1, sensitivity, what="sums of products", units=units
         )
-        parts: list[Floats] = [X, np.ones((n, 1)), targets]
+        parts: list[Floats] = [scaling.rows(X), np.ones((n, 1)), targets]
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         integers = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
@@ -248,7 +259,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
             have the weight of one record.
         """
         self._check()
-        low, high = self._target_bounds()
+        low, high = target_bounds(self.y_bounds)
         X = self._table(X, reset=True)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
@@ -271,7 +282,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
             )
 
     def _set_coefficients(self, w: Floats, constants: Floats) -> None:
-        low, high = self._target_bounds()
+        low, high = target_bounds(self.y_bounds)
         half = (high - low) / 2
         self._set_linear(half * w.T, half * constants + (low + high) / 2)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
@@ -296,7 +307,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         with_one = np.outer(means, w) - constant * np.eye(d)
         others = 4 * (with_one @ with_one.T + np.eye(d)) + 16 * np.outer(means, means)
         covariance = inverse @ (sampling + self.noise_**2 * (of_columns + others)) @ inverse
-        low, high = self._target_bounds()
+        low, high = target_bounds(self.y_bounds)
         errors: Floats = np.sqrt(np.diag(covariance)) * (high - low) / 2
         return errors / (self.scale_ * self.max_norm_)
 
@@ -304,17 +315,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         """Return predictions."""
         return self._linear(X)
 
-    def _target_bounds(self) -> tuple[float, float]:
-        bounds = as_floats(self.y_bounds)
-        if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
-            raise ValueError(
-                "give y_bounds=(low, high), the lowest and the highest target, chosen without "
-                f"looking at the data, such as (0, 100); found {self.y_bounds!r}"
-            )
-        return float(bounds[0]), float(bounds[1])
 
-
-class PrivateRidgeClassifier(_FromGram, PrivateClassifier):
+class PrivateRidgeClassifier(_FromGram, LinearClassifier):
     """Ridge regression of labels, which is (epsilon, delta)-private for each training record.
 
     Parameters

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-__all__ = ["IntegerRows", "exact_product", "integer_rows"]
+__all__ = ["IntegerRows", "exact_product", "integer_rows", "linear", "squared_norms"]
 
 Floats = NDArray[np.float64]
 
@@ -34,13 +35,32 @@ def integer_rows(
     return integers
 
 
-def exact_product(A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.int64]:
-    """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32."""
+def exact_product(A: NDArray[Any], B: Any) -> NDArray[np.int64]:
+    """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32.
+
+    B may be sparse.
+    """
     total = np.zeros((A.shape[1], B.shape[1]), dtype=np.int64)
     for first in range(0, len(A), _BLOCK):  # floats below 2^53: exact
-        a, b = (rows[first : first + _BLOCK].astype(float, copy=False) for rows in (A, B))
-        total += (a.T @ b).astype(np.int64)
+        rows = slice(first, first + _BLOCK)
+        a = A[rows].astype(float, copy=False)
+        b = B if len(A) <= _BLOCK else B[rows]  # a slice of a sparse table is a copy
+        total += (a.T @ b.astype(float, copy=False)).astype(np.int64)
     return total
+
+
+def linear(blocks: list[Any], W: Floats) -> Floats:
+    """Return the product of rows, whose columns are in blocks, with each row of W."""
+    ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
+    parts = zip(blocks, np.split(W, ends, axis=1), strict=True)
+    values: Floats = np.sum([block @ w.T for block, w in parts], axis=0)
+    return values
+
+
+def squared_norms(blocks: list[Any]) -> Floats:
+    """Return the squared norm of each row, whose columns are in blocks."""
+    squares: Floats = np.sum([(block * block).sum(axis=1) for block in blocks], axis=0)
+    return squares
 
 
 # Steps of columns, and of their factors.
@@ -50,17 +70,18 @@ _COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
 class IntegerRows:
     """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
 
-    `rows`: x, each number at most 1; `sizes`: how many rows the unit of a row has; None: one each;
-    `sensitivity`: how far replacing one unit moves a sum, in the Frobenius norm.
+    `blocks`: the columns of x, each number at most 1, in dense or sparse tables; `sizes`: how many
+    rows the unit of a row has; None: one each; `sensitivity`: how far replacing one unit moves a
+    sum, in the Frobenius norm.
     """
 
     # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
 
-    def __init__(self, rows: Floats, sizes: NDArray[np.intp] | None = None) -> None:
-        self._rows = np.trunc(np.clip(rows, -1, 1) * _COLUMN_STEPS)
-        self._norms = np.sqrt((self._rows**2).sum(axis=1))
+    def __init__(self, blocks: list[Any], sizes: NDArray[np.intp] | None = None) -> None:
+        self._blocks = [_in_steps(block) for block in blocks]
+        self._norms = np.sqrt(squared_norms(self._blocks))
         self._each = self._largest / (1 if sizes is None else sizes)
         self._sizes = 1 if sizes is None else sizes[:, None]
 
@@ -70,9 +91,18 @@ class IntegerRows:
             steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
             fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
         steps[~fits] = 0.0
-        return exact_product(steps, self._rows)
+        return np.hstack([exact_product(steps, block) for block in self._blocks])
 
     @property
     def step(self) -> float:
         """What 1 of a total stands for."""
         return 1 / self._largest
+
+
+def _in_steps(block: Any) -> Any:
+    """Return a table in whole steps, towards 0."""
+    if sparse.issparse(block):
+        block = block.copy()
+        block.data = _in_steps(block.data)
+        return block
+    return np.trunc(np.clip(block, -1, 1) * _COLUMN_STEPS)

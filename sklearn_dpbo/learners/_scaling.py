@@ -181,14 +181,14 @@ class Places:
         self.seen = np.zeros(len(half), dtype=bool)
 
     @classmethod
-    def of_sizes(cls, noisy: Integers, std: float, half: Floats | None) -> Self:
+    def of_sizes(cls, noisy: Integers, std: float, half: Floats) -> Self:
         """Return where noisy counts of sizes, and of distances if there are any, say.
 
-        `half`: how far values can lie from 0; None: as far as usual sizes.
+        `half`: how far values can lie from 0; NaN: as far as usual sizes.
         """
         sizes, distances = np.split(noisy, [len(_EDGES_OF_SIZES) + 1], axis=1)
-        if half is None:
-            half = np.array([_usual_size(counts, std) for counts in sizes])
+        usual = np.array([_usual_size(counts, std) for counts in sizes])
+        half = np.where(np.isnan(half), usual, half)
         spread = np.zeros(len(half))
         if distances.size:
             cases = zip(distances, half, strict=True)
@@ -238,7 +238,7 @@ class Places:
 
 
 def places_of_counts(
-    X: Floats, units: Units, release: Release, stds: list[float], pairs: bool, half: Floats | None
+    X: Floats, units: Units, release: Release, stds: list[float], pairs: bool, half: Floats
 ) -> Places:
     """Return where values of columns lie, by three tables; `half`: they reach so far at most."""
     places = Places.of_sizes(release(size_counts(X, units, pairs)), stds[0], half)

@@ -14,6 +14,7 @@ curve is more precise if it is computed from a number of pairs.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -279,12 +280,26 @@ class RankingScore(ClassScore):
         area = float(np.mean([self._area(table) for table in tables]))
         return min(max(area + self._hidden(tables)[0], 0.0), 1.0)
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        low, high = super().interval(noisy, units, confidence)
-        if not isinstance(self.counts, PairCounts):
-            shift, off = self._hidden(self._likely_tables(noisy.counts, units))
-            low, high = low + shift - off, high + shift + off
-        return max(low, 0.0), min(high, 1.0)
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
+        """With what bins hide: added to the noise, but as independent of the sampling error.
+
+        Precisions are cut off at 1, which biases simulated averages of them: so their interval is
+        also turned around, at the estimate. The histograms of K classes are of the same records:
+        the variance of a sum of K errors is at most K times the sum of their variances.
+        """
+        times = sampling * math.sqrt(len(self.positions))
+        low, high = super().interval(noisy, units, confidence, times)
+        if isinstance(self.counts, PairCounts):
+            return low, high
+        (value,) = self.raw(likely(self.counts, noisy.counts, units), units)
+        if self.name == "average_precision":
+            low, high = min(low, 2 * value - high), max(high, 2 * value - low)
+        shift, off = self._hidden(self._likely_tables(noisy.counts, units))
+        join = math.hypot if sampling else operator.add
+        low, high = value - join(value - low, off), value + join(high - value, off)
+        return max(low + shift, 0.0), min(high + shift, 1.0)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):

@@ -112,6 +112,10 @@ class Query:
         """Return the share of these public records whose gains lie outside of chosen bounds."""
         return 0.0
 
+    def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the counts of each table of cells, if these are `Cells`."""
+        raise NotImplementedError
+
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
         """Return counts with ``adjust(cells, total)`` applied to cells whose total is known."""
         return counts
@@ -219,7 +223,6 @@ class Cells(Query):
         return 2 * unit_weight(units) * len(self.sizes)
 
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the counts of each table."""
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:

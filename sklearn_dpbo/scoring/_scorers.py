@@ -242,7 +242,9 @@ class PrivateScorer:
         found = self.raw(likely(self.counts, counts, units), units)[0]
         return float(np.clip(found, *self.bounds))
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         """Return where the score of the counts without noise lies, with this probability.
 
         Parameters
@@ -253,6 +255,9 @@ class PrivateScorer:
             As for `value`.
         confidence : float
             In (0, 1).
+        sampling : float, default=0.0
+            How many times the sampling error counts: 0 for the score of these records, 1 for that
+            of the population which they are a random sample of.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -261,6 +266,7 @@ class PrivateScorer:
             units,
             confidence,
             self.bounds,
+            sampling,
         )
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
@@ -414,8 +420,12 @@ class MeanScore(PrivateScorer):
     def _score(self, mean: Any) -> Any:
         return mean if self.is_mean else -np.sqrt(-mean)
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
+        if sampling:
+            raise NotImplementedError("means have intervals for their own records only")
         nearest = self.counts.within_range(noisy.counts, units)
         (ends,) = replace(noisy, counts=tuple(nearest.tolist())).interval(confidence)
         low, high = (self.value((end,), units) for end in ends)
@@ -462,7 +472,11 @@ def large_error(query: MeanOf, public: Predictions) -> float:
 
 
 def score_and_interval(
-    scorer: PrivateScorer, units: Units, noisy: NoisyCounts, confidence: float = CONFIDENCE
+    scorer: PrivateScorer,
+    units: Units,
+    noisy: NoisyCounts,
+    confidence: float = CONFIDENCE,
+    sampling: float = 0.0,
 ) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %).
 
@@ -470,5 +484,5 @@ def score_and_interval(
     it beside: a longer interval contains the exact score as often.
     """
     value = scorer.value(noisy.counts, units)
-    low, high = scorer.interval(noisy, units, confidence)
+    low, high = scorer.interval(noisy, units, confidence, sampling)
     return value, (min(low, value), max(high, value))

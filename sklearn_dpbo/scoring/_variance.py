@@ -128,7 +128,9 @@ class VarianceExplained(PrivateScorer):
         errors = self._scale * np.maximum(ee - self._centred * e**2, 0.0)
         return 1 - ratio(errors, tt - t**2, 1.0)
 
-    def interval(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def interval(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
+    ) -> tuple[float, float]:
         """The square of a noisy number is too large on average: one end takes a smaller one."""
         nearest = self.counts.within_range(noisy.counts, units)
         _, _, t0, e0 = self.counts.means(nearest, units.m)[:4]
@@ -142,7 +144,9 @@ class VarianceExplained(PrivateScorer):
                 return 1 - ratio(self._scale * (ee - self._centred * small_e), tt - t**2, math.inf)
             return 1 - ratio(self._scale * (ee - self._centred * e**2), tt - small_t, 0.0)
 
-        return simulated_interval(compute, self.counts, noisy, units, confidence, self.bounds)
+        return simulated_interval(
+            compute, self.counts, noisy, units, confidence, self.bounds, sampling
+        )
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         compute = explained_variance_score if self._centred else r2_score

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 from scipy.stats import kstest, norm
 from sklearn.datasets import make_moons
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.linear_model import LinearRegression
 
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
@@ -19,13 +20,20 @@ from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
-    PrivateKernelClassifier,
+    PrivateClassifier,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PrivateRidge,
     PrivateRidgeClassifier,
 )
+from sklearn_dpbo.learners._blocks import Blocks
 from sklearn_dpbo.learners._ridge import _STEPS
-from sklearn_dpbo.learners._rows import IntegerRows, exact_product, integer_rows
+from sklearn_dpbo.learners._rows import (
+    IntegerRows,
+    exact_product,
+    integer_rows,
+    squared_norms,
+)
 from sklearn_dpbo.learners._scaling import (
     Scaling,
     norm_counts,
@@ -79,7 +87,7 @@ def counted(X, unit, pairs, release):
         return release(len(seen) - 1, table)
 
     stds = [2.0**20] * 3
-    places = places_of_counts(X, units, call, stds, pairs, None)
+    places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
     seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit))
     return places, seen
 
@@ -209,7 +217,8 @@ def test_no_far_and_empty_cell_is_taken_for_occupied():
         def release(table, noise=noise, stds=iter(stds)):
             return table + np.rint(noise.normal(0, next(stds), table.shape)).astype(int)
 
-        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, None)
+        unknown = np.full(X.shape[1], np.nan)
+        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, unknown)
         assert places.scale.max() < 1_000
 
 
@@ -240,8 +249,11 @@ def problem(n=300, d=3, seed=0):
 SCALED = {"bounds": (-1, 1), "max_norm": 1.5}
 LEARNERS = {
     "logistic": PrivateLogisticRegression(max_iter=3, clip=0.5, **SCALED, classes=[0, 1]),
-    "kernel": PrivateKernelClassifier(
-        max_iter=3, clip=0.5, n_components=6, random_state=0, **SCALED, classes=[0, 1]
+    "straight and curved": PrivateClassifier(
+        max_iter=3, curved=0.5, n_trees=4, random_state=0, **SCALED, classes=[0, 1]
+    ),
+    "straight and curved regression": PrivateRegressor(
+        max_iter=3, curved=0.5, n_trees=4, random_state=0, **SCALED, y_bounds=(0, 1)
     ),
     "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
     "ridge classifier": PrivateRidgeClassifier(**SCALED, classes=[0, 1, 2]),
@@ -352,7 +364,7 @@ def test_no_unit_moves_a_sum_of_products_further_than_promised(n, d, k, data):
     for of, each in ((np.arange(n), None), (unit, sizes)):
         for u in set(of.tolist()):
             own = np.where((of == u)[:, None], factors, 0.0)
-            total = IntegerRows(rows, each).total(own).astype(object)
+            total = IntegerRows([rows, csr_array(rows)], each).total(own).astype(object)
             assert 2 * math.sqrt((total**2).sum()) <= IntegerRows.sensitivity
 
 
@@ -406,8 +418,8 @@ def test_sums_of_products_are_exact():
     rows = rng.integers(-(2**14), 2**14, (1000, 3))
     assert (exact_product(rows, rows) == rows.T @ rows).all()
     X, e = rng.uniform(-0.5, 0.5, (1000, 3)), rng.uniform(-0.5, 0.5, (1000, 2))
-    total = IntegerRows(X).total(e)
-    assert np.abs(total * IntegerRows(X).step - e.T @ X).max() < 0.1
+    total = IntegerRows([X]).total(e)
+    assert np.abs(total * IntegerRows([X]).step - e.T @ X).max() < 0.1
     found = np.trunc(e * 2**18).astype(int).T @ np.trunc(X * 2**13).astype(int)
     assert (total == found).all()
 
@@ -438,21 +450,97 @@ def test_coefficients_are_in_the_units_of_the_columns(bounds):
     assert np.allclose(ridge.predict(inside), inside @ ridge.coef_ + ridge.intercept_)
 
 
-def test_a_kernel_classifier_separates_what_no_line_does():
+def test_a_classifier_of_curved_functions_separates_what_no_line_does():
     X, y = make_moons(3_000, noise=0.1, random_state=0)
-    model = PrivateKernelClassifier(gamma=3.0, random_state=0)
-    assert model.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) > 0.96
-    linear = PrivateLogisticRegression().fit(X[:2_000], y[:2_000])
-    assert linear.score(X[2_000:], y[2_000:]) < 0.91
+    with seeded_noise(0):
+        model = PrivateClassifier(curved=0.66, random_state=0, classes=[0, 1])
+        assert model.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) > 0.93
+        straight = PrivateClassifier(curved=0, classes=[0, 1])
+        assert straight.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) < 0.91
 
 
-def test_waves_of_a_kernel_classifier_approximate_the_kernel():
-    X, y = problem(20)
-    model = PrivateKernelClassifier(gamma=2.0, n_components=10_000, max_iter=1, random_state=0)
-    rows = model.set_params(**SCALED).fit(X, y)._features(X)
-    waves = rows[:, 3:] / np.linalg.norm(rows[:, 3:], axis=1, keepdims=True)
-    assert np.allclose(waves @ waves.T, rbf_kernel(X, gamma=2.0), atol=0.05)
-    assert (rows[:, :3] @ rows[:, :3].T)[0, 0] > 0
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    d=st.integers(1, 6),
+    curved=st.sampled_from([0.0, 0.005, 0.1, 0.66, 1.0]),
+    max_norm=st.sampled_from([0.1, 1.0, 2.4]),
+)
+def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, curved, max_norm):
+    rng = np.random.default_rng(seed)
+    blocks = Blocks.draw(d, curved, 7, 5, np.random.RandomState(seed))
+    columns = np.vstack([rng.uniform(-1, 1, (20, d)), rng.choice([-1.0, 0.0, 1.0], (20, d))])
+    squares = squared_norms(blocks.of(columns, max_norm))
+    assert squares.max() <= 1 + 1e-12
+    if curved == 0.66:  # trees and waves always have theirs
+        assert squares.min() >= 2 / 3 * curved - 1e-12
+
+
+def test_trees_have_one_leaf_for_each_record_and_bins_change_smoothly():
+    blocks = Blocks.draw(2, 0.6, 40, 5, np.random.RandomState(0))
+    columns = np.column_stack([np.linspace(-1, 1, 201), np.zeros(201)])
+    dense, trees = blocks.of(columns, 1.0)
+    assert (np.diff(trees.indptr) == 40).all() and trees.has_sorted_indices
+    leaves = trees.toarray() > 0
+    ends = np.cumsum(2 ** np.resize([3, 4, 5, 6], 40))[:-1]
+    assert all((part.sum(axis=1) == 1).all() for part in np.split(leaves, ends, axis=1))
+    bins = dense[:, 2:18]
+    assert (bins[100] == 0).all(), "the centre"
+    steps = np.linalg.norm(np.diff(bins, axis=0), axis=1)
+    assert 0 < steps.max() < 0.35 * np.linalg.norm(bins[0] - bins[-1])
+
+
+def test_structure_does_not_depend_on_records():
+    X, y = problem()
+    models = [
+        PrivateClassifier(classes=[0, 1], random_state=3, curved=0.5).fit(table, y)
+        for table in (X, X[::-1] ** 3 * 100)
+    ]
+    one, other = (vars(model._drawn) for model in models)
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_share_of_curved_functions_follows_public_numbers():
+    X, y = problem(4_000)
+    shares = []
+    for n in (10, 1_000, 4_000):
+        shares.append(PrivateClassifier(classes=[0, 1], n_trees=2).fit(X[:n], y[:n]).curved_)
+    assert shares[0] == 0 < shares[1] < shares[2] < 0.66
+    assert PrivateClassifier(classes=[0, 1], n_trees=2, epsilon=50).fit(X, y).curved_ == 0.66
+
+
+def curved_targets(n, rng):
+    X = rng.uniform(-1, 1, (n, 3))
+    return X, 300 + 40 * (X[:, 0] - np.abs(X[:, 1])) + 5 * rng.standard_normal(n)
+
+
+def test_a_regressor_finds_where_targets_lie_and_what_no_line_does():
+    X, y = curved_targets(12_000, np.random.default_rng(0))
+    with seeded_noise(0):
+        model = PrivateRegressor(random_state=0, n_trees=20).fit(X[:10_000], y[:10_000])
+        assert model.score(X[10_000:], y[10_000:]) > 0.85
+        assert abs(model.y_center_ - y.mean()) < y.std() < model.y_scale_ < 5 * y.std()
+        straight = PrivateRegressor(curved=0).fit(X[:10_000], y[:10_000])
+        assert 0.6 < straight.score(X[10_000:], y[10_000:]) < 0.85
+
+
+def test_without_noise_a_regressor_predicts_means_and_not_medians():
+    """Where noise is negligible, nothing is clipped: skewed errors do not draw predictions down."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    y = X @ [1.0, -2.0] + rng.exponential(1.0, len(X))
+    with seeded_noise(0):
+        model = PrivateRegressor(epsilon=1e6, y_bounds=(-12, 12), n_trees=20).fit(X, y)
+        few = PrivateRegressor(y_bounds=(-12, 12), n_trees=20).fit(X[:2_000], y[:2_000])
+    assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
+    assert abs(np.mean(y - model.predict(X))) < 0.02
+    assert model.clip_ > few.clip_ == 0.1
+
+
+def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():
+    X, y = problem()
+    with pytest.raises(ValueError, match="y_bounds"):
+        PrivateRegressor(**SCALED).fit(X, y)
 
 
 @pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])

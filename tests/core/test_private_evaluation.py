@@ -88,7 +88,7 @@ def test_numbers_of_labels_are_those_of_sklearn(binary, of_two):
     assert (of_two.confusion_matrix() == confusion_matrix(y_val, predicted)).all()
     for name in ("accuracy", "balanced_accuracy", "precision", "recall", "f1"):
         exact = getattr(metrics, f"{name}_score")(y_val, predicted)
-        np.testing.assert_allclose(of_two.score(name), exact, rtol=1e-9)
+        np.testing.assert_allclose(of_two.score(name, interval="records"), exact, rtol=1e-9)
     # Other thresholds are exact at edges.
     expected = confusion_matrix(y_val, p[:, 1] >= 0.2)
     for threshold in (0.2, 0.201):  # the nearest
@@ -166,10 +166,36 @@ def test_every_number_lies_in_its_interval(kind, name, request):
     shown = json.loads(evaluation.to_json())
     assert shown["m"] == 2000
     if "confusion_matrix" in shown:
-        value, low, high = map(np.array, shown["confusion_matrix"].values())
-        assert (low >= 0).all() and (low <= value).all() and (value <= high).all()
+        value, low, high, narrow, short = map(np.array, shown["confusion_matrix"].values())
+        assert (low >= 0).all() and (low <= narrow).all() and (narrow <= value).all()
+        assert (value <= short).all() and (short <= high).all()
     error, gain = evaluation.score(name), evaluation.score(f"neg_{name}")
     assert tuple(gain) == (-error.value, -error.high, -error.low) and gain.value < 0
+
+
+def test_intervals_for_the_population_contain_those_for_the_records(binary):
+    evaluation = evaluated(binary, epsilon=1.0)
+    population, records = evaluation.scores(), evaluation.scores("records")
+    for name, (value, low, high) in records.items():
+        wide = evaluation.score(name)
+        assert wide == population[name] and wide.value == value
+        assert wide.low <= low and high <= wide.high and wide != records[name], name
+        assert evaluation._width(name).width == high - low, "warnings speak of noise alone"
+    shown = evaluation.to_dict()["scores"]["accuracy"]
+    both = (*population["accuracy"], *records["accuracy"][1:])
+    assert shown == dict(
+        zip(("value", "low", "high", "records_low", "records_high"), both, strict=True)
+    )
+    for text in (repr(evaluation), evaluation._repr_html_()):
+        assert text.count("the population that the records are a random sample of") == 1
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_kinds_of_intervals_are_two(kind, request):
+    evaluation = evaluated(request.getfixturevalue(kind))
+    for wrong in ("sample", None):
+        with pytest.raises(ValueError, match='must be "population" or "records"; found'):
+            evaluation.scores(interval=wrong)
 
 
 class Contrary(LogisticRegression):

@@ -13,15 +13,18 @@ from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
     brier_score_loss,
+    confusion_matrix,
     f1_score,
     mean_absolute_error,
     precision_score,
     r2_score,
     recall_score,
     roc_auc_score,
+    roc_curve,
     root_mean_squared_error,
 )
 
+from sklearn_dpbo.evaluation._curves import calibration, tpr_at
 from sklearn_dpbo.scoring import _intervals
 
 N_RUNS = 100
@@ -141,3 +144,110 @@ def test_what_bins_hide_of_the_brier_score_lies_in_its_interval(rng):
     value, low, high = known.fresh(rng).score("brier_score")
     exact = brier_score_loss(y, model.predict_proba(X)[:, 1])
     assert low <= exact <= high and low < value < high
+
+
+# ------------------------------------------------------------------ for the population
+def of_population(draw, m, epsilon, rng):
+    """Yield a model, exact scores of the population, and evaluations of new samples."""
+    X, y, _ = draw(1000, rng)
+    model = LogisticRegression().fit(X, y)
+    population = draw(200_000, rng)
+
+    def evaluations(n):
+        for _ in range(n):
+            X_val, y_val, groups = draw(m, rng)
+            yield Known(model, (X, y), (X_val, y_val), epsilon, groups).fresh(rng)
+
+    return model, population, evaluations(N_RUNS)
+
+
+def scores_of_population(model, X, y, groups):
+    w = None if groups is None else 1 / np.bincount(groups)[groups]
+    label, p = model.predict(X), model.predict_proba(X)
+    if p.shape[1] > 2:
+        return {
+            "accuracy": accuracy_score(y, label),
+            "f1_macro": f1_score(y, label, average="macro"),
+            "roc_auc_ovr": roc_auc_score(y, p, multi_class="ovr"),
+        }
+    return {
+        "accuracy": accuracy_score(y, label, sample_weight=w),
+        "f1": f1_score(y, label, sample_weight=w),
+        "roc_auc": roc_auc_score(y, p[:, 1], sample_weight=w),
+        "average_precision": average_precision_score(y, p[:, 1], sample_weight=w),
+        "brier_score": brier_score_loss(y, p[:, 1], sample_weight=w),
+    }
+
+
+def apart(prevalence, distance):
+    def draw(n, rng):
+        y = (rng.random(n) < prevalence).astype(int)
+        return np.stack([rng.standard_normal(n) + distance * y, rng.standard_normal(n)], axis=1), y
+
+    return lambda n, rng: (*draw(n, rng), None)
+
+
+def three(n, rng):
+    y = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    return rng.standard_normal((n, 3)) + 1.5 * np.eye(3)[y], y, None
+
+
+def patients(n, rng):
+    """Each of n groups has 1 to 8 records and a risk of its own."""
+    groups = np.repeat(np.arange(n), rng.integers(1, 9, n))
+    risk = rng.standard_normal(n)[groups]
+    y = (risk + 0.5 * rng.standard_normal(len(groups)) > 0.8).astype(int)
+    return np.stack([risk + 0.5 * y, rng.standard_normal(len(y))], axis=1), y, groups
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("draw", "m", "epsilon"),
+    [
+        (apart(0.1, 2), 5000, 5.0),  # areas
+        (apart(0.02, 2), 1000, 5.0),  # a rare class
+        (apart(0.3, 5), 1000, 1.0),  # a nearly perfect model
+        (three, 5000, 5.0),
+        (patients, 300, 5.0),
+    ],
+    ids=["areas", "rare", "perfect", "three classes", "groups"],
+)
+def test_intervals_cover_the_population(draw, m, epsilon, rng):
+    model, population, evaluations = of_population(draw, m, epsilon, rng)
+    exact = scores_of_population(model, *population)
+    hits = dict.fromkeys(exact, 0)
+    for evaluation in evaluations:
+        for name, value in exact.items():
+            _, low, high = evaluation.score(name)
+            hits[name] += low <= value <= high
+    assert min(hits.values()) >= FEWEST, hits
+
+
+@pytest.mark.slow
+def test_bands_calibration_and_matrices_cover_the_population(rng):
+    """At each point by itself; without the sampling error, hardly half of them do."""
+    model, (X, y, _), evaluations = of_population(apart(0.3, 2), 4000, 5.0, rng)
+    s, matrix = model.predict_proba(X)[:, 1], confusion_matrix(y, model.predict(X))
+    fpr, tpr, _ = roc_curve(y, s)
+    at, hits = np.array([0.1, 0.3, 0.6]), {"population": [], "records": []}
+    for evaluation in evaluations:
+        mean, groups = evaluation._groups(None, 5)
+        place = groups[np.searchsorted(evaluation._edges(0), s, side="right")]
+        share = np.bincount(place, weights=y) / np.bincount(place)
+        exact = [np.interp(at, fpr, tpr), share, 4000 * matrix / len(y)]
+        for interval in hits:
+            bands = [
+                evaluation._band(lambda n, _, e=evaluation: tpr_at(e._tables(n)[0], at), interval),
+                evaluation._band(
+                    lambda n, u, e=evaluation, of=(mean, groups): calibration(
+                        e._tables(n)[0], *of, u
+                    )[0],
+                    interval,
+                ),
+                evaluation.confusion_matrix_interval(interval=interval),
+            ]
+            inside = zip(exact, bands, strict=True)
+            hits[interval].append([np.mean((e >= a) & (e <= b)) for e, (a, b) in inside])
+    # Points of one kind depend on each other: so this is less strict than for independent ones.
+    assert np.mean(hits["population"], axis=0).min() >= 0.9
+    assert np.mean(hits["records"], axis=0).max() < 0.8

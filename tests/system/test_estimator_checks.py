@@ -26,8 +26,9 @@ from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import noise
 from sklearn_dpbo.learners import (
-    PrivateKernelClassifier,
+    PrivateClassifier,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PrivateRidge,
     PrivateRidgeClassifier,
 )
@@ -106,8 +107,9 @@ def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, meth
 # refused, as single records would decide the number of columns: two checks end there.
 LEARNERS = [
     (PrivateLogisticRegression(), {"check_classifiers_train"}),
-    (PrivateKernelClassifier(n_components=20), {"check_classifiers_train"}),
+    (PrivateClassifier(n_trees=4), {"check_classifiers_train"}),
     (PrivateRidge(y_bounds=(-200, 200)), {"check_supervised_y_no_nan", "check_regressors_train"}),
+    (PrivateRegressor(n_trees=4), {"check_supervised_y_no_nan", "check_regressors_train"}),
     (PrivateRidgeClassifier(), {"check_classifiers_train"}),
 ]
 

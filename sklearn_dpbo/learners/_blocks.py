@@ -1,0 +1,106 @@
+"""Blocks of columns, curved in those of a table, for each of which rows have a bounded norm.
+
+All is fixed by public numbers, and drawn without the records (zone: boundary).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["Blocks"]
+
+Floats = NDArray[np.float64]
+
+# Bins of each column, how fast their likeness falls with their distance, and how many combinations
+# of them are kept.
+_BINS, _FALL, _KEPT = 32, 4.0, 8
+# Part of the largest norm of bins that rows usually have.
+_USUAL = 0.75
+# The depths that trees have in turn, and the standard deviation of their thresholds.
+_DEPTHS, _SPREAD = (3, 4, 5, 6), 0.4
+# The smallest share that is not lost in rounding.
+_LEAST = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Curved functions of columns in [-1, 1]: those of single ones, trees and waves.
+
+    Their squared norms are at most 1 - `curved` for the columns themselves, and a third of `curved`
+    for each kind. `max_norm` is the norm beyond which rows are shortened.
+    """
+
+    curved: float
+    bins: Floats
+    tree_columns: NDArray[np.intp]
+    tree_thresholds: Floats
+    frequencies: Floats
+
+    @classmethod
+    def draw(cls, d: int, curved: float, n_trees: int, n_waves: int, rng: Any) -> Self:
+        """Draw trees and waves of d columns."""
+        size = max(_DEPTHS), n_trees
+        columns = rng.randint(0, d, size)
+        thresholds = rng.standard_normal(size) * _SPREAD
+        frequencies = rng.standard_normal((d, n_waves)) * math.sqrt(2)
+        return cls(curved if curved >= _LEAST else 0.0, _bins(), columns, thresholds, frequencies)
+
+    def of(self, columns: Floats, max_norm: float) -> list[Any]:
+        """Return the blocks of rows: one dense table, and a sparse one of trees."""
+        rows = _shortened(columns / max_norm)
+        if not self.curved:
+            return [rows]
+        share = math.sqrt(self.curved / 3)
+        dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(columns, max_norm)]
+        phases = rows @ self.frequencies
+        share_of_wave = share / math.sqrt(phases.shape[1])
+        dense += [share_of_wave * np.cos(phases), share_of_wave * np.sin(phases)]
+        return [np.hstack(dense), self._of_trees(columns, share)]
+
+    def _of_bins(self, columns: Floats, max_norm: float) -> Floats:
+        """Return smooth functions of each column, 0 where it is at its centre."""
+        place = np.clip((columns + 1) * (_BINS / 2), 0, _BINS - 1).astype(np.intp)
+        values = np.where(columns[:, :, None] == 0, 0.0, self.bins[place])
+        usual = _USUAL * max_norm * math.sqrt(2 * _FALL)
+        return _shortened(values.reshape(len(columns), -1) / usual)
+
+    def _of_trees(self, columns: Floats, share: float) -> Any:
+        """Return in which leaf of each tree rows are: one column for each leaf."""
+        n, n_trees = len(columns), self.tree_columns.shape[1]
+        depths = np.resize(_DEPTHS, n_trees)
+        ends = np.cumsum(2**depths)
+        leaf = np.tile(ends - 2**depths, (n, 1)).astype(np.int32)
+        for level, (column, threshold) in enumerate(
+            zip(self.tree_columns, self.tree_thresholds, strict=True)
+        ):
+            deep = np.flatnonzero(depths > level)
+            leaf[:, deep] += (columns[:, column[deep]] > threshold[deep]) * np.int32(1 << level)
+        values = np.full(leaf.size, share / math.sqrt(n_trees))
+        starts = np.arange(0, leaf.size + 1, n_trees)
+        return sparse.csr_array((values, leaf.ravel(), starts), shape=(n, int(ends[-1])))
+
+
+def _shortened(rows: Floats) -> Floats:
+    """Return rows, those with a norm above 1 shortened to it."""
+    norms = np.sqrt((rows**2).sum(axis=1))
+    shortened: Floats = rows / np.maximum(norms, 1.0)[:, None]
+    return shortened
+
+
+def _bins() -> Floats:
+    """Return the numbers that stand for each bin: alike for bins near each other, 0 at the middle.
+
+    They are the leading part of the root of a smooth kernel: a penalty on them is one on
+    differences of neighbours.
+    """
+    middles = (np.arange(_BINS) + 0.5) * 2 / _BINS - 1
+    values, vectors = np.linalg.eigh(np.exp(-_FALL * (middles[:, None] - middles) ** 2))
+    roots = vectors[:, -_KEPT:] * np.sqrt(values[-_KEPT:])
+    centred: Floats = roots - (roots[_BINS // 2 - 1] + roots[_BINS // 2]) / 2
+    return centred

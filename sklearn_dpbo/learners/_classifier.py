@@ -1,0 +1,109 @@
+"""A classifier of straight and curved functions of the columns (zone: boundary)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._curved import Curved
+from ._descent import DescentClassifier
+
+__all__ = ["PrivateClassifier"]
+
+
+class PrivateClassifier(Curved, DescentClassifier):
+    """Classifier that is (epsilon, delta)-private for each training record, good without tuning.
+
+    One model of four kinds of functions of the columns, fitted together by gradient descent with
+    noise as `PrivateLogisticRegression`: the columns themselves; smooth functions of each; random
+    trees, whose splits are drawn without the records, and so cost no privacy; and random waves
+    (Rahimi and Recht, NeurIPS 2007). The noise does not grow with their number, as all functions
+    of a record together have a bounded norm. With few records the model is nearly linear.
+
+    Parameters
+    ----------
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
+    classes : array-like, default=None
+        All labels, which are public. None uses the labels in y, which then become public.
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data; as in
+        `PrivateLogisticRegression`.
+    curved : float, default=None
+        Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
+        None is a public rule: the number of records per class times mu, divided by 1,100, and at
+        most 0.66.
+    n_trees : int, default=60
+        Number of random trees, of depths 3 to 6.
+    C, clip, max_iter : float, float and int, default=1.0, 0.56 and 60
+        As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
+        better probabilities.
+    max_norm : float, default=None
+        As in `PrivateLogisticRegression`.
+    random_state : int, RandomState instance or None, default=None
+        Draws trees and waves. It is no secret, and has no effect on the noise.
+    ledger : PrivacyLedger or None, default=None
+        The ledger to which (epsilon, delta) is charged, before noise is generated.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    curved_ : float
+        The share of curved functions (public).
+    coef_ : ndarray of shape (1 or n_classes, n_functions)
+        Coefficients of all functions (private).
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercept (private).
+    center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
+        How rows are scaled, as in `PrivateLogisticRegression` (private).
+    n_iter_ : int
+    privacy_ : PrivacyReport
+        The privacy report; print it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from sklearn_dpbo.learners import PrivateClassifier
+    >>> X, y = make_moons(3000, noise=0.1, random_state=0)
+    >>> model = PrivateClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1])
+    >>> model.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])  # doctest: +SKIP
+    0.985
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        classes: Any = None,
+        bounds: Any = None,
+        curved: float | None = None,
+        n_trees: int = 60,
+        C: float = 1.0,
+        clip: float = 0.56,
+        max_iter: int = 60,
+        max_norm: float | None = None,
+        random_state: Any = None,
+        ledger: Any = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            bounds,
+            curved,
+            n_trees,
+            C,
+            clip,
+            max_iter,
+            max_norm,
+            random_state,
+            ledger,
+        )
+        self.classes = classes
+
+    @staticmethod
+    def search_space() -> dict[str, list[Any]]:
+        """Return values that are worth a search, as its `param_distributions`."""
+        return {"curved": [0.0, 0.33, 0.66], "max_iter": [60, 120]}

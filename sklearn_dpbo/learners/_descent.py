@@ -1,0 +1,178 @@
+"""Gradient descent with noise (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import is_regressor
+
+from .._data.units import Units
+from .._privacy.checks import check_number
+from .._privacy.sensitive import Secret
+from ._base import LinearClassifier, PrivateLearner
+from ._rows import IntegerRows, linear, squared_norms
+from ._scaling import Scaling
+
+__all__ = ["Descent", "DescentClassifier"]
+
+Floats = NDArray[np.float64]
+
+# Share of the previous step's velocity that a step keeps.
+_MOMENTUM = 0.9
+# The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
+# that of the columns. And about the norm of a row with it.
+_INTERCEPT, _NORM = 0.5, 1.12
+
+
+class Descent(PrivateLearner):
+    """Model that is linear in blocks of columns, fitted by noisy gradients.
+
+    Subclasses have the parameters C, clip, max_iter and learning_rate.
+    """
+
+    C: Any
+    clip: Any
+    max_iter: Any
+    learning_rate: Any
+    n_iter_: int
+
+    # If no step size is given: the standard deviation that noise has in a coefficient (of rows of
+    # norm 1) after all steps, and the largest step.
+    _noise, _largest_rate = 3.0, 12.0
+
+    def _draw(self, d: int, m: int) -> None:
+        """Draw what is public of a model of d columns and m units."""
+
+    def _clip(self, m: int) -> float:
+        """Return the norm to which gradients are clipped, for m units."""
+        return float(self.clip)
+
+    def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
+        """Return what the model is linear in: together of norm at most 1."""
+        return [scaling.rows(X)]
+
+    def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
+        """Return the derivative of each record's loss by the values of the linear functions."""
+        raise NotImplementedError
+
+    def _constants(self, gradient: Floats, noise: float) -> Floats:
+        """Return the intercepts to start from, by the gradient where all coefficients are 0."""
+        raise NotImplementedError
+
+    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return what `_errors` takes of labels, once ranges are known."""
+        return y
+
+    def _descend(
+        self, X: Floats, y: NDArray[Any], k: int, units: Units, column: Floats | None = None
+    ) -> Self:
+        """Fit k linear functions; `column`: targets of which the range is to be counted."""
+        unit = units.labels
+        n, sensitivity = int(self.max_iter), IntegerRows.sensitivity
+        self._draw(X.shape[1], units.m)
+        scaling, mechanisms, noisy, std = self._tables(
+            X, n, sensitivity, what="gradients of a model", units=units, target=column
+        )
+        y = self._targets(y)
+        blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]
+        norms = np.sqrt(squared_norms(blocks))
+        rows = IntegerRows(blocks, None if unit is None else np.bincount(unit)[unit])
+        W = np.zeros((k, sum(block.shape[1] for block in blocks)))
+        velocity, averaged = np.zeros_like(W), np.zeros_like(W)
+        clip = self._clip(units.m)
+        step = clip * rows.step / units.m
+        noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
+        rate = self.learning_rate or min(self._largest_rate, self._noise / noise_of_steps)
+        for i in range(n):
+            factors = _clipped(self._errors(linear(blocks, W), y), norms, clip)
+            gradient = step * noisy(Secret(rows.total(factors))).astype(np.float64)
+            if i == 0:
+                # At W = 0 the gradient by the intercepts tells shares of classes, or the mean of
+                # targets: start there, as steps towards rare classes would go too far.
+                by_constant, noise = gradient[:, -1] / _INTERCEPT, std * step / _INTERCEPT
+                W[:, -1] = self._constants(by_constant, noise) / _INTERCEPT
+            else:
+                velocity = _MOMENTUM * velocity + gradient
+                W = W - rate * velocity
+                # Afterwards, as a gradient's step would be too long where C is small.
+                W[:, :-1] /= 1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m)
+            if i >= n // 2:
+                averaged += W / (n - n // 2)
+        self._set_linear(averaged[:, :-1], averaged[:, -1] * _INTERCEPT)
+        self.n_iter_ = n
+        self.privacy_ = self._report(mechanisms, units)
+        self._warn_of_columns()
+        return self
+
+    def _check(self) -> None:
+        super()._check()
+        positive = "a positive number", lambda v: v > 0
+        check_number("C", self.C, *positive)
+        check_number("clip", self.clip, *positive, optional=is_regressor(self))
+        check_number("learning_rate", self.learning_rate, *positive, optional=True)
+        of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
+        check_number("max_iter", self.max_iter, *of_steps)
+
+
+class DescentClassifier(LinearClassifier, Descent):
+    """Classifier fitted by noisy gradients of the logistic loss."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected records. Missing numbers count as the centre of their column.
+        y : array-like of shape (n_samples,)
+            Protected labels. Records with a label that is not among the classes are ignored.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each record. All records of a group are then one privacy unit, which
+            contributes the mean of their gradients.
+        """
+        self._check()
+        X = self._table(X, reset=True)
+        code, units = self._class_numbers(y, len(X)), Units.of(len(X), groups)
+        K = len(self.classes_)
+        return self._descend(X, code, K if K > 2 else 1, units)
+
+    def _constants(self, gradient: Floats, noise: float) -> Floats:
+        """Return the intercepts of a model without columns, by its gradient where all are 0."""
+        K = len(self.classes_)
+        clipped = min(1.0, float(self.clip) / (math.sqrt(1 - 1 / K) * _NORM))
+        shares = 1 / K - (gradient if K == 2 else gradient / clipped)
+        shares = np.clip(shares, min(2 * noise, 1 / K), 1 - min(2 * noise, 1 / K))
+        logits: Floats = np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
+        return logits
+
+    @np.errstate(all="ignore")  # a warning would reveal a record
+    def _errors(self, values: Floats, targets: NDArray[np.intp]) -> Floats:
+        errors = _probabilities(values)
+        errors[np.arange(len(values)), targets] -= 1
+        errors[targets < 0] = 0
+        return errors[:, 1:] if len(self.classes_) == 2 else errors
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities of all classes, shape (n_samples, n_classes)."""
+        return _probabilities(self._linear(X))
+
+
+def _probabilities(logits: Floats) -> Floats:
+    if logits.shape[1] == 1:
+        p = expit(logits)
+        return np.column_stack([1 - p, p])
+    probabilities: Floats = softmax(logits, axis=1)
+    return probabilities
+
+
+@np.errstate(all="ignore")  # a warning would reveal a record
+def _clipped(errors: Floats, norms: Floats, clip: float) -> Floats:
+    """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
+    lengths = np.sqrt((errors**2).sum(axis=1)) * norms
+    scaled: Floats = errors / np.maximum(lengths, clip)[:, None]
+    return scaled

@@ -1,0 +1,176 @@
+"""A regressor of straight and curved functions of the columns (zone: boundary)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from .._data.units import Units
+from .._privacy.gdp import gdp_within
+from ._curved import Curved
+from ._labels import targets_of
+from ._ridge import target_bounds
+
+__all__ = ["PrivateRegressor"]
+
+Floats = NDArray[np.float64]
+# Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
+# that the same steps suit both.
+_CURVATURE = 0.25
+# Gradients are clipped to this norm; where there are more units times mu than so many, to a larger
+# one, as noise matters less then than what is cut off.
+_CLIP, _MANY = 0.1, 20_000
+
+
+class PrivateRegressor(RegressorMixin, Curved):
+    """Regressor that is (epsilon, delta)-private for each training record, good without tuning.
+
+    One model of straight and curved functions of the columns, as `PrivateClassifier`, fitted by
+    gradient descent with noise. Each record's gradient is clipped to a norm, so that large errors
+    count as smaller ones (Huber, 1964): predictions lie between means and medians, and come nearer
+    to means with more records or a larger epsilon.
+
+    Parameters
+    ----------
+    epsilon, delta : float, default=1.0 and 1e-6
+        The fitted model is (epsilon, delta)-private; delta in (0, 1).
+    y_bounds : tuple of two floats, default=None
+        Lowest and highest target, chosen without looking at the data; targets are clipped there.
+        With None, noisy counts tell where targets lie, as for columns, and those farther than 2.5
+        usual deviations from the centre are clipped: give bounds if the largest targets matter.
+        Required if `bounds` and `max_norm` are both given.
+    bounds : tuple of two floats or arrays, default=None
+        Lowest and highest value of each column, chosen without looking at the data; as in
+        `PrivateLogisticRegression`.
+    curved : float, default=None
+        Share of the curved functions, as in `PrivateClassifier`; a regressor counts as two classes.
+    n_trees : int, default=60
+        Number of random trees, of depths 3 to 6.
+    clip : float, default=None
+        Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
+        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
+        where the number of records times mu is above 20,000.
+    C, max_iter : float and int, default=1.0 and 60
+        As in `PrivateLogisticRegression`.
+    max_norm : float, default=None
+        As in `PrivateLogisticRegression`.
+    random_state : int, RandomState instance or None, default=None
+        Draws trees and waves. It is no secret, and has no effect on the noise.
+    ledger : PrivacyLedger or None, default=None
+        The ledger to which (epsilon, delta) is charged, before noise is generated.
+
+    Attributes
+    ----------
+    y_center_, y_scale_ : float
+        Targets are taken as ``(y - y_center_) / y_scale_``, clipped to [-1, 1] (private).
+    curved_ : float
+        The share of curved functions (public).
+    clip_ : float
+        The norm to which gradients are clipped (public).
+    coef_ : ndarray of shape (1, n_functions)
+        Coefficients of all functions, for scaled targets (private).
+    intercept_ : ndarray of shape (1,)
+        Intercept (private).
+    center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
+        How rows are scaled, as in `PrivateLogisticRegression` (private).
+    n_iter_ : int
+    privacy_ : PrivacyReport
+        The privacy report; print it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from sklearn_dpbo.learners import PrivateRegressor
+    >>> X, y = make_friedman1(10_000, random_state=0)
+    >>> model = PrivateRegressor(epsilon=1.0, delta=1e-6)
+    >>> model.fit(X[:8000], y[:8000]).score(X[8000:], y[8000:])  # doctest: +SKIP
+    0.843
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        y_bounds: Any = None,
+        bounds: Any = None,
+        curved: float | None = None,
+        n_trees: int = 60,
+        C: float = 1.0,
+        clip: float | None = None,
+        max_iter: int = 60,
+        max_norm: float | None = None,
+        random_state: Any = None,
+        ledger: Any = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            bounds,
+            curved,
+            n_trees,
+            C,
+            clip,
+            max_iter,
+            max_norm,
+            random_state,
+            ledger,
+        )
+        self.y_bounds = y_bounds
+
+    @staticmethod
+    def search_space() -> dict[str, list[Any]]:
+        """Return values that are worth a search, as its `param_distributions`."""
+        return {"curved": [0.0, 0.33, 0.66], "clip": [0.05, 0.1, 0.2]}
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected records. Missing numbers count as the centre of their column.
+        y : array-like of shape (n_samples,)
+            Protected targets; a missing one counts as the centre.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each record. All records of a group are then one privacy unit, which
+            contributes the mean of their gradients.
+        """
+        self._check()
+        counted = self.y_bounds is None and (self.bounds is None or self.max_norm is None)
+        if not counted:
+            low, high = target_bounds(self.y_bounds)
+            self.y_center_, self.y_scale_ = (low + high) / 2, (high - low) / 2
+        X = self._table(X, reset=True)
+        y = targets_of(y, len(X))
+        units = Units.of(len(X), groups)
+        return self._descend(X, y, 1, units, y if counted else None)
+
+    def _clip(self, m: int) -> float:
+        strength = m * gdp_within(self.epsilon, self.delta) / _MANY
+        self.clip_ = float(self.clip or _CLIP * math.sqrt(max(1.0, strength)))
+        return self.clip_
+
+    @np.errstate(all="ignore")  # a warning would reveal a record
+    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        scaled: Floats = np.nan_to_num((y - self.y_center_) / self.y_scale_)
+        return scaled.clip(-1, 1)[:, None]
+
+    def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
+        return _CURVATURE * (values - targets)
+
+    def _constants(self, gradient: Floats, noise: float) -> Floats:
+        constants: Floats = np.clip(-gradient / _CURVATURE, -1, 1)
+        return constants
+
+    def predict(self, X: Any) -> Floats:
+        """Return predictions."""
+        values = self._linear(X)[:, 0]
+        targets: Floats = self.y_center_ + self.y_scale_ * values
+        return targets
