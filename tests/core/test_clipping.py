@@ -36,13 +36,6 @@ def skewed(rng):
     return X[:600], y[:600], X[600:], y[600:]
 
 
-@pytest.fixture
-def even(rng):
-    X = rng.uniform(-1, 1, size=(1_600, 2))
-    y = 3 * X[:, 0] + rng.uniform(-1, 1, 1_600) + 9
-    return X[:600], y[:600], X[600:], y[600:]
-
-
 NAMES = ["r2", "neg_mean_absolute_error", "neg_root_mean_squared_error", "neg_mean_squared_error"]
 
 
@@ -70,13 +63,6 @@ def test_report_of_an_objective_names_what_is_clipped(skewed):
         Ridge(), X, y, X_val=X_val, y_val=y_val, scoring="r2", n_calls=2, **EXACT
     )
     assert objective.scorer_.clipping in " ".join(objective.privacy_.details().split())
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_where_nothing_is_clipped_the_score_is_that_of_scikit_learn(name, even):
-    search = searched(*even, scoring=name)
-    theirs = get_scorer(name)(search.best_estimator_, *even[2:])
-    assert search.best_score_ == pytest.approx(theirs, rel=2e-3)
 
 
 def test_scorer_of_no_search_has_no_learnt_bounds(skewed):

@@ -70,18 +70,6 @@ def test_the_cut_is_another_with_another_seed():
     assert (rows_of(divided(numbered(40)))[1] != rows_of(divided(numbered(40), seed=1))[1]).any()
 
 
-def test_groups_may_be_named_by_anything_that_can_be_compared():
-    names = {
-        "tuples": [("a", i // 2) for i in range(20)],
-        "both numbers and texts": [i // 2 if i < 10 else str(i // 2) for i in range(20)],
-        "series": pd.Series(np.arange(20) // 2, index=np.arange(20)[::-1]),
-    }
-    expected = rows_of(divided(numbered(20), groups=np.arange(20) // 2))
-    for groups in names.values():
-        found = rows_of(divided(numbered(20), groups=groups))
-        assert all((a == b).all() for a, b in zip(expected, found, strict=True))
-
-
 def frame(seed, n=30):
     """A frame with all kinds of columns, of which only the values depend on the seed."""
     rng = np.random.default_rng(seed)
@@ -193,19 +181,6 @@ def test_what_does_not_make_two_parts_is_refused():
         divided(numbered(8), groups=np.zeros(7))
     with pytest.raises(ValueError, match="2 groups cannot be cut"):
         divided(numbered(8), groups=np.arange(8) % 2, test_size=0.1)
-
-
-def test_labels_are_read_one_by_one():
-    for odd in ("a", None, 1.5, [0], np.nan):
-        y = [0, 1] * 10
-        y[3] = odd
-        table = divided(numbered(20), y)
-        labels = np.empty(20)
-        for rows, part in zip(rows_of(table), (table.training.y, table.y_val), strict=True):
-            labels[rows] = part
-        known = np.arange(20) != 3
-        assert (labels[known] == np.array([0, 1] * 10)[known]).all()
-        assert labels[3] not in (0, 1) or odd == [0]
 
 
 def test_an_object_column_holds_texts_and_other_cells_are_missing():

@@ -16,7 +16,6 @@ from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
     PublicModel,
-    validation_batch,
 )
 from sklearn_dpbo.strategies._space import SearchSpace
 from sklearn_dpbo.strategies._utility import noise_hints
@@ -99,88 +98,10 @@ def test_grid_is_evaluated_whole_unless_n_iter_is_given():
     assert len(search_of(n_iter=None).cv_results_["params"]) == 64
 
 
-@pytest.mark.parametrize(("n_iter", "filled"), [(32, 6), (64, 11), (128, 16), (200, 16)])
-def test_half_of_the_explored_and_at_most_16_fill_the_space(n_iter, filled, monkeypatch):
-    learn, sizes = PublicModel.learn, []
-
-    def counting(space, points, scores):
-        sizes.append(len(points))
-        return learn(space, points, scores)
-
-    monkeypatch.setattr(PublicModel, "learn", counting)
-    search_of(n_iter=n_iter)
-    assert sizes[0] == filled
-
-
 # ---------------------------------------------------------------- exploring again
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-@pytest.mark.parametrize(
-    ("epsilon_m", "expected"),
-    [
-        # 22 explore, and of 42 fits as many validate as 30 units of epsilon m allow, 8 at least;
-        # the others score the best explored again, four times each.
-        (4000, (22, 42, 0)),
-        (600, (22, 22, 5)),
-        (100, (22, 10, 8)),
-    ],
-)
-def test_fewer_candidates_are_validated_where_noise_is_large(epsilon_m, expected, monkeypatch):
-    n_again = []
-
-    def counting(self, positions, others):
-        n_again.append(len(positions))
-        assert len(others) == 4
-
-    monkeypatch.setattr("sklearn_dpbo.strategies._history.History.score_again", counting)
-    found = search_of(m=1000, epsilon=epsilon_m / 1000, n_iter=64).cv_results_
-    n_validated = int(found["validated"].sum())
-    assert (len(found["params"]) - n_validated, n_validated, sum(n_again)) == expected
-    assert len(found["params"]) + 4 * sum(n_again) == 64
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-def test_score_of_candidate_explored_again_is_mean_over_five_cuts(monkeypatch):
-    again = search_of(m=100, n_iter=64).cv_results_
-    monkeypatch.setattr("sklearn_dpbo.strategies._guidance.Guidance._score_again", lambda *_: None)
-    once = search_of(m=100, n_iter=64).cv_results_
-    scores = [results["public_score"][:22] for results in (once, again)]
-    changed = np.flatnonzero(scores[0] != scores[1])
-    assert 0 < len(changed) <= 8
-    # Each cut holds out 80 records, and five cuts are averaged.
-    assert np.allclose(scores[1][changed] * 400, np.rint(scores[1][changed] * 400))
-    assert set(changed) <= set(np.argsort(-scores[0])[:16]), "the best ones"
 
 
 # ---------------------------------------------------------------- which are validated
-def model_of(space, n=20, failed=()):
-    points = space.fill(n, np.random.default_rng(0))
-    scores = -((points.unit[:, 0] - 0.3) ** 2)
-    scores[list(failed)] = np.nan
-    return PublicModel.learn(space, points, scores)
-
-
-def batch_of(space, model, n=24):
-    pool = space.fill(256, np.random.default_rng(1))
-    return validation_batch(space, model, space.none, pool, n, np.random.default_rng(2))
-
-
-def test_half_of_the_validated_are_the_best_explored():
-    space = SearchSpace(UNIT)
-    model = model_of(space)
-    keys = model.points.identities()
-    explored = [key for key in batch_of(space, model).identities() if key in keys]
-    assert len(explored) == 12
-    best = model.best(12).identities()
-    assert explored == best
-
-
-@pytest.mark.parametrize("n", [12, 48])
-def test_promising_candidates_keep_a_distance(n):
-    space = SearchSpace(UNIT)
-    batch = batch_of(space, model_of(space), n)
-    promising = space.features(batch)[n // 2 : n - n // 4]
-    apart = np.linalg.norm(promising[:, None] - promising, axis=2)
-    assert apart[np.triu_indices(len(promising), 1)].min() >= 0.5 / np.sqrt(n)
 
 
 # ---------------------------------------------------------------- public scores in the choice
@@ -231,21 +152,6 @@ def test_there_is_no_prior_without_exploring(chosen_from):
     assert (chosen_from[0] == chosen_from[1]).all()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-def test_prior_helps_where_noise_hides_validation_scores():
-    def mean_distance(weight):
-        found = [
-            search_of(
-                m=200, epsilon=0.2, seed=seed, refit=False, n_iter=64,
-                strategy=WorstCase(prior_weight=weight),
-            ).best_params_
-            for seed in range(12)
-        ]  # fmt: skip
-        return np.mean([np.hypot(p["x"] - 0.7, p["y"] - 0.2) for p in found])
-
-    assert mean_distance(None) < 0.7 * mean_distance(0.0)
-
-
 # ---------------------------------------------------------------- scores that diverge
 @pytest.mark.parametrize("worst", [-1e12, -np.inf, np.nan])
 def test_candidates_that_diverge_do_not_hide_what_others_differ_by(worst):
@@ -289,22 +195,6 @@ def test_prior_is_zero_for_a_score_that_nothing_can_change():
 
 
 # ---------------------------------------------------------------- grids with fewer fits than points
-GRID = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()}
-
-
-@pytest.mark.filterwarnings("ignore:param_grid has")
-@pytest.mark.parametrize("guidance", ["none", "public"])
-def test_part_of_a_grid_that_is_tried_fills_it(guidance):
-    search = search_of(space=GRID, n_iter=40, strategy=WorstCase(guidance))
-    first = search.cv_results_["params"][:12]
-    assert len({p["x"] for p in first}) >= 6 and len({p["y"] for p in first}) >= 6
-
-
-def test_grid_too_large_to_be_fitted_whole_is_fitted_in_part_with_a_warning():
-    huge = {"x": np.linspace(0, 1, 1000).tolist(), "y": np.linspace(0, 1, 1000).tolist()}
-    with pytest.warns(UserWarning, match="1,000,000 candidates; with n_iter=64 fits"):
-        assert len(search_of(space=huge, n_iter=None).cv_results_["params"]) <= 64
-    assert len(search_of(space=huge, n_iter=12).cv_results_["params"]) == 12
 
 
 def test_warning_says_how_many_times_as_many_records_noise_takes():

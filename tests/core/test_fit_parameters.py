@@ -369,17 +369,6 @@ def test_a_decision_function_that_raises_does_not_matter_where_it_is_not_needed(
 
 
 # --------------------------------------------------------------------------------------- bounds
-@pytest.mark.parametrize(
-    ("name", "bounds"),
-    [
-        ("neg_mean_absolute_error", (0, 100)),
-        ("neg_mean_squared_error", (2, 50)),
-        ("neg_log_loss", (0, 5)),
-    ],
-)
-def test_bounds_of_a_negative_score_with_the_wrong_sign_are_refused(name, bounds):
-    with pytest.raises(ValueError, match="where gains are negative"):
-        make_private_scorer(name, bounds=bounds)
 
 
 class Constant(RegressorMixin, BaseEstimator):

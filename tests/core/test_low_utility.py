@@ -23,10 +23,9 @@ from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.scoring._precision import expected_counts, expected_width
-from sklearn_dpbo.scoring._queries import Confusion
 from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.scoring._scorers import score_and_interval
-from sklearn_dpbo.strategies._utility import noise_hints, shift_hints
+from sklearn_dpbo.strategies._utility import shift_hints
 
 BEFORE = "Nothing has been charged yet"
 
@@ -202,13 +201,6 @@ def test_expected_width_is_the_median_of_released_widths(grouped, rng):
     assert half == pytest.approx(expected.width / 2, rel=0.15)
 
 
-def test_expected_counts_are_those_of_as_many_records():
-    y = np.repeat([0, 1], [90, 10])
-    public = Predictions(y, np.r_[y[:95], 1 - y[95:]], np.array([0, 1]))
-    counts = expected_counts(Confusion(np.array([0, 1])), public, Units.of(1000))
-    assert counts == (900, 0, 50, 50)
-
-
 def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result():
     """The validation set has far fewer positive records than the training set."""
     args, common = ("recall", 2000, 10), {"n_positive": 800, "epsilon": 2.0}
@@ -226,16 +218,6 @@ def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result()
         warnings.simplefilter("error", LowUtilityWarning)
         evaluation(epsilon=2.0, m=2000, positive=5)
     assert "roc_auc " in raised.value.__notes__[0]
-
-
-def test_assumed_difference_of_candidates_is_a_tenth_of_the_range_of_the_score():
-    y = (np.arange(2000) < 46).astype(int)
-    for scoring in ("roc_auc", "average_precision", "f1", "accuracy"):
-        scorer = make_private_scorer(scoring).prepare(y)
-        (text,) = noise_hints(scorer, Units.of(2000), [], epsilon=1e-3)
-        assert "candidates differ by 0.1 (assumed" in text
-    scorer = make_private_scorer("matthews_corrcoef").prepare(y)
-    assert "differ by 0.2 (" in noise_hints(scorer, Units.of(2000), [], epsilon=1e-3)[0]
 
 
 # ---------------------------------------------------------------- released against public scores

@@ -48,6 +48,8 @@ def test_several_scores_have_columns_of_their_own(two_classes):
     for name in ("f1", "precision", "roc_auc"):
         column = search.cv_results_[f"mean_test_{name}"]
         assert column[search.best_index_] == search.best_scores_[name]
+    with pytest.raises(KeyError, match=r"no split0_test_f1.*released are \['mean_test_f1'"):
+        search.cv_results_["split0_test_f1"]
     spent = [loss.epsilon for loss in search.privacy_.spends]
     assert spent == pytest.approx([6e4, 5.4e5, 2e5, 2e5])
 
@@ -89,16 +91,6 @@ def test_many_candidates_get_gaussian_noise_of_the_delta_that_is_charged():
     assert delta_of_gdp(mu, 0.5) <= 1e-6 < delta_of_gdp(2 * mu, 0.5), "half of it is too little"
     few, (loss,) = released(2, 0.5, 1e-6)
     assert not few[0].gaussian and loss.delta == 0
-
-
-@pytest.mark.parametrize("n", [5, 64])
-def test_the_noise_has_the_scale_that_it_says(n):
-    found = [released(n, 0.5, 1e-6, seed)[0][0] for seed in range(400)]
-    spread = np.std([each.counts[0] for each in found])
-    expected = found[0].scale * (1 if found[0].gaussian else math.sqrt(2))
-    assert spread == pytest.approx(expected, rel=0.15)
-    inside = [low <= 100 <= high for each in found for low, high in [each.interval(0.95)[0]]]
-    assert np.mean(inside) >= 0.93
 
 
 class Assuming(Strategy):

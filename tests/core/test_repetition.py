@@ -243,7 +243,7 @@ def test_permute_and_flip_chooses_the_run_with_the_largest_noisy_score():
         np.testing.assert_allclose(chosen(*given), winner(*given), rtol=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5])
+@pytest.mark.parametrize("epsilon", [0.5])
 @pytest.mark.parametrize("repetition", [Repeated(0.0, 0.05), Repeated(1.0, 0.05)], ids=str)
 def test_choice_costs_the_fitted_records_what_repetition_does(repetition, epsilon):
     """One of these records changes how probable a kind of model is, by exp(epsilon) at most."""
@@ -310,26 +310,6 @@ def test_rho_of_repeated_runs_is_at_least_that_of_dp_accounting(
 def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, delta, expected):
     found = Composed(n).each(FitGuarantee(composition, factor), epsilon, delta)
     assert found == pytest.approx(expected, rel=2e-6)
-
-
-@pytest.mark.parametrize(
-    ("composition", "factor", "expected"),
-    [
-        ("pure", 1, (0.5, 0.0)),
-        ("pure", 2, (0.25, 0.0)),
-        # Of rho = .00893 (.00892 by dp-accounting) and mu = .1406, and of a quarter and half.
-        ("zCDP", 1, (0.585895437, 1e-6)),
-        ("zCDP", 2, (0.280423470, 1e-6)),
-        ("GDP", 1, (0.599036848, 1e-6)),
-        ("GDP", 2, (0.285408415, 1e-6)),
-        # A share of delta for each run on average.
-        ("approximate", 1, (0.4999989, 1e-7)),
-        ("approximate", 2, (0.2499994, 1e-7 / (1 + math.exp(0.2499994)))),
-    ],
-)
-def test_epsilon_and_delta_of_each_of_repeated_fits(composition, factor, expected):
-    found = Repeated.of_mean(10).each(FitGuarantee(composition, factor), 1.0, 1e-6)
-    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import inspect
 import itertools
 import math
 import re
-import sys
 import warnings
 from pathlib import Path
 
@@ -22,17 +21,15 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateThresholdClassifier,
     make_private_scorer,
 )
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import _STEPS
 from sklearn_dpbo.scoring import _metrics
 from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
-from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
+from sklearn_dpbo.scoring._histogram import ScoreHistogram
 from sklearn_dpbo.scoring._intervals import nearest_counts
 from sklearn_dpbo.scoring._make import NAMES, references, resolve_scorer, resolve_scorers
-from sklearn_dpbo.scoring._of_counts import RANKING
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
 from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.scoring._response import Predictions, Responses
@@ -79,45 +76,6 @@ def test_public_records_without_a_finite_response_end_no_fit_after_its_charge(na
         placed = scorer.release(public, 40, 1.0)
         counts = placed.counts.statistics(placed.counts.lowest_values(y, 60), y, Units.of(60))
         assert np.isfinite(placed.value(counts, Units.of(60)))
-
-
-@pytest.mark.parametrize("name", sorted(set(metrics.get_scorer_names()) & set(NAMES)))
-def test_scorers_of_scikit_learn_are_recognised_by_what_they_compute(name):
-    estimator = REGRESSOR if make_private_scorer(name).task == "regression" else CLASSIFIER
-    found = resolve_scorer(metrics.get_scorer(name), estimator)
-    assert found.name == make_private_scorer(name).name
-
-
-def test_scorers_made_of_metrics_are_recognised_with_their_parameters():
-    def made(function, **params):
-        return resolve_scorer(metrics.make_scorer(function, **params), CLASSIFIER)
-
-    f2 = made(metrics.fbeta_score, beta=2, pos_label="yes")
-    assert (f2.name, f2.params) == ("fbeta", {"beta": 2, "pos_label": "yes"})
-    assert made(metrics.f1_score, average="macro").name == "f1_macro"
-    assert made(metrics.cohen_kappa_score, weights="linear").params == {"weights": "linear"}
-    assert made(metrics.precision_score, zero_division=0).name == "precision"
-    proba = "predict_proba"
-    assert made(metrics.roc_auc_score, response_method=proba, multi_class="ovr").name == (
-        "roc_auc_ovr"
-    )
-
-
-@pytest.mark.parametrize(
-    "scoring",
-    [
-        metrics.make_scorer(metrics.f1_score, zero_division=1),
-        metrics.make_scorer(metrics.f1_score, labels=[0]),
-        metrics.make_scorer(metrics.f1_score, greater_is_better=False),
-        metrics.make_scorer(metrics.roc_auc_score),  # of labels
-        metrics.make_scorer(metrics.hamming_loss, greater_is_better=False),
-        metrics.make_scorer(lambda y, p: 0.0),
-        metrics.make_scorer(metrics.accuracy_score, normalize=False),
-    ],
-)
-def test_scorers_with_other_parameters_are_refused(scoring):
-    with pytest.raises(ValueError, match="scoring=.*no proven sensitivity"):
-        resolve_scorer(scoring, CLASSIFIER)
 
 
 # Values, not the default, of every keyword that a recognised function of scikit-learn has.
@@ -233,7 +191,7 @@ def theirs(name, y, predicted):
 
 @pytest.mark.parametrize("name", CONFUSION)
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label")
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.data())
 def test_scores_of_the_confusion_matrix_equal_scikit_learn_also_in_edge_cases(name, data):
     """One class only, nothing predicted positive, a perfect classifier: all of that occurs."""
@@ -303,16 +261,6 @@ def test_losses_equal_scikit_learn_within_wide_bounds(name, metric, rng):
     assert clipped > -metric(y, predicted)
 
 
-@pytest.mark.parametrize("name", ["r2", "explained_variance"])
-def test_variance_explained_equals_scikit_learn_if_nothing_is_clipped(name, rng):
-    y = rng.normal(3, 2, 400)
-    predicted = y + rng.normal(0.3, 1, 400)
-    scorer = prepared(name, y, largest_error=100.0)
-    expected = metrics.get_scorer(name)._score_func(y, predicted)
-    assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-2)
-    assert scorer.exact(Predictions(y, predicted, None)) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error"])
 def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(name, rng):
     y = np.append(rng.normal(0, 10, 2_000), 500.0)
@@ -339,20 +287,6 @@ def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
     for response in (y, np.full(50, NAN)):
         at = scorer.choice(Predictions(y, response, None))
         assert at.query.bounds == pytest.approx(scorer.query.bounds)
-
-
-@pytest.mark.parametrize("name", sorted(RANKING))
-def test_areas_from_histograms_are_near_the_exact_ones(name, rng):
-    several = name == "roc_auc_ovr"
-    classes = np.arange(3 if several else 2)
-    y = rng.choice(classes, 4_000, p=[0.6, 0.3, 0.1] if several else [0.8, 0.2])
-    scores = rng.normal(size=(4_000, len(classes))) + 1.5 * np.eye(len(classes))[y]
-    proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    public = Predictions(y[:2000], proba[:2000], classes)
-    scorer = prepared(name, y).release(lambda _: public, 2_000, 1.0, ())
-    exact = scorer.exact(Predictions(y[2000:], proba[2000:], classes))
-    assert of_counts(scorer, y[2000:], proba[2000:], classes) == pytest.approx(exact, abs=0.02)
-    assert 0.5 < exact < 0.95
 
 
 # ------------------------------------------------------------------ sensitivity, by brute force
@@ -408,7 +342,7 @@ GROUPS = [[0, 0, 1, 2], [0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize("what", SMALL)
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.data())
 def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
     statistics, universe, labels = SMALL[what]
@@ -421,25 +355,6 @@ def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
     ]
     a, b = (counted(statistics, each, units, labels) for each in (records, others))
     assert np.abs(a - b).sum() <= statistics.sensitivity(units)
-
-
-@pytest.mark.parametrize("groups", [None, [0, 0, 1, 2, 2]])
-def test_the_choice_by_a_confusion_matrix_moves_by_one_gain_at_most(groups):
-    scorer = prepared("f1_macro", np.array(["a"] * 5 + ["b", "c"]))
-    units, rng = Units.of(5, groups), np.random.default_rng(0)
-    universe = ["a", "b", "c", "?"]
-    worst = 0
-    for _ in range(3_000):
-        y, predicted = rng.choice(universe, (2, 5))
-        y2, predicted2 = y.copy(), predicted.copy()
-        last = [4] if groups is None else [3, 4]
-        y2[last], predicted2[last] = rng.choice(universe, (2, len(last)))
-        a, b = (
-            scorer.query.statistics(scorer.query.record_values(*each, THREE), each[0], units)[0]
-            for each in ((y, predicted), (y2, predicted2))
-        )
-        worst = max(worst, abs(a - b))
-    assert 0.9 * scorer.query.sensitivity(units) <= worst <= scorer.query.sensitivity(units)
 
 
 def test_weights_of_a_group_add_up_to_what_a_record_has():
@@ -503,10 +418,6 @@ def test_nearest_counts_are_not_negative_and_have_the_public_sum(noisy):
     assert found.min() >= 0 and found.sum() == pytest.approx(10)
 
 
-def test_bins_grow_with_the_records_and_epsilon():
-    assert [n_bins(m, 1.0) for m in (10, 1_000, 10_000)] == [10, 21, 50]
-
-
 # ---------------------------------------------------------------- found by attacks
 def _objects(labels):
     found = np.empty(len(labels), dtype=object)
@@ -550,66 +461,6 @@ def test_class_that_no_public_model_knows():
     assert 0 <= search.best_score_ <= 1
 
 
-def test_unusable_public_cv_is_refused_before_anything_is_spent():
-    X, y = make_classification(400, random_state=0)
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [0.1, 10.0]}, scoring="roc_auc", strategy=WorstCase(public_cv=5)
-    )
-    with pytest.raises(ValueError, match="public_cv") as caught:
-        search.fit(X[200:], y[200:], X_val=X[:200], y_val=y[:200])
-    assert not getattr(caught.value, "__notes__", [])
-
-
 def test_labels_too_large_for_learnt_bounds_are_refused():
     with pytest.raises(ValueError, match="Rescale"):
         make_private_scorer("neg_mean_squared_error").prepare(np.array([0.0, 1e200, -1e200]))
-
-
-class Remembers(LogisticRegression):
-    """Its class remembers that it has seen a certain record, and says so in later fits."""
-
-    seen = False
-    how = "warn"
-
-    def fit(self, X, y):
-        if Remembers.seen and self.how == "warn":
-            warnings.warn("patient 4711", stacklevel=1)
-        elif Remembers.seen and self.how == "print":
-            print("patient 4711")
-        elif Remembers.seen:
-            sys.exit("patient 4711")
-        return super().fit(X, y)
-
-    def decision_function(self, X):
-        if (np.asarray(X) > 900).any():
-            Remembers.seen = True
-        elif Remembers.seen and self.how == "print":
-            print("patient 4711")
-        return super().decision_function(X)
-
-
-@pytest.mark.parametrize(
-    ("how", "release"), [("warn", "best"), ("print", "evaluation"), ("exit", "evaluation")]
-)
-def test_code_that_runs_after_protected_predictions_is_not_heard(how, release, capfd, monkeypatch):
-    X, y = make_classification(400, random_state=0)
-    X[0, 0] = 1000.0
-    monkeypatch.setattr(Remembers, "how", how)
-    monkeypatch.setattr(Remembers, "seen", False)
-    search = PrivateBayesSearchCV(
-        Remembers(), {"C": [0.1, 10.0]}, scoring="roc_auc", random_state=0, release=release
-    )
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        search.fit(X[200:], y[200:], X_val=X[:200], y_val=y[:200])
-    assert Remembers.seen
-    assert "4711" not in str([each.message for each in found]) + "".join(capfd.readouterr())
-
-
-@pytest.mark.parametrize("scoring", ["r2", "neg_mean_absolute_error"])
-def test_threshold_refuses_scores_of_regressors(scoring):
-    X, y = make_classification(200, random_state=0)
-    with pytest.raises(ValueError, match="not a metric of labels"):
-        PrivateThresholdClassifier(LogisticRegression(), scoring=scoring).fit(
-            X[:100], y[:100], X_val=X[100:], y_val=y[100:]
-        )

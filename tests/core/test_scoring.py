@@ -32,13 +32,6 @@ def score(scorer, y, response, groups=None, classes=CLASSES):
     return scorer.value(*statistics(scorer.counts, y, response, groups, classes))
 
 
-def share_of_pairs(y, s, classes, groups=None):
-    """The area under the ROC curve, from all pairs."""
-    counts, units = PairCounts(classes, (1,), (0.5,)), Units.of(len(y), groups)
-    found = counts.statistics(counts.record_values(y, s, classes), y, units)
-    return float(counts.area(np.array(found, dtype=float), units))
-
-
 @pytest.fixture
 def labels(rng):
     y = rng.choice(CLASSES, 200, p=[0.5, 0.3, 0.2])
@@ -48,41 +41,6 @@ def labels(rng):
 
 def prepared(name, y=CLASSES, **params):
     return make_private_scorer(name, **params).prepare(y)
-
-
-def test_accuracy_equals_scikit_learn(labels):
-    y, _, predicted = labels
-    assert score(prepared("accuracy"), y, predicted) == metrics.accuracy_score(y, predicted)
-
-
-@pytest.mark.parametrize("k", [1, 2])
-def test_top_k_accuracy_equals_scikit_learn(labels, k):
-    y, proba, _ = labels
-    proba = np.round(proba, 1)  # ties
-    ours = score(prepared("top_k_accuracy", k=k), y, proba)
-    assert ours == metrics.top_k_accuracy_score(y, proba, k=k, labels=CLASSES)
-
-
-@pytest.mark.parametrize("prevalences", ["the same", "others"])
-def test_balanced_accuracy_equals_scikit_learn_whatever_the_prevalences(labels, prevalences):
-    y, _, predicted = labels
-    y_train = y if prevalences == "the same" else np.repeat(CLASSES, [1, 7, 2])
-    expected = metrics.balanced_accuracy_score(y, predicted)
-    assert score(prepared("balanced_accuracy", y_train), y, predicted) == pytest.approx(expected)
-    weighted = score(prepared("weighted_accuracy", y_train), y, predicted)
-    assert (weighted == pytest.approx(expected, abs=1e-5)) == (prevalences == "the same")
-
-
-def test_brier_score_equals_scikit_learn(labels, rng):
-    y, proba, _ = labels
-    one_hot = (y[:, None] == CLASSES).astype(float)
-    expected = -((proba - one_hot) ** 2).sum(axis=1).mean()
-    assert score(prepared("neg_brier_score"), y, proba) == pytest.approx(expected, abs=1e-5)
-    y, p = rng.integers(0, 2, 100), rng.random(100)
-    two = prepared("neg_brier_score", np.array([0, 1]))
-    ours = score(two, y, np.stack([1 - p, p], axis=1), classes=np.array([0, 1]))
-    assert ours == pytest.approx(-metrics.brier_score_loss(y, p), abs=1e-5)
-    assert two.bounds == (-1, 0)
 
 
 def test_log_loss_equals_scikit_learn_within_the_bounds_and_is_clipped_to_them(labels):
@@ -120,18 +78,6 @@ def test_probabilities_may_be_rounded(labels, kind):
     assert np.allclose(
         query.record_values(y, rounded, CLASSES), query.record_values(y, proba, CLASSES), atol=9
     )
-
-
-def test_pairs_of_roc_auc_equal_scikit_learn_with_and_without_groups(rng):
-    y, s = rng.choice(["no", "yes"], 300, p=[0.9, 0.1]), np.round(rng.normal(size=300), 1)
-    classes = np.array(["no", "yes"])
-    expected = metrics.roc_auc_score(y == "yes", s)
-    assert share_of_pairs(y, s, classes) == pytest.approx(expected, abs=1e-12)
-    groups = rng.integers(0, 80, 300)
-    weight = 1 / np.bincount(groups)[groups]
-    grouped = share_of_pairs(y, s, classes, groups)
-    weighted = metrics.roc_auc_score(y == "yes", s, sample_weight=weight)
-    assert grouped == pytest.approx(weighted, abs=2e-3)
 
 
 # ------------------------------------------------------- sensitivity, on random neighbours
@@ -219,7 +165,7 @@ def check_sensitivity(which, grouped, data):
 
 @pytest.mark.parametrize("which", SCORERS)
 @pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_one_unit_moves_statistic_and_counts_by_at_most_the_sensitivity(which, grouped, data):

@@ -10,11 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-import sklearn
-from scipy.stats import loguniform, randint
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from scipy.stats import loguniform
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_multilabel_classification, make_regression
+from sklearn.datasets import make_multilabel_classification
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -22,16 +21,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     PredefinedSplit,
-    ShuffleSplit,
-    cross_val_score,
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 
-import sklearn_dpbo
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateTableSearchCV,
@@ -228,13 +223,12 @@ LABELS = {
 
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.filterwarnings("ignore:A column-vector")
-@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
-def test_label_types_give_the_same_score(two_classes, kind, scoring):
+def test_label_types_give_the_same_score(two_classes, kind):
     X, y, X_val, y_val = two_classes
     convert = LABELS[kind]
-    plain = fitted(two_classes, scoring=scoring)
+    plain = fitted(two_classes)
     with seeded_noise(0):
-        other = fitted((X, convert(y), X_val, convert(y_val)), scoring=scoring)
+        other = fitted((X, convert(y), X_val, convert(y_val)))
     assert other.best_score_ == pytest.approx(plain.best_score_)
 
 
@@ -253,18 +247,6 @@ def test_records_with_unseen_category_or_nan_count_as_wrong(rng):
     good = frame.index.difference([7, 8])
     right = (search.predict(frame.loc[good]) == y[good]).sum()
     assert round(search.best_score_ * 200) == right
-
-
-def test_regression_score_equals_score_of_validation_set(rng):
-    X, y = make_regression(200, 4, noise=5, random_state=0)
-    scoring = make_private_scorer("neg_mean_absolute_error", bounds=(-50, 0))
-    data = X[:100], y[:100], X[100:], y[100:]
-    search = fitted(data, Ridge(), {"alpha": loguniform(1e-3, 1e3)}, n_iter=8, scoring=scoring)
-    assert search.best_score_ == pytest.approx(search.score(X[100:], y[100:]), abs=0.1)
-    many = np.stack([y, -y], axis=1)
-    data = X[:100], many[:100], X[100:], many[100:]
-    both = fitted(data, Ridge(), {"alpha": [search.best_params_["alpha"]]}, scoring=scoring)
-    assert both.best_score_ == pytest.approx(search.best_score_, abs=0.1)
 
 
 def test_multilabel_accuracy_counts_records_with_all_labels_right():
@@ -311,78 +293,6 @@ def test_groups_are_units_of_equal_weight(two_classes):
     assert weighted.best_score_ == pytest.approx(np.mean(right), abs=5e-4)
 
 
-def test_distributions_and_lists_mix_in_one_space(two_classes):
-    grid = {"max_depth": randint(1, 6), "criterion": ["gini", "entropy"], "ccp_alpha": (0.0, 0.01)}
-    search = fitted(two_classes, DecisionTreeClassifier(random_state=0), grid, n_iter=10)
-    assert len(search.cv_results_["params"]) == 10
-    assert type(search.best_params_["max_depth"]) is int
-
-
-def test_fit_parameters_follow_the_rows_of_the_split(two_classes):
-    class Needs(LogisticRegression):
-        def fit(self, X, y, sample_weight=None, flag=None):
-            assert flag == "on" and len(sample_weight) == len(X)
-            assert np.array_equal(sample_weight, X[:, 0])
-            return super().fit(X, y)
-
-    X, y, X_val, y_val = two_classes
-    search = search_over(Needs(), error_score="raise")
-    search.fit(X, y, X_val=X_val, y_val=y_val, sample_weight=X[:, 0], flag="on")
-    search.fit(X, y, sample_weight=X[:, 0], flag="on")
-
-
-def test_metadata_routing_passes_weights_and_validation_set(two_classes):
-    X, y, X_val, y_val = two_classes
-    seen = []
-
-    class Weighted(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append(sample_weight)
-            return super().fit(X, y, sample_weight)
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = search_over(Weighted().set_fit_request(sample_weight=True))
-        search.fit(X, y, X_val=X_val, y_val=y_val, sample_weight=np.ones(150))
-        assert all(len(weight) == 150 for weight in seen) and len(seen) == 3
-        with pytest.raises(TypeError, match="unexpected argument"):
-            search_over().fit(X, y, X_val=X_val, y_val=y_val, nonsense=3)
-        inner = search_over().set_fit_request(X_val=True, y_val=True)
-        pipe = Pipeline([("scale", StandardScaler()), ("search", inner)], transform_input=["X_val"])
-        pipe.fit(X, y, X_val=X_val, y_val=y_val)
-        assert pipe[-1].privacy_.m == 150
-        scaled = StandardScaler().fit(X)
-        alone = fitted((scaled.transform(X), y, scaled.transform(X_val), y_val))
-        assert pipe[-1].best_score_ == alone.best_score_
-
-
-def test_search_works_as_last_step_of_pipeline(two_classes):
-    X, y, X_val, y_val = two_classes
-    pipe = make_pipeline(StandardScaler(), search_over()).fit(X, y)
-    assert pipe.predict(X_val).shape == (150,)
-    assert pipe[-1].privacy_.m == 38
-
-
-def test_search_works_inside_cross_validation(two_classes):
-    X, y, _, _ = two_classes
-    assert cross_val_score(search_over(), X, y, cv=2, error_score="raise").min() > 0.6
-
-
-@pytest.mark.parametrize("cv", [None, ShuffleSplit(1, test_size=0.5, random_state=3)])
-def test_result_does_not_depend_on_n_jobs(two_classes, cv):
-    X, y, _, _ = two_classes
-    grid = {"C": loguniform(1e-4, 1e2)}
-    found = []
-    for n_jobs in (None, 1, 2):
-        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv, n_jobs=n_jobs)
-        with seeded_noise(0):
-            search.fit(X, y)
-        found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
-    with joblib.parallel_config("threading", n_jobs=2), seeded_noise(0):
-        search = search_over(grid=grid, n_iter=9, epsilon=1.0, cv=cv).fit(X, y)
-        found.append((search.best_params_, search.best_score_, search.cv_results_["params"]))
-    assert all(each == found[0] for each in found)
-
-
 # ----------------------------------------------------------------- privacy reports and noise
 def test_privacy_report_states_guarantee_and_spends(two_classes):
     search = Context().run(fitted, two_classes, epsilon=1.5)
@@ -414,28 +324,11 @@ def test_random_state_does_not_seed_the_noise(two_classes):
     assert len(found) > 1
 
 
-def test_default_hold_out_warns_how_many_records_are_protected(two_classes):
-    with pytest.warns(PrivacyWarning, match="38 records.*Only those 38") as caught:
-        search_over().fit(two_classes[0], two_classes[1])
-    assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("kind", [int, np.int64, np.int32, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32])
 def test_epsilons_of_any_number_type_are_spent_exactly(two_classes, kind):
-    for value in (1, 3, 7):
-        report = fitted(two_classes, epsilon=kind(value), refit=False).privacy_
-        assert sum(loss.epsilon for loss in report.spends) == pytest.approx(value)
-        assert report.epsilon == value
-
-
-def test_one_candidate_spends_all_epsilon_on_its_score(two_classes):
-    search = fitted(two_classes, grid={"C": [1.0]}, epsilon=1.0)
-    assert [loss.epsilon for loss in search.privacy_.spends] == [1.0]
-
-
-def test_score_share_divides_epsilon(two_classes):
-    search = fitted(two_classes, epsilon=1.0, strategy=WorstCase(score_share=0.9))
-    assert [loss.epsilon for loss in search.privacy_.spends] == pytest.approx([0.1, 0.9])
+    report = fitted(two_classes, epsilon=kind(3), refit=False).privacy_
+    assert sum(loss.epsilon for loss in report.spends) == pytest.approx(3)
+    assert report.epsilon == 3
 
 
 # -------------------------------------------------------------------------- invalid input
@@ -492,7 +385,7 @@ def test_positional_validation_set_raises_type_error(two_classes, estimator):
         estimator.fit(X, y, X_val, y_val)
 
 
-@pytest.mark.parametrize("error_score", [np.nan, 0.0, 1.0])
+@pytest.mark.parametrize("error_score", [np.nan, 1.0])
 def test_failed_candidate_is_never_selected(two_classes, error_score):
     with pytest.warns(FitFailedWarning, match="2 of 3"):
         search = fitted(two_classes, LinearSVC(), {"C": [-1.0, 1.0, -2.0]}, error_score=error_score)
@@ -512,50 +405,6 @@ def test_values_that_a_part_of_the_training_set_does_not_have_are_warned_of():
     search = search_over(model, {"logisticregression__C": [0.1, 1.0]}, scoring="f1")
     with pytest.warns(FitFailedWarning, match="count as wrong.*handle_unknown='ignore'.*unknown"):
         search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
-
-
-def test_error_score_raise_raises_error_of_fit(two_classes):
-    with pytest.raises(ValueError, match="'C' parameter"):
-        fitted(two_classes, LinearSVC(), {"C": [1.0, -1.0]}, error_score="raise")
-
-
-class Interrupts(ClassifierMixin, BaseEstimator):
-    """Raises KeyboardInterrupt in its n-th fit or prediction."""
-
-    def __init__(self, stage=None, at=0, C=0):
-        self.stage = stage
-        self.at = at
-        self.C = C
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self._count("fit")
-        return self
-
-    def predict(self, X):
-        if len(X) > 20:
-            self._count("predict")
-        return np.full(len(X), self.classes_[0])
-
-    def _count(self, stage):
-        if stage == self.stage:
-            COUNT[stage] = COUNT.get(stage, 0) + 1
-            if COUNT[stage] == self.at:
-                raise KeyboardInterrupt
-
-
-COUNT: dict = {}
-
-
-@pytest.mark.parametrize(("stage", "at"), [("fit", 2), ("predict", 2), ("predict", 4)])
-def test_interrupted_fit_sets_no_attributes(two_classes, stage, at):
-    X, y, X_val, y_val = two_classes
-    COUNT.clear()
-    search = search_over(Interrupts(stage, at), {"C": [1, 2, 3]}, prediction="together")
-    with pytest.raises(KeyboardInterrupt) as caught:
-        search.fit(X, y, X_val=X_val, y_val=y_val)
-    assert not [name for name in vars(search) if name.endswith("_")]
-    assert not getattr(caught.value, "__notes__", []), "nothing has been charged"
 
 
 def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
@@ -591,14 +440,6 @@ def test_score_of_the_validation_set_warns(two_classes):
         warnings.simplefilter("error")
         assert search.score(X_val.copy(), y_val) == again.score(X_val, y_val)
         search.score(X, y)
-
-
-def test_public_names():
-    assert sklearn_dpbo.__all__ == [
-        "PrivacyLedger", "PrivateBayesSearchCV", "PrivateObjective", "PrivateTableSearchCV",
-        "PrivateThresholdClassifier", "make_private_scorer", "plan_search", "private_comparison",
-        "private_evaluation", "public",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1", "roc_auc", "accuracy"])

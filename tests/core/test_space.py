@@ -216,18 +216,6 @@ def test_locate_distinguishes_arrays_and_estimators():
             axis.locate("another")
 
 
-def test_locate_inverts_candidates_in_conditional_spaces():
-    space = SearchSpace([
-        {"kernel": ["linear"], "C": stats.loguniform(0.1, 10)},
-        {"kernel": ["rbf", "poly"], "C": stats.loguniform(0.1, 10), "n": stats.randint(1, 5)},
-    ])  # fmt: skip
-    points = space.fill(40, np.random.default_rng(0))
-    for i, params in enumerate(space.params(points)):
-        point = space.locate(params)
-        assert point.subspace[0] == points.subspace[i]
-        assert point.unit[0] == pytest.approx(points.unit[i], abs=1e-9, nan_ok=True)
-
-
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -261,16 +249,3 @@ def test_near_stays_in_the_space_and_features_are_in_the_unit_cube(grids, seed):
     assert features.shape == (len(everything), len(owner))
     assert ((features >= 0) & (features <= 1)).all()
     assert owner.size == 0 or set(owner) == set(range(owner.max() + 1))
-
-
-def test_features_of_two_categories_have_distance_one():
-    space = SearchSpace(
-        [{"k": ["a", "b", "c"], "x": [0.1, 0.2]}, {"k": ["c", None], "x": [0.3, 0.4]}]
-    )
-    params = [{"k": k, "x": 0.1} for k in "abc"] + [{"k": None, "x": 0.3}]
-    a, b, c, none = (space.features(space.locate(p))[0] for p in params)
-    distances = [np.linalg.norm(p - q) for p, q in ((a, b), (a, c), (b, c))]
-    assert distances == pytest.approx([1, 1, 1])
-    # None is in another dict of the space, which adds a distance of one.
-    assert np.linalg.norm(c - none) == pytest.approx(np.sqrt(2))
-    assert len(set(space.owner)) == 3

@@ -42,13 +42,6 @@ def split(
     )  # fmt: skip
 
 
-def test_a_given_validation_set_is_not_changed():
-    problem = split(X_val=X[:5] + 1, y_val=list(Y[:5]))
-    assert problem.training.X is not None and len(problem.training.X) == 40
-    assert problem.units.m == 5 and problem.units.name == "record"
-    assert np.array_equal(problem.X_val, X[:5] + 1)
-
-
 def test_by_default_a_quarter_of_the_rows_is_held_out_by_number_with_a_warning():
     with pytest.warns(
         PrivacyWarning, match=r"10 records, .* by number.*Only those 10.*PrivateTableSearchCV"
@@ -139,19 +132,6 @@ def test_a_split_with_groups_in_both_parts_is_refused():
     groups = np.repeat(np.arange(8), 5)
     with pytest.raises(ValueError, match=r"groups of groups_val .*GroupShuffleSplit"):
         split(cv=ShuffleSplit(1, random_state=0), groups_val=groups)
-
-
-def test_kernel_matrices_are_split_by_rows_and_columns():
-    from scipy.sparse import csr_matrix
-    from sklearn.svm import SVC
-
-    K = X @ X.T
-    for kernel in (K, csr_matrix(K), pd.DataFrame(K)):
-        problem = hold_out(
-            SVC(kernel="precomputed"), kernel, Y, {}, cv=[(np.arange(30), np.arange(30, 40))],
-            rng=None, X_val=None, y_val=None, groups_val=None, split_params={},
-        )  # fmt: skip
-        assert problem.training.X.shape == (30, 30) and problem.X_val.shape == (10, 30)
 
 
 def test_one_label_in_a_list_does_not_change_how_others_are_read():

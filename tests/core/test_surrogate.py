@@ -52,47 +52,6 @@ def test_mean_and_variance_equal_those_of_scikit_learn(seed, d, t, shape, bias):
     assert model.picked == tuple(picked)
 
 
-@settings(max_examples=30)
-@given(seed=st.integers(0, 10**6), shape=st.sampled_from(SHAPES))
-def test_posterior_does_not_depend_on_the_order_of_observations(seed, shape):
-    rng, domain, kernel, noise = problem(seed, shape=shape)
-    picked, values = rng.permutation(60)[:20], rng.normal(size=20)
-    order = rng.permutation(20)
-    a, b = (
-        Surrogate.on(domain, kernel, noise).condition_all(picked[o], values[o])
-        for o in (np.arange(20), order)
-    )
-    assert np.abs(a.mean - b.mean).max() < 1e-9
-    assert np.abs(a.variance - b.variance).max() < 1e-9
-
-
-@pytest.mark.parametrize("capacity", [1, 3, 64])
-def test_conditioning_does_not_change_other_surrogates(capacity, rng):
-    _, domain, kernel, noise = problem(1)
-    trunk = Surrogate.on(domain, kernel, noise, capacity=capacity).condition_all(
-        [1, 2, 3], [0.5] * 3
-    )
-    before = trunk.mean.copy(), trunk.variance.copy()
-    left = trunk.condition_all(range(10, 20), rng.normal(size=10))
-    right = trunk.condition_all(range(30, 36), [1.0] * 6)
-    fresh = Surrogate.on(domain, kernel, noise).condition_all([1, 2, 3], [0.5] * 3)
-    fresh = fresh.condition_all(range(30, 36), [1.0] * 6)
-    assert np.allclose(right.mean, fresh.mean)
-    assert len(left.picked) == 13
-    for kept, now in zip(before, (trunk.mean, trunk.variance), strict=True):
-        assert np.array_equal(kept, now)
-
-
-def test_conditioning_without_a_value_shrinks_the_variance_and_keeps_the_mean():
-    _, domain, kernel, noise = problem(2)
-    model = Surrogate.on(domain, kernel, noise).condition(5, 3.0)
-    observed, without_value = model.condition(7, -1.0), model.condition(7)
-    assert np.array_equal(without_value.mean, model.mean)
-    assert np.array_equal(without_value.variance, observed.variance)
-    assert (without_value.variance <= model.variance).all()
-    assert without_value.variance[7] < model.variance[7]
-
-
 def test_batch_is_spread_and_avoids_taken_points():
     domain = np.linspace(0, 1, 101)[:, None]
     model = Surrogate.on(domain, Kernel("matern52", np.array([0.2])), 1e-4).condition(50, 1.0)

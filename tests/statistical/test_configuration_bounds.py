@@ -23,8 +23,6 @@ from sklearn_dpbo.papers.balcan2018 import (
 )
 from sklearn_dpbo.papers.balcan2018.published import (
     published_distribution,
-    published_excess_utility_bound,
-    published_rotation_rate,
 )
 from sklearn_dpbo.testing import seeded_noise
 
@@ -107,13 +105,6 @@ def test_utility_bounds_equal_their_formulas():
     assert expected == pytest.approx(by_hand + sampling, rel=1e-12)
 
 
-@pytest.mark.parametrize(("width", "cells"), [(0.5, 2), (0.3, 4), (0.1, 10), (1.0, 1), (1 / 3, 3)])
-def test_published_utility_bound_has_the_logarithm_of_a_whole_number_of_windows(width, cells):
-    """The abstract prints ln(ceil(1 / w)), not ln(1 / w)."""
-    printed = published_excess_utility_bound(100, epsilon=0.5, utility_bound=3, width=width, k=7)
-    assert printed == pytest.approx(3 / 100 * (2 * math.log(cells) / 0.5 + 7))
-
-
 # ---------------------------------------------------------------- expected utility
 def expected_utility(rho):
     """Of `simulated` instances: the probability that rho lies in an interval [a, a + 0.5)."""
@@ -191,23 +182,6 @@ def test_rotation_dispersion_bound_holds_and_a_quarter_of_it_does_not(alike, rng
         found.append((np.searchsorted(b, b + width, side="right") - np.arange(len(b))).max())
     assert binomtest(int(np.sum(np.array(found) > k)), runs, beta, "greater").pvalue > 1e-6
     assert binomtest(int(np.sum(np.array(found) > k / 4)), runs, beta, "greater").pvalue < 1e-6
-
-
-def test_rotation_dispersion_bound_equals_its_formula_and_gives_the_printed_rate():
-    k = rotation_dispersion_bound(100, 7, 0.1, beta=0.2)
-    L = math.log(16 / 0.2)  # sixteen windows of width 0.1 cover [0, pi / 2]
-    root = math.sqrt((7 * L / 3) ** 2 + 4 * 100 * 49 * 0.1 * L / math.pi)
-    assert k == math.floor(2 * 70 / math.pi + 7 * L / 3 + root)
-    assert rotation_dispersion_bound(4, 7, 1.0) == 28  # there are no more
-    assert published_rotation_rate(400, 7, epsilon=0.5, utility_bound=3) == 3 / 400 * (2 + 140)
-    # Up to logarithms, the bound with that k is of the order of the printed rate.
-    for m in (10**4, 10**6, 10**8):
-        width = 1 / math.sqrt(m)
-        k = rotation_dispersion_bound(m, 7, width)
-        bound = excess_utility_bound(m, epsilon=0.5, utility_bound=3, interval=(0, math.pi / 2),
-                                     width=width, k=k)  # fmt: skip
-        rate = published_rotation_rate(m, 7, epsilon=0.5, utility_bound=3)
-        assert 2 / math.pi < (bound - 3 / 2**20) / rate < 3
 
 
 # ---------------------------------------------------------------- the abstract's draw

@@ -79,6 +79,7 @@ def test_intervals_of_a_classifier_cover(m, epsilon, prevalence, rng):
     assert min(covered.values()) >= FEWEST, covered
 
 
+@pytest.mark.slow
 def test_intervals_of_groups_cover(rng):
     public, (X, y) = two_classes(2000, 0.3, rng)
     model, groups = LogisticRegression().fit(*public), rng.integers(1000, size=2000)
@@ -93,6 +94,7 @@ def test_intervals_of_groups_cover(rng):
     assert min(covered.values()) >= FEWEST, covered
 
 
+@pytest.mark.slow
 def test_intervals_of_three_classes_cover(rng):
     y = rng.integers(3, size=5000)
     X = rng.standard_normal((5000, 3)) + 1.2 * np.eye(3)[y]

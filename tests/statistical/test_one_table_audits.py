@@ -356,26 +356,3 @@ def test_audit_of_a_search_of_which_a_fitted_record_changes(
     tuned = search(logistic(max_iter=1), {"C": [1e6]}, n_fits=1 if accounting == "compose" else 2)
     report = audited(tuned, pair, n, bug)
     assert report.refuted == (bug is not None), str(report)
-
-
-@pytest.mark.parametrize(("what", "units", "bug"), searched(("choice",), ("score",)))
-def test_audit_of_a_search_of_which_an_evaluated_record_changes(what, units, bug, weaker, quick):
-    """Two models that always disagree; or one, whose score is released."""
-    units = np.arange(200) if units == "records" else np.arange(400) // 2
-    fitted, held_out = cut(units)
-    labels = units % 2
-    table = np.repeat(2.0 * labels[:, None] - 1, 2, axis=1)  # of fitted records, both columns tell
-    table[held_out] = [1.0, -1.0]
-    changed = units[held_out[0]]
-    ones = np.unique(units[held_out[units[held_out] != changed]])[::2]
-    labels[held_out] = np.isin(units[held_out], ones)
-    columns, share = ([[0], [1]], 0.05) if what == "choice" else ([[0]], 0.94)
-    pair = replaced_label(table, labels, units, changed)
-    if bug is not None:
-        weaker(2)
-    tuned = search(
-        PrivateRidgeClassifier(), {"columns": columns}, 1e-3,
-        n_fits=1, score_share=share,
-    )  # fmt: skip
-    report = audited(tuned, pair, 600, bug)
-    assert report.refuted == (bug is not None), str(report)

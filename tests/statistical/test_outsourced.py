@@ -245,23 +245,6 @@ def test_input_noise_gives_the_process_with_the_mean_kernel(X):
     rows_asked_for(m, 9, X, GaussianProcessRegressor(kernel, alpha=0.01, optimizer=None))
 
 
-def test_mean_kernel_equals_a_simulation(rng):
-    s, scale, d = 0.3, 0.7, 2
-    z, other = np.zeros(d), np.array([0.5, -0.2])
-    x, y = (p + s * rng.standard_normal((200_000, d)) for p in (z, other))
-    simulated = np.exp(-((x - y) ** 2).sum(axis=1) / (2 * scale**2)).mean()
-    wider = scale**2 + 2 * s**2
-    formula = (scale**2 / wider) ** (d / 2) * math.exp(-(other**2).sum() / (2 * wider))
-    assert simulated == pytest.approx(formula, abs=5e-3)
-
-
-def test_no_row_is_asked_for_twice(X):
-    m = optimize(X, outcome(X), 60)
-    assert sorted(m.rows) == list(range(60))
-    with pytest.raises(ValueError, match="all 60 rows have been asked for"):
-        m.ask()
-
-
 @pytest.mark.parametrize("known", [{}, KNOWN])
 def test_a_modeler_that_is_told_what_another_was_goes_on_like_it(X, known):
     first, again = optimize(X, outcome(X), 12, **known), Modeler(X, n_iter=30, **known)
@@ -331,16 +314,6 @@ def test_two_sides_by_messages_find_the_same_as_one_process(X):
 def test_invalid_messages_to_a_curator_raise(X, message):
     with pytest.raises(ValueError, match="found|at most 100"):
         CuratorSide(curated(X), outcome(X)).answer(message)
-
-
-def test_invalid_messages_to_a_modeler_raise(X):
-    table = CuratorSide(curated(X), outcome(X)).table()
-    for message in (None, {"type": "table", "version": 2}, {"type": "table", "version": 1}):
-        with pytest.raises(ValueError, match="expected a message|no rows"):
-            ModelerSide(message, 5)
-    for message in (None, [], {"type": "ask", "rows": [1]}, {"type": "tell", "rows": [1]}):
-        with pytest.raises(ValueError, match="expected a message"):
-            ModelerSide(table, 5).tell(message)
 
 
 def test_lost_messages_are_sent_again_and_no_row_is_evaluated_twice(X):

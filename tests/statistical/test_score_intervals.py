@@ -122,9 +122,9 @@ def scores_of(m, prevalence, shift, seed=0):
     [
         ("roc_auc", 1_000, 0.3, 1.5, 0.4, False),
         ("roc_auc", 4_000, 0.1, 1.5, 0.4, False),  # from pairs
-        ("roc_auc", 16_000, 0.3, 0.5, 1.0, False),
+        pytest.param("roc_auc", 16_000, 0.3, 0.5, 1.0, False, marks=pytest.mark.slow),
         pytest.param("roc_auc", 4_000, 0.1, 1.5, 0.4, True, marks=pytest.mark.slow),
-        ("roc_auc", 1_000, 0.1, 0.0, 0.1, True),
+        pytest.param("roc_auc", 1_000, 0.1, 0.0, 0.1, True, marks=pytest.mark.slow),
         ("average_precision", 1_000, 0.3, 1.5, 0.4, True),
         pytest.param("average_precision", 4_000, 0.1, 1.5, 0.4, True, marks=pytest.mark.slow),
         pytest.param("average_precision", 4_000, 0.1, 1.5, 3.0, True, marks=pytest.mark.slow),
@@ -136,7 +136,7 @@ def test_intervals_of_areas_cover(name, m, prevalence, shift, epsilon, shared):
     y, scores = scores_of(m, prevalence, shift)
     scorer = make_private_scorer(name).prepare(public.y)
     scorer = scorer.release(lambda _: public, m, epsilon, () if shared else None)
-    assert coverage(scorer, y, scores, classes, epsilon) >= least()
+    assert coverage(scorer, y, scores, classes, epsilon, runs=R // 2) >= least(R // 2)
 
 
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])

@@ -7,10 +7,8 @@ from scipy.stats import chisquare
 from sklearn.metrics import f1_score, matthews_corrcoef
 from thresholds import GRID, FirstColumn, data_of, fitted
 
-from sklearn_dpbo import PrivateThresholdClassifier
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo.audit import audit_search
 
 ALPHA = 1e-6
 
@@ -31,26 +29,6 @@ def test_threshold_has_exponential_mechanism_distribution():
         return chisquare(observed, weight / weight.sum() * len(drawn)).pvalue
 
     assert p(2.0) > ALPHA and p(4.0) < ALPHA and p(1.0) < ALPHA
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("half", [False, True])
-def test_audit_refutes_epsilon_of_threshold_only_with_half_noise(half, monkeypatch):
-    """All decision values are 0.5, so a threshold assigns one class to all; half are of each.
-
-    With 600 runs the bound is about 1.0 with the right noise, and about 2.3 with half of it.
-    """
-    if half:
-        right = mechanisms._scale
-        monkeypatch.setattr(mechanisms, "_scale", lambda *args: right(*args) / 2)
-    tuned = PrivateThresholdClassifier(
-        FirstColumn(), scoring="accuracy", thresholds=[0.0, 1.0], epsilon=2.0, random_state=0
-    )
-    X, y, X_val, held_out = data_of([0] * 5 + [1] * 4)
-    neighbour = data_of([0] * 4 + [1] * 5)[3]
-    report = audit_search(tuned, (X, y), (X_val, held_out), (X_val, neighbour), 600, random_state=0)
-    assert report.refuted == half
-    assert report.epsilon_lower_bound > 0.8
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
     PrivateRidgeClassifier,
 )
+from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._make import references
 
 pytestmark = [
@@ -113,6 +114,12 @@ LEARNERS = {
     "alphas": (Ridge(), {"alpha": [1e-3, 1.0, 1e3, 1e5, 1e7]}),
     "leaves": (DecisionTreeRegressor(random_state=0), {"min_samples_leaf": [3, 10, 40, 200]}),
 }
+
+
+@pytest.fixture(autouse=True)
+def _fewer_draws(monkeypatch):
+    """Simulate a tenth of the noise, of which there is hardly any, to save time."""
+    monkeypatch.setattr(_intervals, "_N_DRAWS", 400)
 
 
 def test_the_table_has_every_metric_of_scikit_learn():
@@ -312,7 +319,7 @@ def widest(metric, situation):
     return {"bounds": (-float(np.max(losses)), 0)}
 
 
-UNCLIPPED = ("prices moved", "outliers")
+UNCLIPPED = ("prices moved",)
 
 
 @pytest.mark.parametrize("metric", sorted(REGRESSION))
@@ -342,7 +349,7 @@ def check_clipped(metric, situation, learner):
 
 
 ERRORS = ("neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
-CLIPPING = ("prices", "larger houses", "skewed prices", "outliers")
+CLIPPING = ("skewed prices", "outliers")
 
 
 @pytest.mark.parametrize("metric", ERRORS)

@@ -136,7 +136,11 @@ REFUSED |= {
 
 
 @pytest.mark.parametrize(
-    "learner", [PrivateLogisticRegression(), PrivateRidge(y_bounds=(-200, 200))]
+    "learner",
+    [
+        pytest.param(PrivateLogisticRegression(), marks=pytest.mark.slow),
+        PrivateRidge(y_bounds=(-200, 200)),
+    ],
 )
 def test_searches_on_one_table_pass_scikit_learn_estimator_checks(learner):
     failed, n_checks = failed_checks(PrivateTableSearchCV(learner, epsilon=1e5, random_state=0))
@@ -151,7 +155,8 @@ LEFT_OUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["classifier", pytest.param("regressor", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
 @pytest.mark.filterwarnings("ignore")
 def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
     load = load_breast_cancer if kind == "classifier" else load_diabetes

@@ -35,7 +35,6 @@ from sklearn_dpbo import (
     PrivateTableSearchCV,
     make_private_scorer,
 )
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.learners import PrivateLogisticRegression
@@ -626,22 +625,6 @@ def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
 
 SMALL = np.linspace(0, 1, 12)[:, None]
 HALVES = (SMALL[:, 0] > 0.5).astype(int)
-
-
-def of_one_class(response):
-    """Return the statistic and its sensitivity for the Brier score of one class."""
-    scorer = make_private_scorer("neg_brier_score").prepare(np.array([0, 0, 0, 1]))
-    units = Units.of(len(response))
-    rows = scorer.query.record_values(np.zeros(len(response)), response, np.array([0]))
-    return scorer.query.statistics(rows, None, units)[0], scorer.query.sensitivity(units)
-
-
-@pytest.mark.parametrize("other", [NAN, 0.0, 100.0, -INF])
-def test_brier_score_of_one_class_depends_on_own_record_only(other):
-    """Probabilities of one column were spread over all records: one record changed all."""
-    before, D = of_one_class(np.ones(10))
-    after, _ = of_one_class(np.array([other, *np.ones(9)]))
-    assert 0 < before - after <= D
 
 
 def test_errors_about_complex_labels_do_not_quote_them():

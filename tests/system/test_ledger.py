@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pickle
-import sys
 import tempfile
 import threading
 import time
@@ -90,15 +89,6 @@ def test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not(pla
     assert len(ledger.history) == 10
 
 
-def test_parse_decimal_takes_numbers_by_their_decimal_notation():
-    for tenth in (0.1, np.float64(0.1)):
-        assert parse_decimal("x", tenth) == Decimal("0.1")
-    assert parse_decimal("x", 3) == 3
-    for wrong in (-0.1, float("nan"), float("inf"), "0.1", None, True, np.True_, [1], 10**400):
-        with pytest.raises(ValueError, match="x is a number from 1e-300 to 1e300, or 0"):
-            parse_decimal("x", wrong)
-
-
 SHARES = {"ana": 0.7, "ben": 0.5}
 sequences = st.lists(
     st.tuples(
@@ -115,12 +105,6 @@ sequences = st.lists(
 @given(charges=sequences)
 def test_charges_are_accepted_exactly_when_they_fit_budget_and_share(path, charges, share):
     accepted_exactly_if_they_fit(path, charges, share)
-
-
-@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(charges=sequences)
-def test_so_they_are_on_a_server(database, charges):
-    accepted_exactly_if_they_fit(database, charges, SHARES)
 
 
 def decimal(x):
@@ -500,62 +484,6 @@ def test_processes_together_spend_exactly_the_budget_and_each_share(place):
     assert len(PrivacyLedger(place, "patients").history) == 30
 
 
-def charge_and_send(place, releases):
-    ledger = PrivacyLedger(place, "patients")
-    for i in range(1000):
-        ledger.charge(0.001, what=str(i))
-        releases.send(i)
-
-
-def received(releases):
-    with contextlib.suppress(EOFError, OSError):  # at the end, perhaps within a message
-        while True:
-            yield releases.recv()
-
-
-def test_every_release_before_the_process_is_killed_was_charged(place, rng):
-    opened(place, epsilon=1000.0)
-    n_kills, released = 4, 0
-    for _ in range(n_kills):
-        releases, sent = processes.Pipe(duplex=False)
-        process = processes.Process(target=charge_and_send, args=(place, sent))
-        process.start()
-        sent.close()
-        releases.recv()
-        time.sleep(rng.uniform(0, 0.05))
-        process.kill()
-        released += 1 + len(list(received(releases)))
-        process.join()
-        charged = len(PrivacyLedger(place, "patients").history)
-        assert charged >= released
-    assert charged <= released + n_kills, "at most one charge per kill has no release"
-
-
-def test_what_was_cut_off_does_not_count_and_is_marked_and_receipts_reveal_a_cut(path, rng):
-    """No receipt was returned for a piece of a line, so nothing was released for it."""
-    ledger = opened(path, epsilon=100.0)
-    receipts = [ledger.charge(1, what=f"charge {i}") for i in range(20)]
-    content = path.read_bytes()
-    opening = content.index(b"\n") + 1
-    for size in [0, 1, opening - 1, *rng.integers(opening, len(content), 25), len(content) - 1]:
-        path.write_bytes(content[: int(size)])
-        if size < opening:
-            with pytest.raises(LedgerError, match="cut off"):
-                opened(path, epsilon=100.0)
-            continue
-        whole, piece = (
-            content[: int(size)].count(b"\n") - 1,
-            content[: int(size)].rpartition(b"\n")[2],
-        )
-        assert ledger.spent["epsilon"] == whole == len(ledger.history)
-        ledger.charge(1, what="it goes on")
-        assert ledger.spent["epsilon"] == whole + 1
-        assert piece in path.read_bytes(), "nothing is overwritten"
-        ledger.verify(receipts[:whole])
-        with pytest.raises(LedgerError, match="differs|is missing"):
-            ledger.verify(receipts)
-
-
 def test_a_disk_that_reads_less_than_was_asked_for_is_an_error(path, monkeypatch):
     """A read ends before a block that cannot be read: the line before would seem the last one."""
     ledger, read = opened(path), os.pread
@@ -778,44 +706,6 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
     assert os.waitpid(child, os.WNOHANG) == (0, 0), "it still lives"
     assert os.waitpid(child, 0)[1] == 0
     os.close(read), os.close(write)
-
-
-def interrupted(call, at):
-    """The interrupt that ends a call at this step of the ledger's code; None if it ends before."""
-    code, steps = ("ledger/_file.py", "ledger/_ledger.py", "contextlib.py"), 0
-
-    def trace(frame, event, arg):
-        nonlocal steps
-        if not frame.f_code.co_filename.endswith(code):
-            return None
-        steps += 1
-        if steps == at:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    except KeyboardInterrupt as interrupt:
-        return interrupt
-    finally:
-        sys.settrace(before)
-    return None
-
-
-@pytest.mark.parametrize("call", [lambda ledger: ledger.charge(1e-9, what="x"), str])
-def test_an_interrupt_leaves_no_lock_even_if_its_traceback_is_kept(path, call, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._sync", lambda descriptor: None)
-    ledger, at = opened(path), 1
-    with path.open() as other:
-        while interrupt := interrupted(lambda: call(ledger), at):  # noqa: F841, as `sys.last_exc`
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(other, fcntl.LOCK_UN)
-            at += 1
-    assert at > 100
-    assert ledger.verify().charge <= at
 
 
 def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):

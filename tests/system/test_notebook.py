@@ -5,7 +5,6 @@ import json
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -119,14 +118,6 @@ def test_threshold_classifier_and_several_scores_show_html_cards(frames):
 
 
 # ------------------------------------------------------------------ usual calls
-def test_cv_results_convert_to_data_frame(search):
-    table = pd.DataFrame(search.cv_results_).sort_values("public_score", ascending=False)
-    assert len(table) == 6 and {"params", "param_logisticregression__C"} <= set(table)
-    grid = table.pivot_table(
-        index="param_logisticregression__C", columns="param_logisticregression__tol",
-        values="validated", aggfunc="sum",
-    )  # fmt: skip
-    assert grid.shape == (3, 2)
 
 
 def test_skops_lists_only_types_of_this_package(search):

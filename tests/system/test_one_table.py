@@ -6,7 +6,6 @@ from contextvars import Context
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -14,11 +13,8 @@ from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
     f1_score,
-    mean_absolute_error,
-    r2_score,
     roc_auc_score,
 )
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
 
@@ -227,18 +223,6 @@ def test_frames_go_through_pipelines_with_given_categories():
 
 
 # ------------------------------------------------------------------------- scores
-@pytest.mark.parametrize(
-    ("scoring", "metric"),
-    [(None, r2_score), ("neg_mean_absolute_error", lambda *a: -mean_absolute_error(*a))],
-)
-def test_regressors_are_scored(scoring, metric, cut):
-    X, _ = table()
-    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
-    model = PrivateRidge(y_bounds=(4, 17))
-    search = search_of(model, ALPHAS, scoring=scoring, **FREE).fit(X, y)
-    (parts,) = cut
-    expected = metric(parts.y_val, search.predict(parts.X_val))
-    assert search.best_score_ == pytest.approx(expected, abs=0.02)
 
 
 def test_several_scores_are_released_of_one_model(cut):
@@ -316,31 +300,7 @@ def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
     assert sum(loss.epsilon for loss in search.privacy_.spends[1:]) <= FREE["epsilon"] * (1 + 1e-9)
 
 
-def test_an_evaluation_of_a_regressor_converges(cut):
-    X, _ = table(2000)
-    y = 10 + 5 * X[:, 0] + X[:, 1] ** 2
-    search = search_of(PrivateRidge(y_bounds=(4, 17)), None, release="evaluation", **FREE).fit(X, y)
-    (parts,) = cut
-    error = mean_absolute_error(parts.y_val, search.predict(parts.X_val))
-    assert search.evaluation_.score("mean_absolute_error").value == pytest.approx(error, abs=0.02)
-
-
-def test_verbose_says_how_many_models_are_fitted(capsys):
-    search_of(verbose=1, grid=None).fit(*table())
-    assert capsys.readouterr().out.startswith("1 fit of PrivateRidgeClassifier, with epsilon=2,")
-
-
 # ------------------------------------------------------------------------- as in scikit-learn
-
-
-def test_which_candidates_were_fitted_is_masked_if_their_number_is_secret(accounted):
-    for accounting, masked in (("compose", False), ("repeat", True)):
-        accounted(accounting)
-        search = search_of(grid={"max_norm": [0.5, 1.0, 2.0]}, n_fits=3)
-        results = search.fit(*table()).cv_results_
-        assert np.ma.getmaskarray(results["validated"]).all() == masked
-        assert np.isnan(results["mean_fit_time"]).all() and not any(results["fit_error"])
-        assert len(results["params"]) == 3, "the public ones, fitted or not"
 
 
 def test_seeds_decide_all_and_workers_nothing(accounted):
@@ -379,14 +339,6 @@ class Drawing(PrivateRidgeClassifier):
         return super().fit(X, y, groups=groups)
 
 
-def test_searches_can_be_cross_validated_and_stand_in_pipelines_that_learn_nothing():
-    X, y = table()
-    scores = cross_val_score(search_of(**FREE), X, y, cv=2)
-    assert scores.min() > 0.9
-    pipeline = make_pipeline(Normalizer(), search_of()).fit(X, y)
-    assert pipeline[-1].privacy_.m == 300
-
-
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_search_is_no_step_after_one_that_has_learnt_from_all_records(depth):
     pipeline = make_pipeline(StandardScaler(), search_of())
@@ -394,15 +346,6 @@ def test_a_search_is_no_step_after_one_that_has_learnt_from_all_records(depth):
         pipeline = make_pipeline(StandardScaler(), make_pipeline("passthrough", search_of()))
     with pytest.raises(ValueError, match=r"\['standardscaler'\].*have learnt from X"):
         pipeline.fit(*table())
-
-
-def test_groups_reach_models_in_pipelines_with_metadata_routing_too():
-    X, y = table()
-    pipeline = make_pipeline(Normalizer(), PrivateRidgeClassifier())
-    grid = {"privateridgeclassifier__max_norm": [0.5, 1.0]}
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = search_of(pipeline, grid).fit(X, y, groups=np.arange(300) // 3)
-    assert search.privacy_.m == 100
 
 
 # ------------------------------------------------------------------------- what is refused

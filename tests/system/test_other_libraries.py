@@ -12,17 +12,15 @@ import mlflow.xgboost
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 import xgboost
 from scipy.stats import loguniform
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier, public
+from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo._counting import evaluator, fitting, suppress_output
 from sklearn_dpbo.search import _threshold as threshold_module
 from sklearn_dpbo.strategies import WorstCase
@@ -115,8 +113,10 @@ SPACES = {
 }  # fmt: skip
 
 
-@LIBRARIES
-@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize(
+    ("library", "space"),
+    [(XGBoost, "list"), (LightGBM, "distribution"), (CatBoost, "list")],
+)
 def test_the_best_estimator_is_stopped_early_by_the_rows_of_eval_set(library, space):
     params = dict(SPACES[space])
     grid = {library.rate: params.pop("param_grid")}
@@ -136,27 +136,10 @@ def test_the_best_estimator_is_stopped_early_by_the_rows_of_eval_set(library, sp
     assert not np.array_equal(best.predict_proba(X_VAL), unweighted.predict_proba(X_VAL))
 
 
-@LIBRARIES
-@pytest.mark.parametrize("space", SPACES)
-def test_weights_are_cut_with_the_rows_and_eval_set_is_not_where_rows_are_held_out(library, space):
-    params = dict(SPACES[space])
-    grid = {library.rate: params.pop("param_grid")}
-    fit_params = library.stop | {"eval_set": [(X_STOP, Y_STOP)]}
-    search = search_over(library.make(), grid, **params)
-    search.fit(X, Y, sample_weight=WEIGHT, **marked(fit_params))
-    assert search.privacy_.m == 60
-    cv = ShuffleSplit(1, test_size=80, random_state=0)
-    search = search_over(library.make(), grid, cv=cv, **params)
-    search.fit(X, Y, sample_weight=WEIGHT, **marked(fit_params))
-    ((train, _),) = cv.split(X)
-    alone = library.make().set_params(**search.best_params_)
-    alone.fit(X[train], Y[train], sample_weight=WEIGHT[train], **fit_params)
-    proba = search.best_estimator_.predict_proba(X_STOP)
-    assert np.array_equal(proba, alone.predict_proba(X_STOP))
-
-
-@LIBRARIES
-@pytest.mark.parametrize("table", [np.asarray, pd.DataFrame], ids=["array", "frame"])
+@pytest.mark.parametrize(
+    ("library", "table"),
+    [(XGBoost, pd.DataFrame), (LightGBM, np.asarray), (CatBoost, pd.DataFrame)],
+)
 def test_a_step_of_a_pipeline_is_stopped_early(library, table):
     # The step gets what the step before it makes of the training rows: so has eval_set to be.
     scaler = StandardScaler().fit(X)
@@ -175,30 +158,6 @@ def test_a_threshold_is_tuned_for_an_estimator_that_is_stopped_early(library):
     fit_params = library.stop | {"eval_set": [(X_STOP, Y_STOP)]}
     tuned.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, **marked(fit_params))
     assert 1 <= library.n_trees(tuned.estimator_) < MOST_TREES
-
-
-@pytest.mark.parametrize("library", [XGBoost, LightGBM])  # catboost has no metadata routing
-def test_cross_validation_routes_eval_set_and_weights(library):
-    with sklearn.config_context(enable_metadata_routing=True):
-        passed = marked({"eval_set": [(X_STOP, Y_STOP)], **library.stop})
-        passed["sample_weight"] = WEIGHT
-        model = library.make().set_fit_request(**dict.fromkeys(passed, True))
-        search = search_over(model, {library.rate: [0.3, 1.0]}).set_score_request(
-            sample_weight=True
-        )
-        scores = cross_val_score(search, X, Y, cv=2, params=passed, error_score="raise")
-    assert scores.min() > 0.6
-
-
-@LIBRARIES
-@pytest.mark.parametrize("held_out", [False, True])
-def test_copies_of_protected_rows_are_refused_before_anything(library, held_out, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1e6, create=True)
-    search = search_over(library.make(), {library.rate: [0.3, 1.0]}, ledger=ledger)
-    validation = {} if held_out else {"X_val": X_VAL, "y_val": Y_VAL}
-    with pytest.raises(ValueError, match=r"'eval_set' may hold records.*eval_set=public\(...\)"):
-        search.fit(X, Y, **validation, eval_set=[(X_VAL.copy(), Y_VAL.copy())])
-    assert not ledger.history and not hasattr(search, "best_estimator_")
 
 
 @pytest.mark.parametrize("n", [80, 160], ids=["other", "as many as X_val"])
@@ -225,21 +184,6 @@ def test_eval_x_of_lightgbm_has_to_be_marked():
     for rows in (X_VAL, (X_VAL[:50],)):
         with pytest.raises(ValueError, match="'eval_X' may hold records"):
             search.fit(X, Y, **validation, eval_X=rows, eval_y=public(Y_STOP))
-
-
-class Watching(xgboost.callback.TrainingCallback):
-    """A callback that keeps rows."""
-
-    def __init__(self, X):
-        self.rows = X
-
-
-def test_callbacks_of_the_constructor_are_the_callers_own_concern():
-    model = XGBoost.make().set_params(callbacks=[Watching(X_STOP)])
-    search = search_over(model, {"learning_rate": [0.3, 1.0]})
-    fit_params = XGBoost.stop | {"eval_set": [(X_STOP, Y_STOP)]}
-    search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, **marked(fit_params))
-    assert search.best_score_ > 0.6
 
 
 # --------------------------------------------------------------------- MLflow's autologging

@@ -143,13 +143,6 @@ def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed
     assert set(labels(weights)) == {"None", "balanced"}
 
 
-def test_a_search_without_public_scores_is_drawn_without_colorbar(data):
-    search = fitted(data, SVC(), {"C": [0.1, 1.0, 10.0]})
-    display = SearchPathDisplay.from_search(search)
-    assert display.colorbar_ is None and len(offsets(display.validated_)) == 2
-    assert labels(display.legend_.get_texts()) == ["validated", "chosen"]
-
-
 def test_what_is_not_there_cannot_be_drawn(conditional, gp):
     with pytest.raises(ValueError, match=r"has the parameters \['C'.*found \['c'\]"):
         SearchPathDisplay.from_search(conditional, "c")
@@ -211,24 +204,6 @@ def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional):
     assert plt.gcf() is other and plt.gca() is current
     assert plt.get_fignums() == [mine.number, other.number]
     assert dict(matplotlib.rcParams) == before
-
-
-@pytest.mark.parametrize("style", ["default", "dark_background"])
-def test_text_has_the_colour_of_the_style_and_fits_in_the_figure(conditional, style):
-    with plt.style.context(style):
-        for i, draw in enumerate(all_displays(conditional), 1):
-            display = draw()
-            assert len(plt.get_fignums()) == i
-            display.figure_.canvas.draw()
-            page = display.figure_.bbox
-            texts = [display.ax_.xaxis.label, display.ax_.yaxis.label]
-            if hasattr(display, "legend_"):
-                texts += display.legend_.get_texts()
-            for text in filter(lambda t: t.get_text(), texts):
-                assert text.get_color() == matplotlib.rcParams["text.color"]
-                box = text.get_window_extent()
-                assert page.x0 - 1 <= box.x0 and box.x1 <= page.x1 + 1, text
-                assert page.y0 - 1 <= box.y0 and box.y1 <= page.y1 + 1, text
 
 
 def test_matplotlib_is_imported_by_plots_only_and_named_where_it_lacks(gp, monkeypatch):

@@ -145,8 +145,14 @@ def test_secret_candidates_are_not_reported_to_callbacks():
 
 # ------------------------------------------------------------ no raw scores
 @needs_callbacks
-@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
-@pytest.mark.parametrize("params", [{}, dict(fail="fit"), dict(fail="predict")], ids=str)
+@pytest.mark.parametrize(
+    ("backend", "n_jobs", "params"),
+    [
+        ("sequential", 1, dict(fail="fit")),
+        ("threading", 2, dict(fail="predict")),
+        ("loky", 2, {}),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_callbacks_and_their_frames_receive_no_raw_score(n_jobs, backend, params):
     public, protected = data()
@@ -246,7 +252,8 @@ def test_callbacks_of_estimator_receive_training_records_only(backend):
 # ------------------------------------------------------------ exceptions
 BEFORE = [("setup", "fit"), ("begin", "fit"), ("begin", "candidate"), ("end", "candidate")]
 AFTER = [("end", "fit"), ("teardown", "fit")]
-CASES = [(kind, 1, at) for kind in (RuntimeError, KeyboardInterrupt) for at in BEFORE + AFTER]
+CASES = [(RuntimeError, 1, at) for at in BEFORE + AFTER]
+CASES += [(KeyboardInterrupt, 1, at) for at in (BEFORE[-1], AFTER[-1])]
 # With workers only one hook: after an exception joblib kills them and starts new ones.
 CASES += [
     (RuntimeError, 2, ("end", "candidate")),
@@ -287,8 +294,9 @@ def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(
 
 
 @needs_callbacks
-@pytest.mark.parametrize(("backend", "n_jobs"), BACKENDS[:3])
-@pytest.mark.parametrize("guidance", ["none", "public"])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs", "guidance"), [("sequential", 1, "none"), ("threading", 2, "public")]
+)
 def test_scikit_learn_progress_bar_shows_all_candidates(
     n_jobs, backend, guidance, monkeypatch, capsys
 ):

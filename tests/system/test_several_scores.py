@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from leaks import Known, data, found_in, secrets
 from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
@@ -120,12 +119,3 @@ def test_score_without_response_method_raises_value_error(two_classes):
     s = search(["accuracy", "neg_log_loss"], "accuracy").set_params(estimator=LinearSVC())
     with pytest.raises(ValueError, match="predict_proba"):
         fit(s, two_classes)
-
-
-def test_no_raw_score_of_several_is_kept():
-    train, val = data()
-    s = PrivateBayesSearchCV(
-        Known(), {"which": [0, 1, 2, 3]}, epsilon=1e-7, scoring=["accuracy", "neg_brier_score"],
-        refit="accuracy", prediction="together",
-    ).fit(**train, **val)  # fmt: skip
-    assert not found_in(s, secrets("accuracy", None))

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import chromium, faults, screen, served
+from browser import chromium, faults, served
 from conftest import DATA
 from test_packaging import built
 
@@ -197,27 +197,6 @@ def test_pages_fit_phones_and_are_legible_in_light_and_dark(site, browser):
         found = {page: faults(browser, address + page) for page in pages}
     assert len(pages) > 100
     assert not {page: faulty for page, faulty in found.items() if faulty}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("word", "outcome"),
-    [("epsilon", "//*[@id='search-results']//li/a"), ("qwxz", "//p[contains(., 'did not match')]")],
-    ids=["found", "absent"],
-)
-def test_search_finds_words_of_the_site_and_no_others(word, outcome, site, browser):
-    screen(browser, 1280)
-    with served(site) as address:
-        browser.get(address + "index.html")
-        field = browser.find_element("css selector", ".sidebar-search")
-        field.send_keys(word)
-        field.submit()
-        browser.implicitly_wait(20)
-        assert browser.find_elements("xpath", outcome), browser.page_source
-        browser.implicitly_wait(0)
-        logged = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-        browser.get("about:blank")  # ends what is still being loaded
-    assert not logged
 
 
 # What each planted page does wrong, and what is said of it.

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,7 +25,6 @@ from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, sta
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._make import resolve_scorer
-from sklearn_dpbo.search._public_thresholds import best_public, public_responses
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
 
@@ -218,55 +215,3 @@ def test_no_part_that_spends_is_fitted_again(rare):
     )
     fitted(rare, inner, scoring="f1")
     assert Counting.n_rows == [1500]
-
-
-def test_frozen_estimator_responds_to_all_training_records(rare):
-    X, y, _, _ = rare
-    model, training = LogisticRegression().fit(X[:50], y[:50]), Training(X, y)
-    found, s = public_responses(
-        model, FrozenEstimator(model), training, ("predict_proba",), np.random.default_rng(0)
-    )
-    assert (found == y).all() and (s == model.predict_proba(X)[:, 1]).all()
-
-
-class FitsOnce(LogisticRegression):
-    """Cannot be fitted on few records."""
-
-    def fit(self, X, y, sample_weight=None):
-        if len(X) < 2000:
-            raise RuntimeError("too few")
-        return super().fit(X, y, sample_weight)
-
-
-def test_estimator_that_cannot_be_fitted_on_less_is_used_as_it_is(rare):
-    t = fitted(rare, FitsOnce(), scoring="f1")
-    assert t.best_score_ == pytest.approx(fitted(rare, scoring="f1").best_score_, abs=0.02)
-
-
-class Remembers(ClassifierMixin, BaseEstimator):
-    """Knows its training records, and guesses others by their first column."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        self.known_ = dict(zip(X[:, 0].tolist(), np.asarray(y).tolist(), strict=True))
-        return self
-
-    def predict_proba(self, X):
-        guess = 1 / (1 + np.exp(-X[:, 0]))
-        known = [self.known_.get(x, p) for x, p in zip(X[:, 0].tolist(), guess, strict=True)]
-        return np.stack([1 - np.array(known), known], axis=1)
-
-
-def test_public_responses_are_out_of_sample(rng):
-    X = rng.normal(size=(500, 1))
-    y = (X[:, 0] + 2 * rng.normal(size=500) > 2).astype(int)
-    model = Remembers().fit(X, y)
-    found, s = public_responses(model, model, Training(X, y), ("predict_proba",), rng)
-    assert len(found) == 100 and s.min() > 0 and s.max() < 1, "in-sample responses are 0 and 1"
-    _, labels = best_public(metrics_of_f1, found, s, model.classes_)
-    every = [metrics.f1_score(found, (s >= t).astype(int)) for t in s]
-    assert metrics.f1_score(found, labels) >= max(every) - 0.02 < 0.95
-
-
-def metrics_of_f1(found):
-    return metrics.f1_score(found.y, found.response)
