@@ -164,7 +164,7 @@ class Evaluation:
 
         Parameters
         ----------
-        metrics : list of str or dict, default=None
+        metrics : str, list of str or dict, default=None
             Names for `score`; or by the label of each row, its name, or a pair of its name and a
             dict of further parameters of `score`, as in ``{"AUC": "roc_auc", "Sensitivity at 20 %":
             ("sensitivity", {"threshold": 0.2})}``. None is what `scores` returns.
@@ -181,14 +181,16 @@ class Evaluation:
         table : pandas.DataFrame
             A row for each metric (and subgroup, after "all" records), with the columns "value",
             "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
-            "note" of `by_group`, and where there is a note, the text is "too few to tell". Methods
-            of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
+            "note" of `by_group`, and where there is a note, the text is "too few to tell". The
+            "note" of a regressor says as what larger errors count. Methods of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
         import pandas as pd
 
         metrics = self._names if metrics is None else metrics
+        metrics = [metrics] if isinstance(metrics, str) else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
         rows: list[dict[Any, Any]] = []
+        notes = self._notes()
         for label, of in named.items():
             name, own = (of, {}) if isinstance(of, str) else of
             rows.append({"metric": label} | self.score(name, **options | own)._asdict())
@@ -196,6 +198,9 @@ class Evaluation:
                 groups = self.by_group(name, by=None if by is True else by, **options | own)
                 rows[-1] |= dict.fromkeys(groups.columns[:-5], "all") | {"size": self.m, "note": ""}
                 rows += groups.assign(metric=label).to_dict("records")
+            elif notes:
+                clipped = (options | own).get("clipped", True)
+                rows[-1]["note"] = notes.get(name.removeprefix("neg_"), "") * clipped
         table = pd.DataFrame(rows)
         levels = table.columns[4:-2].tolist()
         rounded = table[["value", "low", "high"]].round(digits) + 0.0  # no "-0.00"

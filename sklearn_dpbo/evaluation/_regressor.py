@@ -21,6 +21,7 @@ _OFTEN = 0.01
 # Means of errors that clipping can only lower; and all main numbers of clipped errors.
 _MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error")
 _CLIPPED = ("r2", *_MEANS[:2], "mean_error")
+_OF_SUMS = (*_CLIPPED, "mean_squared_error", "explained_variance")
 
 __all__ = ["RegressorEvaluation"]
 
@@ -129,7 +130,7 @@ class RegressorEvaluation(Evaluation):
 
     def _notes(self) -> dict[str, str]:
         c, (_, _, often) = f"{self.largest_error:.4g}", self.score("share_clipped")
-        notes = dict.fromkeys(_CLIPPED, f"errors above {c} counted as {c}")
+        notes = dict.fromkeys(_OF_SUMS, f"errors above {c} counted as {c}")
         for name in _MEANS[:2] * (often > _OFTEN):
             notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
         return notes
@@ -182,7 +183,7 @@ def _share_within(
     """
     known, shares = _shares(edges, counts)
     if end is None:
-        return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
+        return np.array([np.interp(size, known, row) for row in shares[..., :-1].clip(0.0, 1.0)])
     up_to = np.searchsorted(edges, size, "left" if end > 0 else "right") + (end > 0)
     return np.clip(shares[..., up_to], 0.0, 1.0)
 

@@ -101,6 +101,12 @@ def test_rows_by_subgroup_follow_those_of_all_records():
 def test_a_regressor_has_a_table():
     table = evaluated(Ridge(), *make_regression(1_000, 5, noise=9, random_state=0)).table()
     assert {"r2", "mean_absolute_error"} <= set(table.index)
+    clipped = table["note"].str.contains("counted as")
+    assert clipped[["r2", "mean_absolute_error"]].all() and not clipped["median_absolute_error"]
+
+
+def test_a_table_of_one_name_is_that_of_a_list(evaluation):
+    assert evaluation.table("f1").equals(evaluation.table(["f1"]))
 
 
 def test_pandas_writes_it_down(evaluation):
