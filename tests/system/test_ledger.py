@@ -213,6 +213,7 @@ def test_who_is_in_one_part_alone_pays_for_that_part_alone(place):
         in ledger.part("women", "men").charge(0.3, what="all").parts
     )
     women = copy.deepcopy(pickle.loads(pickle.dumps(ledger.part("women"))))
+    assert repr(women).endswith(", parts=('women',))")
     receipt = women.charge(0.2, what="an evaluation of the women")
     assert ledger.spent["epsilon"] == 0.5 and women.left["epsilon"] == 0
     with pytest.raises(BudgetExceededError, match="left epsilon=0, delta=0 for 'women'"):
@@ -239,7 +240,7 @@ def test_the_report_says_that_parts_are_disjoint_by_the_owners_word(path):
 
 def test_parts_are_declared_when_a_ledger_is_created(place):
     ledger = opened(place, parts=PARTS)
-    for wrong in ((), ("boys",), ("men", "boys")):
+    for wrong in ((), ("boys",), ("men", "boys"), (["men"],)):
         with pytest.raises(ValueError, match="has the parts .*Parts are declared"):
             ledger.part(*wrong)
     for other in ((), ("fit", "women")):
