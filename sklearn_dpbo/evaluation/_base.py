@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import textwrap
@@ -23,7 +24,7 @@ from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_inter
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
+__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings", "unknown_name"]
 
 
 Floats = NDArray[np.float64]
@@ -68,6 +69,13 @@ class Estimate(NamedTuple):
     def __repr__(self) -> str:
         value, low, high = (f"{number:.4g}" for number in self)
         return f"{value} (95 %: {low} to {high})"
+
+
+def unknown_name(name: object, known: Sequence[str]) -> str:
+    """Return what is wrong with the name of a number."""
+    near = difflib.get_close_matches(str(name).lower(), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"score takes one of {list(known)}; found {name!r}{hint}"
 
 
 def hull(estimates: Sequence[Estimate]) -> Estimate:
@@ -182,7 +190,8 @@ class Evaluation:
             A row for each metric (and subgroup, after "all" records), with the columns "value",
             "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
             "note" of `by_group`, and where there is a note, the text is "too few to tell". The
-            "note" of a regressor says as what larger errors count. Methods of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
+            "note" of a regressor says as what larger errors count. Methods of the frame write it
+            down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
         import pandas as pd
 

@@ -18,7 +18,7 @@ from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
-from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
+from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings, unknown_name
 from ._by_group import SubgroupScores
 from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
@@ -170,7 +170,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
         of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
-        unused = {} if of_matrix else dict(params)
+        known = NAMES[name] if of_matrix else ()
+        unused = {key: value for key, value in params.items() if key not in known}
         if not of_matrix and name not in ("net_benefit", "selection_rate"):
             unused["threshold"] = threshold
         if of_matrix or of_probabilities or name.endswith("brier_score"):
@@ -204,7 +205,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             )
         if name not in _OF_CLASS:
             names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
-            raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
+            raise ValueError(unknown_name(name, list(dict.fromkeys(names))))
         c, histogram = self._score_of(label), self._parts[-1]
         k = histogram.positives[c]
         if name == "selection_rate":
@@ -320,8 +321,17 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         """Return the query that has the confusion matrix of a threshold."""
         if threshold is None:
             return self._parts[0]
-        check_number("threshold", threshold, "a number")
+        self._check_threshold(threshold)
         return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
+
+    def _check_threshold(self, threshold: Any) -> None:
+        """Raise ValueError unless it is a number, for probabilities one from 0 to 1."""
+        if self._moments is None:
+            check_number("threshold", threshold, "a number")
+        else:
+            check_number(
+                "threshold", threshold, "a probability, from 0 to 1", lambda t: 0 <= t <= 1
+            )
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / unit_weight(self._units)

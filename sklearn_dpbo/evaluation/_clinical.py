@@ -119,6 +119,7 @@ class ClinicalScores:
             slope = name == "calibration_slope"
             return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), math.inf
         p = self.threshold if threshold is None else threshold
+        self._check_threshold(p)
         at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
         return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._privacy.checks import check_number
 from ..scoring._intervals import Compute
 from ..scoring._make import NAMES
-from ._base import Estimate, Evaluation, hull, samplings
+from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 Floats = NDArray[np.float64]
 # Share of clipped errors that is warned of.
@@ -124,7 +124,7 @@ class RegressorEvaluation(Evaluation):
             "share_clipped": (1, lambda n, end: 1 - share(n, c, end)),
         }
         if name not in computed:
-            raise ValueError(f"score takes one of {[*self._scorers, *computed]}; found {name!r}")
+            raise ValueError(unknown_name(name, [*self._scorers, *computed]))
         part, compute = computed[name]
         return self._estimate(compute, part, (-math.inf, math.inf), sampling)
 

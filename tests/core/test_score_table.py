@@ -105,6 +105,16 @@ def test_a_regressor_has_a_table():
     assert clipped[["r2", "mean_absolute_error"]].all() and not clipped["median_absolute_error"]
 
 
+def test_wrong_names_and_thresholds_are_said(evaluation):
+    with pytest.raises(ValueError, match="found 'roc_aux'; did you mean 'roc_auc'"):
+        evaluation.score("roc_aux")
+    with pytest.raises(ValueError, match="depends on no treshold"):
+        evaluation.table({"Sensitivity": ("sensitivity", {"treshold": 0.2})})
+    for name in ("sensitivity", "net_benefit", "selection_rate"):
+        with pytest.raises(ValueError, match="a probability, from 0 to 1; found 20"):
+            evaluation.score(name, threshold=20)
+
+
 def test_a_table_of_one_name_is_that_of_a_list(evaluation):
     assert evaluation.table("f1").equals(evaluation.table(["f1"]))
 

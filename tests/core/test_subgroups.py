@@ -394,6 +394,7 @@ SECRET = "secret-level"
         ({"x": ["f", 1]}, [SECRET] * 4, "different texts, or of numbers and bands"),
         ({"x": [(0, 2, 3)]}, [SECRET] * 4, "low <= x < high"),
         ({"x": [(2, 0)]}, [SECRET] * 4, "low <= x < high"),
+        ({"x": [(0, 2), 1, (1, 3)]}, [SECRET] * 4, "do not overlap"),
         ({"x": range(99)}, [SECRET] * 4, "has 100 combinations; at most 50 are"),
         ({"x": ["f"]}, [SECRET] * 3, "has 3 entries for 4 records"),
         ({"x": ["f"], "y": ["f"]}, [SECRET] * 4, r"one column for each of \['x', 'y'\]"),
