@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._data.subgroups import Subgroups
 from .._privacy.checks import check_number
+from .._privacy.warn import warn
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore
@@ -26,6 +27,8 @@ from ._plots import ClassifierFigures
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
+# Probabilities that are no farther apart are the same threshold.
+_NEAR = 0.005
 _OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
@@ -90,6 +93,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             One row per true class and one column per predicted class. Non-negative numbers of
             records (or groups).
         """
+        self._say_nearest(threshold)
         found: Floats = np.rint(self._matrices(self._counts(0), threshold)[0])
         return found.astype(np.int64)
 
@@ -146,7 +150,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
             For metrics of the confusion matrix, those named above, "selection_rate" and
-            "net_benefit"; as in `confusion_matrix`.
+            "net_benefit"; as in `confusion_matrix`. A warning says if the nearest threshold is
+            another one.
         label : object, default=None
             For areas, "prevalence" and "selection_rate"; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
@@ -158,6 +163,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             ``pos_label=0``.
         """
         name, params = self._usual(name, params)
+        self._say_nearest(threshold)
         return hull([self._with(s, name, threshold, label, params) for s in samplings(interval)])
 
     def _with(
@@ -331,6 +337,19 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         else:
             check_number(
                 "threshold", threshold, "a probability, from 0 to 1", lambda t: 0 <= t <= 1
+            )
+
+    def _say_nearest(self, threshold: float | None) -> None:
+        """Warn if no threshold near this probability was released."""
+        if threshold is None or self._moments is None or not self._binary:
+            return
+        self._check_threshold(threshold)
+        nearest = float(self.thresholds[np.argmin(np.abs(self.thresholds - threshold))])
+        if abs(nearest - threshold) > _NEAR:
+            warn(
+                f"This is for the threshold {nearest:.3g}, the nearest to {threshold:g} that was "
+                f"released. To have {threshold:g}, pass thresholds=[{threshold:g}] to "
+                "private_evaluation"
             )
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:

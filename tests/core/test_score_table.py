@@ -1,5 +1,7 @@
 """The table of a paper: a frame of numbers, with the text that is printed."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,6 +115,16 @@ def test_wrong_names_and_thresholds_are_said(evaluation):
     for name in ("sensitivity", "net_benefit", "selection_rate"):
         with pytest.raises(ValueError, match="a probability, from 0 to 1; found 20"):
             evaluation.score(name, threshold=20)
+
+
+def test_another_threshold_than_asked_for_is_said(evaluation):
+    edge = evaluation.thresholds[np.diff(evaluation.thresholds).argmax()]
+    with pytest.warns(UserWarning, match=r"pass thresholds=\[.*\] to private_evaluation"):
+        evaluation.table({"Sensitivity": ("sensitivity", {"threshold": edge + 0.006})})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluation.score("sensitivity", threshold=edge + 0.004)
+        evaluation.confusion_matrix(threshold=edge)
 
 
 def test_a_table_of_one_name_is_that_of_a_list(evaluation):
