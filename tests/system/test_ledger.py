@@ -370,6 +370,7 @@ def read_as_somebody_else(path):
         ledger.charge(0.1, what="not allowed")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
 def test_a_ledger_can_be_read_with_the_right_to_read_alone():
     with tempfile.TemporaryDirectory() as folder:
