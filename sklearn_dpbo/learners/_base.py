@@ -126,12 +126,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         *,
         what: str,
         units: Units,
-        target: Floats | None = None,
+        target: tuple[Floats, float] | None = None,
     ) -> tuple[Scaling, Mechanisms, Series[NDArray[np.int64]], float]:
         """Return how rows are scaled, and what adds noise to n tables of integers; its scale.
 
         All is (epsilon, delta)-private together, with the counts from which the rows are scaled,
-        and a `target`.
+        and a `target`: a column, and how far its values can lie from 0 (NaN: unknown).
         """
         d = X.shape[1] + (target is not None)
         counted = self.bounds is None or self.max_norm is None
@@ -171,7 +171,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def _scaling(
         self,
         X: Floats,
-        target: Floats | None,
+        target: tuple[Floats, float] | None,
         units: Units,
         release: Release,
         stds: list[float],
@@ -190,7 +190,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             X = np.clip(X, low, high) - middle
         table = X
         if target is not None:
-            table, half = np.column_stack([X, target]), np.append(half, np.nan)
+            table, half = np.column_stack([X, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
         center, scale = places.center[:d], places.scale[:d]

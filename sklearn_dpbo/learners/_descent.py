@@ -69,14 +69,19 @@ class Descent(PrivateLearner):
         return y
 
     def _descend(
-        self, X: Floats, y: NDArray[Any], k: int, units: Units, column: Floats | None = None
+        self,
+        X: Floats,
+        y: NDArray[Any],
+        k: int,
+        units: Units,
+        target: tuple[Floats, float] | None = None,
     ) -> Self:
-        """Fit k linear functions; `column`: targets of which the range is to be counted."""
+        """Fit k linear functions; `target`: as for `_tables`, if its range is to be counted."""
         unit = units.labels
         n, sensitivity = int(self.max_iter), IntegerRows.sensitivity
         self._draw(X.shape[1], units.m)
         scaling, mechanisms, noisy, std = self._tables(
-            X, n, sensitivity, what="gradients of a model", units=units, target=column
+            X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
         y = self._targets(y)
         blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]

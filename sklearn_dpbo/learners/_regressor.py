@@ -40,9 +40,10 @@ class PrivateRegressor(RegressorMixin, Curved):
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     y_bounds : tuple of two floats, default=None
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
-        With None, noisy counts tell where targets lie, as for columns, and those farther than 2.5
-        usual deviations from the centre are clipped: give bounds if the largest targets matter.
-        Required if `bounds` and `max_norm` are both given.
+        Where most targets lie, within the bounds if they are given, noisy counts tell, as for
+        columns; targets farther than 2.5 usual deviations from the centre are clipped. If `bounds`
+        and `max_norm` are both given, nothing is counted: then `y_bounds` are required, and targets
+        are scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
         `PrivateLogisticRegression`.
@@ -92,6 +93,9 @@ class PrivateRegressor(RegressorMixin, Curved):
     >>> model.fit(X[:8000], y[:8000]).score(X[8000:], y[8000:])  # doctest: +SKIP
     0.843
     """
+
+    # Targets vary by about half of their range; log-odds by several units.
+    _noise = 0.2
 
     def __init__(
         self,
@@ -143,14 +147,19 @@ class PrivateRegressor(RegressorMixin, Curved):
             contributes the mean of their gradients.
         """
         self._check()
-        counted = self.y_bounds is None and (self.bounds is None or self.max_norm is None)
-        if not counted:
+        counted = self.bounds is None or self.max_norm is None
+        middle, half = 0.0, math.nan
+        if self.y_bounds is not None or not counted:
             low, high = target_bounds(self.y_bounds)
-            self.y_center_, self.y_scale_ = (low + high) / 2, (high - low) / 2
+            middle, half = (low + high) / 2, (high - low) / 2
         X = self._table(X, reset=True)
-        y = targets_of(y, len(X))
-        units = Units.of(len(X), groups)
-        return self._descend(X, y, 1, units, y if counted else None)
+        y = targets_of(y, len(X)) - middle
+        if half > 0:
+            y = y.clip(-half, half)
+        self.y_center_, self.y_scale_ = 0.0, half
+        self._descend(X, y, 1, Units.of(len(X), groups), (y, half) if counted else None)
+        self.y_center_ += middle
+        return self
 
     def _clip(self, m: int) -> float:
         strength = m * gdp_within(self.epsilon, self.delta) / _MANY
