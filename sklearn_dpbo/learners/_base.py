@@ -40,8 +40,9 @@ __all__ = ["LinearClassifier", "PrivateLearner"]
 Floats = NDArray[np.float64]
 
 _NOT_PROTECTED = (
-    "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
-    "duration of the fit; and whatever else is computed from the records, including another fit"
+    "the number of records (or groups) and columns, group identifiers, the classes, bounds and "
+    "other parameters; the duration of the fit; and whatever else is computed from the records, "
+    "including another fit"
 )
 
 
