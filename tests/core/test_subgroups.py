@@ -31,7 +31,7 @@ def _faster():
     """Simulate a tenth of the noise, and no expected widths, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_intervals, "_N_DRAWS", 400)
-        patch.setattr(_release, "will_be_wide", lambda *_: True)
+        patch.setattr(_private_evaluation, "will_be_wide", lambda *_: True)
         yield
 
 

@@ -98,8 +98,8 @@ def test_fitted_search_shows_html_card(search):
     C = search.best_params_["logisticregression__C"]
     low, high = search.best_score_interval_
     for text in (f"logisticregression__C = {C:.4g}",
-                 f"accuracy {search.best_score_:.4g} with noise",
-                 f"{low:.4g} to {high:.4g} (95 %)",
+                 f"accuracy {search.best_score_:.4g} (95 % for the population: ",
+                 f"for these records: {low:.4g} to {high:.4g})",
                  "epsilon = 2, delta = 0 (pure epsilon-DP, one record replaced)",
                  "estimator: Pipeline", "StandardScaler"):  # fmt: skip
         assert text in shown, text
@@ -114,7 +114,7 @@ def test_threshold_classifier_and_several_scores_show_html_cards(frames):
     tuned = PrivateThresholdClassifier(LogisticRegression()).fit(**frames)
     assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
     shown = fitted(frames, scoring=["accuracy", "roc_auc"], refit="roc_auc")._repr_html_()
-    assert re.search(r"<td>roc_auc \S+ with noise.*<br>accuracy \S+ with noise", shown)
+    assert re.search(r"<td>roc_auc \S+ \(95 %.*<br>accuracy \S+ \(95 %", shown)
 
 
 # ------------------------------------------------------------------ usual calls
