@@ -70,9 +70,10 @@ high = evaluation.calibration_curve()[1][-1]
 ax.set(xlim=(0, min(1, 1.3 * high)), ylim=(0, min(1, 1.5 * high)))
 
 # %%
-# Figure 3: confusion matrices at the default threshold and at the prevalence. Where positives are
-# rare, hardly any risk exceeds 0.5.
-threshold = evaluation.score("prevalence").value
+# Figure 3: confusion matrices at the default threshold, and at the released one nearest to the
+# prevalence. Where positives are rare, hardly any risk exceeds 0.5.
+prevalence = evaluation.score("prevalence").value
+threshold = min(evaluation.thresholds, key=lambda t: abs(t - prevalence))
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
 evaluation.plot_confusion_matrix(ax=axes[0])
 evaluation.plot_confusion_matrix(threshold, ax=axes[1])

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -100,14 +100,21 @@ def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
     if not all(isinstance(level, str) for level in listed):
         listed = tuple(level if isinstance(level, tuple) else (level, level) for level in listed)
         pairs = all(len(band) == 2 and all(map(is_number, band)) for band in listed)
-        listed = listed if pairs and all(low <= high for low, high in listed) else ()
+        listed = listed if pairs and _ordered(listed) else ()
     if not 0 < len(listed) == len({*listed}):
         raise ValueError(
             f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "
-            f'high), with low <= x < high; values that are no level count as "{OTHER}". Found '
-            f"an object of type {type(levels).__name__}"
+            f"high), with low <= x < high, that do not overlap; values that are no level count as "
+            f'"{OTHER}". Of dates, take the year. Found an object of type {type(levels).__name__}'
         )
     return listed
+
+
+def _ordered(bands: tuple[Any, ...]) -> bool:
+    """Return whether no band ends before it begins, or before the one below it ends."""
+    proper = sorted(band for band in bands if band[0] != band[1])
+    apart = all(below[1] <= above[0] for below, above in pairwise(proper))
+    return apart and all(low < high for low, high in proper)
 
 
 def _place(cell: Any, levels: tuple[Any, ...]) -> int:

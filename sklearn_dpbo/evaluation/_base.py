@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import textwrap
@@ -23,7 +24,7 @@ from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_inter
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings"]
+__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings", "unknown_name"]
 
 
 Floats = NDArray[np.float64]
@@ -68,6 +69,13 @@ class Estimate(NamedTuple):
     def __repr__(self) -> str:
         value, low, high = (f"{number:.4g}" for number in self)
         return f"{value} (95 %: {low} to {high})"
+
+
+def unknown_name(name: object, known: Sequence[str]) -> str:
+    """Return what is wrong with the name of a number."""
+    near = difflib.get_close_matches(str(name).lower(), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"score takes one of {list(known)}; found {name!r}{hint}"
 
 
 def hull(estimates: Sequence[Estimate]) -> Estimate:
@@ -164,7 +172,7 @@ class Evaluation:
 
         Parameters
         ----------
-        metrics : list of str or dict, default=None
+        metrics : str, list of str or dict, default=None
             Names for `score`; or by the label of each row, its name, or a pair of its name and a
             dict of further parameters of `score`, as in ``{"AUC": "roc_auc", "Sensitivity at 20 %":
             ("sensitivity", {"threshold": 0.2})}``. None is what `scores` returns.
@@ -181,14 +189,17 @@ class Evaluation:
         table : pandas.DataFrame
             A row for each metric (and subgroup, after "all" records), with the columns "value",
             "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
-            "note" of `by_group`, and where there is a note, the text is "too few to tell". Methods
-            of the frame write it down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
+            "note" of `by_group`, and where there is a note, the text is "too few to tell". The
+            "note" of a regressor says as what larger errors count. Methods of the frame write it
+            down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
         import pandas as pd
 
         metrics = self._names if metrics is None else metrics
+        metrics = [metrics] if isinstance(metrics, str) else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
         rows: list[dict[Any, Any]] = []
+        notes = self._notes()
         for label, of in named.items():
             name, own = (of, {}) if isinstance(of, str) else of
             rows.append({"metric": label} | self.score(name, **options | own)._asdict())
@@ -196,6 +207,9 @@ class Evaluation:
                 groups = self.by_group(name, by=None if by is True else by, **options | own)
                 rows[-1] |= dict.fromkeys(groups.columns[:-5], "all") | {"size": self.m, "note": ""}
                 rows += groups.assign(metric=label).to_dict("records")
+            elif notes:
+                clipped = (options | own).get("clipped", True)
+                rows[-1]["note"] = notes.get(name.removeprefix("neg_"), "") * clipped
         table = pd.DataFrame(rows)
         levels = table.columns[4:-2].tolist()
         rounded = table[["value", "low", "high"]].round(digits) + 0.0  # no "-0.00"

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._data.subgroups import OTHER
 from .._data.units import Units
@@ -45,19 +46,19 @@ class SubgroupScores:
             A row for each subgroup: its levels; its estimated "size" (records, or groups); "value",
             "low" and "high" of the score; and a "note". This is "too few to tell" if the interval
             is wider than 0.2 (as it is if a score of positive records may have none), or than a
-            fifth of a larger range, and how many records would be enough of a subgroup that is as
-            all records are. Subgroups of values that are no level ("other") are left out if they
-            may be empty.
+            fifth of a larger range. If a subgroup that is as all records are would need more
+            records, the note says how many would be enough. Subgroups of values that are no level
+            ("other") are left out if they may be empty.
         """
         import pandas as pd
 
         enough = cache(lambda n_members: self._enough(n_members, name, options))
         rows = []
         for labels, own in self._by(by).items():
-            score, note = own.score(name, **options), ""
+            score, size, note = own.score(name, **options), round(own._size.value), ""
             if score.high - score.low > _WIDE * self._range(name):
-                note = f"too few to tell: {enough(len(own._parts[-1].subgroups))}"
-            rows.append((*labels, round(own._size.value), *score, note))
+                note = "too few to tell" + _needed(enough(len(own._parts[-1].subgroups)), size)
+            rows.append((*labels, size, *score, note))
         names = [*self._columns(by), "size", "value", "low", "high", "note"]
         return pd.DataFrame(rows, columns=names)
 
@@ -114,14 +115,17 @@ class SubgroupScores:
         ax = ax or plt.subplots(layout="constrained")[1]
         whole, scores = self.score(name, **options), self.by_group(name, by=by, **options)
         ax.axvline(whole.value, color="k", ls="--", lw=1, label="all records")
-        ax.axvspan(whole.low, whole.high, color="k", alpha=0.1, lw=0)
+        ends = np.array([whole[1:], *scores[["low", "high"]].to_numpy()])
+        ends, view = _seen(ends)
+        ax.axvspan(*ends[0], color="k", alpha=0.1, lw=0)
         texts = []
-        for i, (*levels, size, value, low, high, note) in enumerate(scores.to_numpy().tolist()):
+        for i, (*levels, size, value, _, _, note) in enumerate(scores.to_numpy().tolist()):
+            low, high = ends[i + 1]
             style = {"color": "0.6" if note else "C0", "fmt": "o", "capsize": 3}
             ax.errorbar(value, i, xerr=[[value - low], [high - value]], **style)
             texts.append(f"{_text(levels)} ({size:,})" + "\ntoo few to tell" * bool(note))
         ax.set_yticks(range(len(texts)), texts)
-        ax.set(xlabel=name, ylim=(len(texts) - 0.5, -0.5))
+        ax.set(xlabel=name, ylim=(len(texts) - 0.5, -0.5), xlim=view)
         ax.legend(fontsize="small")
         return ax
 
@@ -152,8 +156,8 @@ class SubgroupScores:
             bounds=(0.0, float(self.m)),
         )
 
-    def _enough(self: Any, n_members: int, name: str, options: dict[str, Any]) -> str:
-        """Say how many records of a subgroup that is as all records are would be enough."""
+    def _enough(self: Any, n_members: int, name: str, options: dict[str, Any]) -> float:
+        """Return how many records of a subgroup that is as all records are would be enough."""
         share = [self._counts(k)[0] / total_weight(self._units) for k in range(len(self._parts))]
 
         def is_enough(size: int) -> bool:
@@ -167,9 +171,24 @@ class SubgroupScores:
             return bool(score.high - score.low <= _WIDE * self._range(name))
 
         i = bisect_left(_SIZES, True, key=is_enough)
-        if i == len(_SIZES):
-            return f"{_SIZES[-1]:,} would be, too"
-        return f"about {float(f'{_SIZES[i]:.1g}'):,.0f} would be enough"
+        return math.inf if i == len(_SIZES) else float(f"{_SIZES[i]:.1g}")
+
+
+def _needed(enough: float, size: int) -> str:
+    """Say how many records would be enough; nothing if a subgroup of this size should have been."""
+    if math.isinf(enough):
+        return f": {_SIZES[-1]:,} would be, too"
+    return f": about {enough:,.0f} would be enough" if enough > size else ""
+
+
+def _seen(ends: NDArray[np.float64]) -> tuple[NDArray[np.float64], tuple[float, float] | None]:
+    """Return where intervals end in a figure, and its limits: infinite ones go beyond them."""
+    known = ends[np.isfinite(ends)]
+    if known.size == ends.size:
+        return ends, None
+    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
+    reach = max(0.1 * (high - low), 0.1)
+    return ends.clip(low - 2 * reach, high + 2 * reach), (low - reach, high + reach)
 
 
 def _text(labels: Sequence[Any]) -> str:

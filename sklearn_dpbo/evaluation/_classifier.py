@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from .._data.subgroups import Subgroups
 from .._privacy.checks import check_number
+from .._privacy.warn import warn
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore
 from ..scoring._queries import unit_weight
 from . import _curves as curves
-from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings
+from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings, unknown_name
 from ._by_group import SubgroupScores
 from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
@@ -26,6 +27,8 @@ from ._plots import ClassifierFigures
 __all__ = ["ClassifierEvaluation"]
 
 Floats = NDArray[np.float64]
+# Probabilities that are no farther apart are the same threshold.
+_NEAR = 0.005
 _OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
@@ -90,6 +93,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             One row per true class and one column per predicted class. Non-negative numbers of
             records (or groups).
         """
+        self._say_nearest(threshold)
         found: Floats = np.rint(self._matrices(self._counts(0), threshold)[0])
         return found.astype(np.int64)
 
@@ -146,7 +150,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
             For metrics of the confusion matrix, those named above, "selection_rate" and
-            "net_benefit"; as in `confusion_matrix`.
+            "net_benefit"; as in `confusion_matrix`. A warning says if the nearest threshold is
+            another one.
         label : object, default=None
             For areas, "prevalence" and "selection_rate"; as in `roc_curve`.
         interval : {"population", "records"}, default="population"
@@ -158,6 +163,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             ``pos_label=0``.
         """
         name, params = self._usual(name, params)
+        self._say_nearest(threshold)
         return hull([self._with(s, name, threshold, label, params) for s in samplings(interval)])
 
     def _with(
@@ -170,7 +176,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
         of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
-        unused = {} if of_matrix else dict(params)
+        known = NAMES[name] if of_matrix else ()
+        unused = {key: value for key, value in params.items() if key not in known}
         if not of_matrix and name not in ("net_benefit", "selection_rate"):
             unused["threshold"] = threshold
         if of_matrix or of_probabilities or name.endswith("brier_score"):
@@ -204,7 +211,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             )
         if name not in _OF_CLASS:
             names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
-            raise ValueError(f"score takes one of {list(dict.fromkeys(names))}; found {name!r}")
+            raise ValueError(unknown_name(name, list(dict.fromkeys(names))))
         c, histogram = self._score_of(label), self._parts[-1]
         k = histogram.positives[c]
         if name == "selection_rate":
@@ -320,8 +327,30 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         """Return the query that has the confusion matrix of a threshold."""
         if threshold is None:
             return self._parts[0]
-        check_number("threshold", threshold, "a number")
+        self._check_threshold(threshold)
         return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
+
+    def _check_threshold(self, threshold: Any) -> None:
+        """Raise ValueError unless it is a number, for probabilities one from 0 to 1."""
+        if self._moments is None:
+            check_number("threshold", threshold, "a number")
+        else:
+            check_number(
+                "threshold", threshold, "a probability, from 0 to 1", lambda t: 0 <= t <= 1
+            )
+
+    def _say_nearest(self, threshold: float | None) -> None:
+        """Warn if no threshold near this probability was released."""
+        if threshold is None or self._moments is None or not self._binary:
+            return
+        self._check_threshold(threshold)
+        nearest = float(self.thresholds[np.argmin(np.abs(self.thresholds - threshold))])
+        if abs(nearest - threshold) > _NEAR:
+            warn(
+                f"This is for the threshold {nearest:.3g}, the nearest to {threshold:g} that was "
+                f"released. To have {threshold:g}, pass thresholds=[{threshold:g}] to "
+                "private_evaluation"
+            )
 
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / unit_weight(self._units)

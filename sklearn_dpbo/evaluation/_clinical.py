@@ -81,11 +81,13 @@ class ClinicalScores:
         if not ax.lines:
             ax.plot(p, treat_all, "k--", lw=1, label="treat all")
             ax.axhline(0, color="k", lw=1, label="treat none")
-            ax.set(xlabel="threshold probability", ylabel="net benefit", ylim=(-0.05, None))
+            ax.set(xlabel="threshold probability", ylabel="net benefit")
         (line,) = ax.plot(p, benefit, **{"label": "model"} | kwargs)
         low, high = self._band(lambda n, u: self._net_benefit(n, self._decisions(), u), interval)
         label = f"95 % band: {COVERS[interval]}"
         ax.fill_between(p, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
+        # Treating all is worth less and less: its line leaves the figure at the bottom.
+        ax.set_ylim(-0.05, max(ax.get_ylim()[1], 1.05 * high.max()))
         ax.legend(loc="upper right", fontsize="small")
         return ax
 
@@ -119,6 +121,7 @@ class ClinicalScores:
             slope = name == "calibration_slope"
             return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), math.inf
         p = self.threshold if threshold is None else threshold
+        self._check_threshold(p)
         at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
         return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
 

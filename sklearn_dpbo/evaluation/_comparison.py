@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._privacy.checks import check_number
 from ..scoring._metrics import confusion_metric, ratio
-from ._base import Estimate, Evaluation, hull, samplings
+from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 __all__ = ["ModelComparison"]
 
@@ -71,11 +71,10 @@ class ModelComparison(Evaluation):
             groups) are a random sample of, which covers noise and sampling; "records": for the
             exact number of these records, which covers the noise alone.
         """
-        if name not in self._known or model not in (None, "a", "b"):
-            raise ValueError(
-                f"score takes one of {self._known}, and model='a', 'b' or None; found {name!r} and "
-                f"model={model!r}"
-            )
+        if name not in self._known:
+            raise ValueError(unknown_name(name, self._known))
+        if model not in (None, "a", "b"):
+            raise ValueError(f"model is 'a', 'b' or None; found {model!r}")
         odds, p = 0.0, self._positive
         if name == "net_benefit":
             t: Any = self._threshold if threshold is None else threshold

@@ -117,6 +117,8 @@ def design_of(
     parts: tuple[Query, ...] = (*matrix, histogram)
     moments = None
     if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
+        if not all(0 <= t <= 1 for t in thresholds):
+            raise ValueError(f"thresholds of probabilities are from 0 to 1; found {[*thresholds]}")
         columns = class_scores(public.response, positives).T
         moments = tuple(
             moments_of(scores, edges, histogram.separate)

@@ -159,13 +159,16 @@ def _design_of(
         raise ValueError(f"scoring is None, or 'accuracy' to compare that alone; found {scoring!r}")
     if cuts is None or cuts.shape not in ((0,), (2,)):
         raise ValueError(f"thresholds are two numbers, for a and b, or none; found {thresholds!r}")
+    probable = any(hasattr(model, "predict_proba") for model in (model_a, model_b))
+    if probable and not ((cuts >= 0) & (cuts <= 1)).all():
+        raise ValueError(f"thresholds of probabilities are from 0 to 1; found {thresholds!r}")
     if len(classes) > 2 and (pos_label is not None or len(cuts)):
         raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
     positive = 1 if pos_label is None else position_of(pos_label, classes)
     parts: tuple[Cells, ...] = (Confusion(classes),) * 2
     names, threshold = [type(model).__name__ for model in (model_a, model_b)], None
     if len(cuts):
-        names = [f"{name} from {cut:g} on" for name, cut in zip(names, cuts, strict=True)]
+        names = [f"{name} (positive from {cut:g})" for name, cut in zip(names, cuts, strict=True)]
         threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
         parts = tuple(ScoreHistogram(((c,),), classes, (positive,), METHODS) for c in cuts.tolist())
     query = Agreement(parts, classes, by_class=scoring is None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._privacy.checks import check_number
 from ..scoring._intervals import Compute
 from ..scoring._make import NAMES
-from ._base import Estimate, Evaluation, hull, samplings
+from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 Floats = NDArray[np.float64]
 # Share of clipped errors that is warned of.
@@ -21,6 +21,7 @@ _OFTEN = 0.01
 # Means of errors that clipping can only lower; and all main numbers of clipped errors.
 _MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error")
 _CLIPPED = ("r2", *_MEANS[:2], "mean_error")
+_OF_SUMS = (*_CLIPPED, "mean_squared_error", "explained_variance")
 
 __all__ = ["RegressorEvaluation"]
 
@@ -123,13 +124,13 @@ class RegressorEvaluation(Evaluation):
             "share_clipped": (1, lambda n, end: 1 - share(n, c, end)),
         }
         if name not in computed:
-            raise ValueError(f"score takes one of {[*self._scorers, *computed]}; found {name!r}")
+            raise ValueError(unknown_name(name, [*self._scorers, *computed]))
         part, compute = computed[name]
         return self._estimate(compute, part, (-math.inf, math.inf), sampling)
 
     def _notes(self) -> dict[str, str]:
         c, (_, _, often) = f"{self.largest_error:.4g}", self.score("share_clipped")
-        notes = dict.fromkeys(_CLIPPED, f"errors above {c} counted as {c}")
+        notes = dict.fromkeys(_OF_SUMS, f"errors above {c} counted as {c}")
         for name in _MEANS[:2] * (often > _OFTEN):
             notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
         return notes
@@ -182,7 +183,7 @@ def _share_within(
     """
     known, shares = _shares(edges, counts)
     if end is None:
-        return np.array([np.interp(size, known, row) for row in shares[..., :-1]])
+        return np.array([np.interp(size, known, row) for row in shares[..., :-1].clip(0.0, 1.0)])
     up_to = np.searchsorted(edges, size, "left" if end > 0 else "right") + (end > 0)
     return np.clip(shares[..., up_to], 0.0, 1.0)
 

@@ -32,7 +32,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
         None is a public rule: the number of records per class times mu, divided by 1,100, and at
         most 0.66.
-    n_trees : int, default=60
+    n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
     C, clip, max_iter : float, float and int, default=1.0, 0.56 and 60
         As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
@@ -80,7 +80,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         classes: Any = None,
         bounds: Any = None,
         curved: float | None = None,
-        n_trees: int = 60,
+        n_trees: int = 40,
         C: float = 1.0,
         clip: float = 0.56,
         max_iter: int = 60,

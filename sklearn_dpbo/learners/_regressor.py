@@ -48,7 +48,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions, as in `PrivateClassifier`; a regressor counts as two classes.
-    n_trees : int, default=60
+    n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
@@ -101,7 +101,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         y_bounds: Any = None,
         bounds: Any = None,
         curved: float | None = None,
-        n_trees: int = 60,
+        n_trees: int = 40,
         C: float = 1.0,
         clip: float | None = None,
         max_iter: int = 60,

@@ -333,8 +333,9 @@ class PrivacyLedger:
         return content | {"history": [entry.row() for entry in entries]}
 
     def __repr__(self) -> str:
-        """Return the data set, but not the path, because reports and notebooks are published."""
-        return f"PrivacyLedger(dataset={self.dataset!r})"
+        """Return the data set and parts, but no path: reports and notebooks are published."""
+        parts = f", parts={self._parts}" if self._parts else ""
+        return f"PrivacyLedger(dataset={self.dataset!r}{parts})"
 
     def __str__(self) -> str:
         """Return the budget, what is spent and left, and the last charges."""

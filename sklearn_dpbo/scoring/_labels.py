@@ -37,7 +37,7 @@ def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
     (found,) = _encode_objects([pos_label], classes)
     if found < 0:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: say "
-            "which of these is the positive one, in make_private_scorer(name, pos_label=...)"
+            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: pass the "
+            "positive one of these (to a search, in make_private_scorer(name, pos_label=...))"
         )
     return int(found)

@@ -93,7 +93,10 @@ class Delegates(BaseEstimator):
 
 
 class _IfReleased:
-    """A released score; where there is none, an error that says why."""
+    """What a search may have released; where it has not, an error that says why."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -102,13 +105,11 @@ class _IfReleased:
         if search is None:
             return self
         check_is_fitted(search)
-        raise AttributeError(
-            f"{type(search).__name__} has no {self._name}: no score was released, as all of "
-            "epsilon paid for the choice (score_share=0)"
-        )
+        raise AttributeError(f"{type(search).__name__} has no {self._name}: {self._why}")
 
 
 _IF_RELEASED: Any = _IfReleased
+_NO_SCORE = "no score was released, as all of epsilon paid for the choice (score_share=0)"
 
 
 class DelegatesToBest(Delegates):
@@ -117,9 +118,10 @@ class DelegatesToBest(Delegates):
     best_estimator_: Any
     best_params_: dict[str, Any]
     best_index_: int
-    best_score_: float = _IF_RELEASED()
-    best_score_interval_: tuple[float, float] = _IF_RELEASED()
-    best_score_population_interval_: tuple[float, float] | None = _IF_RELEASED()
+    best_score_: float = _IF_RELEASED(_NO_SCORE)
+    best_score_interval_: tuple[float, float] = _IF_RELEASED(_NO_SCORE)
+    best_score_population_interval_: tuple[float, float] | None = _IF_RELEASED(_NO_SCORE)
+    evaluation_: Any = _IF_RELEASED('no evaluation was released; release="evaluation" adds one')
     cv_results_: dict[str, Any]
     privacy_: PrivacyReport
     scorer_: PrivateScorer

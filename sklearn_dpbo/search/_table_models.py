@@ -56,7 +56,7 @@ def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
             f"give {training.target_bounds}=(low, high) to {type(estimator).__name__}: the lowest "
-            "target and the highest, chosen without looking at the data, (0, 100) say"
+            "target and the highest, such as (0, 100), chosen without looking at the data"
         )
     steps = (np.arange(_N_TARGETS) + 0.5) / _N_TARGETS
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))

@@ -209,6 +209,8 @@ def test_without_a_score_all_of_epsilon_pays_for_the_choice(two_classes):
         assert not hasattr(search, name)
         with pytest.raises(AttributeError, match=rf"{name}.*no score was released.*score_share=0"):
             getattr(search, name)
+    with pytest.raises(AttributeError, match='evaluation_: .*release="evaluation" adds one'):
+        _ = search.evaluation_
     assert "none released" in search._privacy_card()
     released = search.privacy_.released
     assert "No score is released" in released and "best_score_" not in released

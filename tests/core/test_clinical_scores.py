@@ -139,6 +139,8 @@ def test_decision_curves_of_two_models_share_axes(overconfident, split):
     other.plot_decision_curve(interval="records", ax=ax, label="logistic regression")
     assert len(ax.lines) == 4
     benefit, _, thresholds = other.decision_curve()
+    tops = [path.vertices[:, 1].max() for band in ax.collections for path in band.get_paths()]
+    assert max(tops) < ax.get_ylim()[1]
     (path,) = ax.collections[1].get_paths()  # the band contains the curve
     inside = path.contains_points(np.stack([thresholds, benefit], axis=1), radius=1e-9)
     assert inside.mean() > 0.95

@@ -117,6 +117,7 @@ def test_no_fit_that_would_spend_is_made_for_the_warning(tmp_path):
     assert not any(BEFORE in text for text in texts)
 
 
+@pytest.mark.slow
 def test_intervals_that_are_narrow_are_not_warned_of():
     for scoring in ("roc_auc", "f1", "accuracy", "balanced_accuracy"):
         _, texts = low_utility(search, scoring, 4000, 1200, n_positive=600, epsilon=2.0)

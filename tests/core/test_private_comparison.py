@@ -291,7 +291,7 @@ def test_what_a_comparison_does_not_have_is_refused(binary):
     comparison = compared(binary)
     for name, given, message in [
         ("roc_auc", {}, "score takes one of"),
-        ("f1", {"model": "c"}, "model='c'"),
+        ("f1", {"model": "c"}, "model is 'a', 'b' or None; found 'c'"),
         ("f1", {"threshold": 0.5}, "depends on no threshold"),
         ("net_benefit", {}, "threshold must be above 0 and below 1; found None"),
         ("net_benefit", {"threshold": 1.0}, "above 0 and below 1"),
@@ -315,12 +315,12 @@ def test_it_is_shown_in_one_screen(binary):
     lines = repr(comparison).splitlines()
     assert len(lines) <= 12 and max(map(len, lines)) <= 100
     assert "NOT PRIVATE" in lines[0] and "NOT PRIVATE" in comparison._repr_html_()
-    assert "LogisticRegression from 0.2 on" in lines[2] and "net_benefit" in lines[-2]
+    assert "LogisticRegression (positive from 0.2)" in lines[2] and "net_benefit" in lines[-2]
     shown = json.loads(comparison.to_json())
     assert shown["scores"]["f1"]["value"] == comparison.score("f1").value
     own = comparison.score("f1", model="a", interval="records")
     assert shown["scores_a"]["f1"]["records_low"] == own.low
-    assert shown["model_a"] == "DecisionTreeClassifier from 0.2 on"
+    assert shown["model_a"] == "DecisionTreeClassifier (positive from 0.2)"
 
 
 class Counting(ClassifierMixin, BaseEstimator):

@@ -160,6 +160,7 @@ class Unpicklable:
         raise RuntimeError("patient 4711")
 
 
+@pytest.mark.slow
 def test_cell_that_cannot_be_pickled_raises_nothing_in_worker_processes():
     X, y = numbers()
     table = pd.DataFrame({"a": X[:, 0], "b": ["x", "y"] * 120}).astype({"b": object})

@@ -1,5 +1,7 @@
 """The table of a paper: a frame of numbers, with the text that is printed."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +103,32 @@ def test_rows_by_subgroup_follow_those_of_all_records():
 def test_a_regressor_has_a_table():
     table = evaluated(Ridge(), *make_regression(1_000, 5, noise=9, random_state=0)).table()
     assert {"r2", "mean_absolute_error"} <= set(table.index)
+    clipped = table["note"].str.contains("counted as")
+    assert clipped[["r2", "mean_absolute_error"]].all() and not clipped["median_absolute_error"]
+
+
+def test_wrong_names_and_thresholds_are_said(evaluation):
+    with pytest.raises(ValueError, match="found 'roc_aux'; did you mean 'roc_auc'"):
+        evaluation.score("roc_aux")
+    with pytest.raises(ValueError, match="depends on no treshold"):
+        evaluation.table({"Sensitivity": ("sensitivity", {"treshold": 0.2})})
+    for name in ("sensitivity", "net_benefit", "selection_rate"):
+        with pytest.raises(ValueError, match="a probability, from 0 to 1; found 20"):
+            evaluation.score(name, threshold=20)
+
+
+def test_another_threshold_than_asked_for_is_said(evaluation):
+    edge = evaluation.thresholds[np.diff(evaluation.thresholds).argmax()]
+    with pytest.warns(UserWarning, match=r"pass thresholds=\[.*\] to private_evaluation"):
+        evaluation.table({"Sensitivity": ("sensitivity", {"threshold": edge + 0.006})})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluation.score("sensitivity", threshold=edge + 0.004)
+        evaluation.confusion_matrix(threshold=edge)
+
+
+def test_a_table_of_one_name_is_that_of_a_list(evaluation):
+    assert evaluation.table("f1").equals(evaluation.table(["f1"]))
 
 
 def test_pandas_writes_it_down(evaluation):

@@ -16,6 +16,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo._data.subgroups import Subgroups
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation import _private_evaluation
+from sklearn_dpbo.evaluation._by_group import _needed, _seen
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._queries import unit_weight
 
@@ -282,6 +283,20 @@ def test_a_sum_over_subgroups_has_the_noise_of_all_of_them(two):
     assert widths[0] > 1.5 * widths[1]
 
 
+def test_no_subgroup_is_told_that_fewer_records_would_be_enough():
+    assert _needed(2_000, 1_999) == ": about 2,000 would be enough"
+    assert _needed(2_000, 2_000) == ""
+    assert _needed(np.inf, 5_000) == ": 1,000,000 would be, too"
+
+
+def test_infinite_intervals_are_drawn_across_the_figure():
+    ends = np.array([[0.5, 1.5], [-np.inf, np.inf], [0.0, 2.0]])
+    drawn, (left, right) = _seen(ends)
+    assert drawn[[0, 2]].tolist() == ends[[0, 2]].tolist()
+    assert drawn[1, 0] < left < 0 and 2 < right < drawn[1, 1]
+    assert _seen(ends[[0, 2]])[1] is None
+
+
 @pytest.mark.parametrize("name", ["recall", "roc_auc"])
 def test_too_few_records_are_said_to_be_too_few(two, seeded, name):
     found = evaluated(two, 1.0, levels={"sex": ["f", "m"]})
@@ -379,6 +394,7 @@ SECRET = "secret-level"
         ({"x": ["f", 1]}, [SECRET] * 4, "different texts, or of numbers and bands"),
         ({"x": [(0, 2, 3)]}, [SECRET] * 4, "low <= x < high"),
         ({"x": [(2, 0)]}, [SECRET] * 4, "low <= x < high"),
+        ({"x": [(0, 2), 1, (1, 3)]}, [SECRET] * 4, "do not overlap"),
         ({"x": range(99)}, [SECRET] * 4, "has 100 combinations; at most 50 are"),
         ({"x": ["f"]}, [SECRET] * 3, "has 3 entries for 4 records"),
         ({"x": ["f"], "y": ["f"]}, [SECRET] * 4, r"one column for each of \['x', 'y'\]"),

@@ -116,6 +116,7 @@ def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
     assert refuted <= 15  # a binomial with 60 trials of 0.1 exceeds it once in 1,000 tests
 
 
+@pytest.mark.slow
 def test_events_need_other_runs_for_their_bound_than_for_their_choice():
     """On the runs that chose it, an event seems to distinguish even pure noise."""
     rng = np.random.default_rng(0)

@@ -61,14 +61,15 @@ def binary_truth(model, X, y):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "m, epsilon, prevalence",
     [
         (1000, 0.5, 0.1),
-        pytest.param(300, 2.0, 0.5, marks=pytest.mark.slow),
-        pytest.param(1000, 0.5, 0.5, marks=pytest.mark.slow),
-        pytest.param(4000, 0.5, 0.1, marks=pytest.mark.slow),
-        pytest.param(4000, 2.0, 0.3, marks=pytest.mark.slow),
+        (300, 2.0, 0.5),
+        (1000, 0.5, 0.5),
+        (4000, 0.5, 0.1),
+        (4000, 2.0, 0.3),
     ],
 )
 def test_intervals_of_a_classifier_cover(m, epsilon, prevalence, rng):

@@ -213,6 +213,7 @@ def test_who_is_in_one_part_alone_pays_for_that_part_alone(place):
         in ledger.part("women", "men").charge(0.3, what="all").parts
     )
     women = copy.deepcopy(pickle.loads(pickle.dumps(ledger.part("women"))))
+    assert repr(women).endswith(", parts=('women',))")
     receipt = women.charge(0.2, what="an evaluation of the women")
     assert ledger.spent["epsilon"] == 0.5 and women.left["epsilon"] == 0
     with pytest.raises(BudgetExceededError, match="left epsilon=0, delta=0 for 'women'"):
@@ -242,6 +243,8 @@ def test_parts_are_declared_when_a_ledger_is_created(place):
     for wrong in ((), ("boys",), ("men", "boys")):
         with pytest.raises(ValueError, match="has the parts .*Parts are declared"):
             ledger.part(*wrong)
+    with pytest.raises(ValueError, match="name in parts must be a str"):
+        ledger.part(["men"])
     for other in ((), ("fit", "women")):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, parts=other)
@@ -379,6 +382,7 @@ def read_as_somebody_else(path):
         ledger.charge(0.1, what="not allowed")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
 def test_a_ledger_can_be_read_with_the_right_to_read_alone():
     with tempfile.TemporaryDirectory() as folder:

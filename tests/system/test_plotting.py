@@ -206,6 +206,7 @@ def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional):
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_by_plots_only_and_named_where_it_lacks(gp, monkeypatch):
     code = (
         "import sys, sklearn_dpbo, sklearn_dpbo.plotting; "

@@ -171,7 +171,7 @@ def test_groups_are_units_of_noise(rare):
     assert (t.privacy_.unit, t.privacy_.m) == ("group", 100)
     # The noise of the score belongs to 100 units, not to 400.
     noisy = [fitted(few, groups_val=groups, epsilon=1.0, seed=i).best_score_
-             for i in range(16)]  # fmt: skip
+             for i in range(8)]  # fmt: skip
     assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 100)
 
 
