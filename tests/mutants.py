@@ -514,7 +514,13 @@ MUTANTS = {
         "ledger/_ledger.py",
         "if last != first and opening.parts:",
         "if False:",
-        LEDGER + "test_a_line_that_gives_back_what_a_part_spent_is_refused",
+        LEDGER + "test_a_line_that_gives_back_or_does_not_count_for_a_part_is_refused",
+    ),
+    "ledger: charges to unknown parts taken": Mutant(
+        "ledger/_entries.py",
+        "if not (follows and known and",
+        "if not (follows and",
+        LEDGER + "test_a_line_that_gives_back_or_does_not_count_for_a_part_is_refused",
     ),
     "ledger: receipts keep quiet about parts": Mutant(
         "ledger/_ledger.py",

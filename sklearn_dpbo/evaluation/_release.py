@@ -35,9 +35,9 @@ __all__ = ["open_problem", "public_responses", "released", "will_be_wide"]
 _MOST_RECORDS = 2**12
 _NOT_PROTECTED = (
     "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "
-    "schema of the validation set (number of units, columns, dtypes); the duration of the "
-    "evaluation; and whatever else is computed from the validation records, including another "
-    "evaluation"
+    "schema of the validation set (number of units, group identifiers, columns, dtypes); the "
+    "duration of the evaluation; and whatever else is computed from the validation records, "
+    "including another evaluation"
 )
 
 

@@ -35,13 +35,18 @@ from ._scaling import (
     tables,
 )
 
-__all__ = ["LinearClassifier", "PrivateLearner"]
+__all__ = ["LARGEST", "POSITIVE", "LinearClassifier", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
+# Beyond these, numbers overflow: an error after the charge, or a warning that reveals a record.
+LARGEST = 1e100
+POSITIVE = "a number from 1e-100 to 1e100", lambda v: 1 / LARGEST <= v <= LARGEST
+
 _NOT_PROTECTED = (
-    "the number of records (or groups) and columns, the classes, bounds and other parameters; the "
-    "duration of the fit; and whatever else is computed from the records, including another fit"
+    "the number of records (or groups) and columns, group identifiers, the classes, bounds and "
+    "other parameters; the duration of the fit; and whatever else is computed from the records, "
+    "including another fit"
 )
 
 
@@ -94,8 +99,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def _check(self) -> None:
         check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
-        positive = "a positive number", lambda v: v > 0
-        check_number("max_norm", self.max_norm, *positive, optional=True)
+        check_number("max_norm", self.max_norm, *POSITIVE, optional=True)
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
         """Return the columns as numbers; NaN for what is missing."""
@@ -111,11 +115,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         with contextlib.suppress(TypeError, ValueError):  # wrong shape
             ends = (np.array(as_floats(end), dtype=float) for end in self.bounds)
             low, high = (np.broadcast_to(end, d) for end in ends)
-            if (low < high).all():  # None becomes NaN
+            # None becomes NaN.
+            if ((low >= -LARGEST) & (low < high) & (high <= LARGEST)).all():
                 return low, high
         raise ValueError(
             f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
-            f"highest value of each column; found {self.bounds!r}"
+            f"highest value of each column, within 1e100 of 0; found {self.bounds!r}"
         )
 
     def _tables(

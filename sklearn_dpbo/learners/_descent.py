@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 from .._data.units import Units
 from .._privacy.checks import check_number
 from .._privacy.sensitive import Secret
-from ._base import LinearClassifier, PrivateLearner
+from ._base import POSITIVE, LinearClassifier, PrivateLearner
 from ._rows import IntegerRows, linear, squared_norms
 from ._scaling import Scaling
 
@@ -116,10 +116,9 @@ class Descent(PrivateLearner):
 
     def _check(self) -> None:
         super()._check()
-        positive = "a positive number", lambda v: v > 0
-        check_number("C", self.C, *positive)
-        check_number("clip", self.clip, *positive, optional=is_regressor(self))
-        check_number("learning_rate", self.learning_rate, *positive, optional=True)
+        check_number("C", self.C, *POSITIVE)
+        check_number("clip", self.clip, *POSITIVE, optional=is_regressor(self))
+        check_number("learning_rate", self.learning_rate, *POSITIVE, optional=True)
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
         check_number("max_iter", self.max_iter, *of_steps)
 

@@ -16,7 +16,7 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ._base import LinearClassifier, PrivateLearner
+from ._base import LARGEST, LinearClassifier, PrivateLearner
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
 from ._scaling import SHORTENED
@@ -34,10 +34,10 @@ _AT_ONE_END = 0.97
 def target_bounds(y_bounds: Any) -> tuple[float, float]:
     """Return the lowest and the highest target."""
     bounds = as_floats(y_bounds)
-    if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
+    if bounds is None or bounds.shape != (2,) or not -LARGEST <= bounds[0] < bounds[1] <= LARGEST:
         raise ValueError(
             "give y_bounds=(low, high), the lowest and the highest target, chosen without "
-            f"looking at the data, such as (0, 100); found {y_bounds!r}"
+            f"looking at the data, such as (0, 100), within 1e100 of 0; found {y_bounds!r}"
         )
     return float(bounds[0]), float(bounds[1])
 

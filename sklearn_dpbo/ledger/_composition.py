@@ -14,7 +14,7 @@ from ._entries import Loss, Opening, Totals
 __all__ = ["DISJOINT", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
 
 # What a ledger takes for granted of parts, in words.
-DISJOINT = "by the owner's word, no record is in two parts, nor replaced by one of another part"
+DISJOINT = "by the owner's word, no unit is in two parts, nor replaced by one of another part"
 
 
 def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:

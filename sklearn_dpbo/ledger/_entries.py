@@ -202,7 +202,9 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
     for line in lines:
         entry = Entry.parse(line)
         follows = (entry.number, entry.previous) == (last.number + 1, last.hash)
-        if not (follows and entry.totals == last.totals.plus(entry.loss)):
+        # A charge to an unknown part would count for none.
+        known = set(entry.parts) <= set(opening.parts)
+        if not (follows and known and entry.totals == last.totals.plus(entry.loss)):
             raise DamagedError(f"{_DAMAGED}, at charge {last.number + 1}")
         yield entry
         last = entry

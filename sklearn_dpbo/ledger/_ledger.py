@@ -166,14 +166,14 @@ class PrivacyLedger:
         -------
         ledger : PrivacyLedger
         """
-        known = self._ends()[0].parts
-        if not names or not all(name in known for name in names):
+        known, own = self._ends()[0].parts, _checked_parts(names)
+        if not own or not set(own) <= set(known):
             raise ValueError(
-                f"the ledger of {self.dataset!r} has the parts {list(known)}; found {list(names)}. "
+                f"the ledger of {self.dataset!r} has the parts {list(known)}; found {list(own)}. "
                 "Parts are declared when a ledger is created: parts="
             )
         ledger = copy(self)
-        ledger._parts = tuple(dict.fromkeys(names))
+        ledger._parts = own
         return ledger
 
     def charge(
@@ -389,6 +389,8 @@ class PrivacyLedger:
                 f"there is no ledger of {self.dataset!r} in it: it is the ledger of "
                 f"{opening.dataset!r}, and a file holds one ledger"
             )
+        if missing := set(self._parts) - set(opening.parts):
+            raise DamagedError(f"it is another ledger: it has no parts {sorted(missing)}")
         last = book.last()
         if last != first and opening.parts:
             # A line may state less than was charged to a part, and no store looks at that.
@@ -489,9 +491,12 @@ def _checked_name(name: str, text: object) -> str:
 
 
 def _checked_parts(parts: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(parts, str) or len(parts) > _MAX_SHARES or len(set(parts)) < len(parts):
-        raise ValueError(f"parts must be at most {_MAX_SHARES} different names; found {parts!r}")
-    return tuple(_checked_name("name in parts", name) for name in parts)
+    if isinstance(parts, str) or len(parts) > _MAX_SHARES:
+        raise ValueError(f"parts must be at most {_MAX_SHARES} names; found {parts!r}")
+    names = tuple(_checked_name("name in parts", name) for name in parts)
+    if len(set(names)) < len(names):
+        raise ValueError(f"parts must have different names; found {names}")
+    return names
 
 
 def _checked_loss(epsilon: float, delta: float) -> Loss:

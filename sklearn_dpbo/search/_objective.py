@@ -49,9 +49,9 @@ __all__ = ["Best", "Call", "PrivateObjective"]
 
 _NOT_PROTECTED = (
     "the training set, on which each candidate was fitted; the schema of the validation set "
-    "(number of units, columns, dtypes); which candidates were asked for, and how long each call "
-    "took (see `call_seconds`); and whatever else is computed from the validation records, "
-    "including another objective"
+    "(number of units, group identifiers, columns, dtypes); which candidates were asked for, and "
+    "how long each call took (see `call_seconds`); and whatever else is computed from the "
+    "validation records, including another objective"
 )
 # Of what is kept for `best`, the part for the score: the rest pays for the choice.
 _SCORE_SHARE = 0.4

@@ -14,6 +14,7 @@ from scipy.stats import kstest, norm
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LinearRegression
 
+from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.gdp import gdp_within
@@ -541,6 +542,25 @@ def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():
     X, y = problem()
     with pytest.raises(ValueError, match="y_bounds"):
         PrivateRegressor(**SCALED).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"bounds": (-1e308, 1e308)},
+        {"y_bounds": (-1e308, 1e308)},
+        {"max_norm": 1e-320},
+        {"clip": 5e-324},
+        {"C": 1e308},
+    ],
+)
+def test_parameters_at_which_numbers_overflow_are_refused_before_the_charge(extreme, tmp_path):
+    X, y = problem()
+    ledger = PrivacyLedger(tmp_path / "ledger", "data", 1.0, 0.1, create=True)
+    (name,) = extreme
+    with pytest.raises(ValueError, match=f"{name}.* 1e100"):
+        PrivateRegressor(**extreme, ledger=ledger).fit(X, y)
+    assert not ledger.history
 
 
 @pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])

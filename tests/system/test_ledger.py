@@ -225,7 +225,7 @@ def test_who_is_in_one_part_alone_pays_for_that_part_alone(place):
     ledger.part("men").charge(0.2, what="an evaluation of the men")
     assert ledger.spent["epsilon"] == 0.5
     assert ledger.verify([receipt]).charge == 4
-    assert "by the owner's word, no record is in two parts" in receipt.parts
+    assert "by the owner's word, no unit is in two parts" in receipt.parts
     assert "parts    epsilon spent: fit 0.5, women 0.5, men 0.5 (by the owner's word" in str(ledger)
 
 
@@ -240,28 +240,32 @@ def test_the_report_says_that_parts_are_disjoint_by_the_owners_word(path):
 
 def test_parts_are_declared_when_a_ledger_is_created(place):
     ledger = opened(place, parts=PARTS)
-    for wrong in ((), ("boys",), ("men", "boys"), (["men"],)):
+    for wrong in ((), ("boys",), ("men", "boys")):
         with pytest.raises(ValueError, match="has the parts .*Parts are declared"):
             ledger.part(*wrong)
+    with pytest.raises(ValueError, match="name in parts must be a str"):
+        ledger.part(["men"])
     for other in ((), ("fit", "women")):
         with pytest.raises(LedgerError, match="cannot be changed"):
             opened(place, parts=other)
-    for wrong in ("men", ("men", "men"), ("",)):
+    assert ledger.part(" women")._parts == ("women",)
+    for wrong in ("men", ("men", "men"), ("men", "men "), ("",)):
         with pytest.raises(ValueError, match="parts"):
             opened(beside(place, "new"), parts=wrong)
     with pytest.raises(ValueError, match="are parts of a budget"):
         PrivacyLedger(place, "patients", parts=PARTS)
 
 
-def test_a_line_that_gives_back_what_a_part_spent_is_refused(path):
+@pytest.mark.parametrize("gives_back, part", [(True, "women"), (False, "boys")])
+def test_a_line_that_gives_back_or_does_not_count_for_a_part_is_refused(path, gives_back, part):
     """Whoever may add lines can compute their hashes, but cannot spend a budget twice."""
     ledger = opened(path, parts=PARTS)
     ledger.part("men").charge(1.0, what="all of it")
 
     def forged(lines):
         opening, entry = Opening.parse(lines[0]), Entry.parse(lines[1])
-        less = entry.totals._replace(parts=opening.totals.parts)
-        loss = Loss(Decimal("0.1"), Decimal(0), parts=("women",))
+        less = entry.totals._replace(parts=opening.totals.parts) if gives_back else entry.totals
+        loss = Loss(Decimal("0.1"), Decimal(0), parts=(part,))
         line = Entry.after(
             entry._replace(totals=less),
             loss,
@@ -276,6 +280,14 @@ def test_a_line_that_gives_back_what_a_part_spent_is_refused(path):
     change(path, forged)
     with pytest.raises(LedgerError, match="tampered with, at charge 2"):
         ledger.part("men").charge(0.5, what="again")
+
+
+def test_a_ledger_without_the_part_in_place_of_the_one_that_was_opened_is_refused(path):
+    men = opened(path, parts=PARTS).part("men")
+    path.unlink()
+    opened(path)
+    with pytest.raises(LedgerError, match="no parts .'men'."):
+        men.charge(0.1, what="a test")
 
 
 def test_who_charged_is_by_default_the_account(path, monkeypatch):
