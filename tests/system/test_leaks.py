@@ -140,7 +140,10 @@ def arrays_alive():
     """
     gc.collect()
     held = (o for holder in gc.get_objects() for o in gc.get_referents(holder))
-    return [o for o in held if isinstance(o, np.ndarray) and o.size == len(COUNTS)]
+    arrays = (
+        o for o in held if issubclass(type(o), np.ndarray)
+    )  # `isinstance` may run a test's code
+    return [array for array in arrays if array.size == len(COUNTS)]
 
 
 def has_counts(array):

@@ -244,7 +244,8 @@ def test_an_interrupt_of_the_choice_shows_neither(monkeypatch):
 def test_models_that_were_not_chosen_are_gone():
     search = search_of(accounting="compose").fit(*table())
     gc.collect()
-    alive = [o for o in gc.get_objects() if isinstance(o, Known) and hasattr(o, "classes_")]
+    known = [o for o in gc.get_objects() if issubclass(type(o), Known)]
+    alive = [model for model in known if hasattr(model, "classes_")]
     assert alive == [search.best_estimator_]
 
 
