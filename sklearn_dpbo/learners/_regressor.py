@@ -51,13 +51,13 @@ class PrivateRegressor(RegressorMixin, Curved):
         Share of the curved functions, as in `PrivateClassifier`; a regressor counts as two classes.
     n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
+    C : float, default=1.0
+        Inverse regularisation strength, as in `PrivateLogisticRegression`.
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
         the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
         where the number of records times mu is above 20,000.
-    C, max_iter : float and int, default=1.0 and 60
-        As in `PrivateLogisticRegression`.
-    max_norm : float, default=None
+    max_iter, max_norm : int and float, default=60 and None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
         Draws trees and waves. It is no secret, and has no effect on the noise.
