@@ -263,7 +263,7 @@ SIZES = {"a": 100, "b": 300, "c": 1_000, "d": 3_000}
 @pytest.mark.parametrize(("prevalence", "epsilon"), [(0.5, 1.0), (0.1, 5.0)])
 def test_intervals_of_subgroups_hold_for_the_population(prevalence, epsilon):
     """And those of differences, all at once: there are none in the population."""
-    rng, m, n = np.random.default_rng(0), sum(SIZES.values()), 200
+    rng, m, n = np.random.default_rng(0), sum(SIZES.values()), 60
     public, population = two_classes(200_000, prevalence, rng)
     model = LogisticRegression().fit(*public)
     X, y = population
