@@ -50,6 +50,9 @@ class PrivateClassifier(Curved, DescentClassifier):
         Class labels.
     curved_ : float
         The share of curved functions (public).
+    bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
+        What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
+        level, and frequencies of waves (public: drawn without the records).
     coef_ : ndarray of shape (1 or n_classes, n_functions)
         Coefficients of all functions (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)

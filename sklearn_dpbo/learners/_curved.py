@@ -73,11 +73,15 @@ class Curved(Descent):
             mu = gdp_within(self.epsilon, self.delta)
             curved = min(_MOST_CURVED, m * mu / self._n_classes / _UNITS_OF_ALL_CURVED)
         rng = check_random_state(self.random_state)
-        self._drawn = Blocks.draw(d, float(curved), int(self.n_trees), _N_WAVES, rng)
-        self.curved_ = self._drawn.curved
+        drawn = Blocks.draw(d, float(curved), int(self.n_trees), _N_WAVES, rng)
+        self.curved_ = drawn.curved
+        self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies
+        self.tree_columns_, self.tree_thresholds_ = drawn.tree_columns, drawn.tree_thresholds
 
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
-        return self._drawn.of(scaling.columns(X), scaling.max_norm)
+        trees = self.tree_columns_, self.tree_thresholds_
+        blocks = Blocks(self.curved_, self.bins_, *trees, self.frequencies_)
+        return blocks.of(scaling.columns(X), scaling.max_norm)
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         self.coef_, self.intercept_ = w, constants

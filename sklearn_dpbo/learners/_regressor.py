@@ -70,6 +70,9 @@ class PrivateRegressor(RegressorMixin, Curved):
         Targets are taken as ``(y - y_center_) / y_scale_``, clipped to [-1, 1] (private).
     curved_ : float
         The share of curved functions (public).
+    bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
+        What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
+        level, and frequencies of waves (public: drawn without the records).
     clip_ : float
         The norm to which gradients are clipped (public).
     coef_ : ndarray of shape (1, n_functions)
