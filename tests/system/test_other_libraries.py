@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
-from sklearn_dpbo._counting import evaluator, fitting, suppress_output
+from sklearn_dpbo._counting import evaluator, suppress_output
 from sklearn_dpbo.search import _threshold as threshold_module
-from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.strategies import WorstCase, _explore
 
 pytestmark = [
     pytest.mark.usefixtures("seeded"),
@@ -281,7 +281,7 @@ def depends_on_validation_set(tracked, estimator):
 def without_suspension():
     """Let autologging go on during searches."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (evaluator, fitting, suppress_output, threshold_module):
+        for module in (evaluator, _explore, suppress_output, threshold_module):
             patch.setattr(module, "without_autologging", contextlib.nullcontext)
         yield
 
