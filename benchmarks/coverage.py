@@ -411,7 +411,7 @@ def exact_numbers(sums, X, y, groups):
     e, t = np.clip(error, -c, c), np.clip(y - sums.centre, -sums.c_y, sums.c_y)
     order = np.argsort(abs(error))
     share, sizes = np.cumsum(w[order]) / w.sum(), abs(error)[order]
-    mean = lambda x: np.average(x, weights=w)  # noqa: E731
+    mean = partial(np.average, weights=w)
     return {
         "r2": 1 - mean(e**2) / mean((t - mean(t)) ** 2),
         "explained_variance": 1 - mean((e - mean(e)) ** 2) / mean((t - mean(t)) ** 2),

@@ -65,6 +65,19 @@ class Problem:
     subgroups: Subgroups | None = None
 
 
+def _refuse_overlap(X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
+    """Raise ValueError if what is public shares memory with what is protected."""
+    given = X_val is not None
+    if y_val is not None and not given:
+        raise ValueError("y_val was given without X_val: give both, or neither")
+    if given and share_memory(X, X_val):
+        raise ValueError(
+            "X and X_val are the same table, or views of it that overlap, but X is public and "
+            "X_val protected. Pass other records as X (or, to a search, X and cv= without X_val)"
+        )
+    refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
+
+
 def hold_out(
     estimator: Any,
     X: Any,
@@ -88,14 +101,7 @@ def hold_out(
     cv's `split`.
     """
     given = X_val is not None
-    if y_val is not None and not given:
-        raise ValueError("y_val was given without X_val: give both, or neither")
-    if given and share_memory(X, X_val):
-        raise ValueError(
-            "X and X_val are the same table, or views of it that overlap, but X is public and "
-            "X_val protected. Pass other records as X (or, to a search, X and cv= without X_val)"
-        )
-    refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
+    _refuse_overlap(X, y, X_val, y_val, fit_params)
     if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
         raise ValueError(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "

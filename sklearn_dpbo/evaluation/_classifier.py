@@ -197,18 +197,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if name == "neg_brier_score":
             return -self._with(sampling, "brier_score", None, None, {})
         if name == "brier_score":
-            moments = self._known_moments()
-            return self._estimate(
-                lambda n, end: np.sum(
-                    [
-                        curves.brier_score(*of, end)
-                        for of in zip(self._tables(n), moments, strict=True)
-                    ],
-                    axis=0,
-                ),
-                bounds=(0.0, 1.0 if self._binary else 2.0),
-                sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
-            )
+            return self._brier_score(sampling)
         if name not in _OF_CLASS:
             names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(unknown_name(name, list(dict.fromkeys(names))))
@@ -226,6 +215,21 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             )
         area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=(k,))
         return self._score(area, sampling=sampling)
+
+    def _brier_score(self, sampling: float) -> Estimate:
+        """Return the Brier score, summed over classes if there are more than two."""
+        moments = self._known_moments()
+
+        def compute(counts: Floats, end: float | None) -> Floats:
+            cases = zip(self._tables(counts), moments, strict=True)
+            total: Floats = np.sum([curves.brier_score(*case, end) for case in cases], axis=0)
+            return total
+
+        return self._estimate(
+            compute,
+            bounds=(0.0, 1.0 if self._binary else 2.0),
+            sampling=sampling * math.sqrt(len(moments)),  # as of `RankingScore`
+        )
 
     def _labels_hint(self) -> str:
         if not self._binary or self._parts[0].follows:

@@ -159,7 +159,10 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         noisy = mechanisms.tables(price, relative, purpose=what)
         stds = [price.scale(moved) for moved in relative]
         cut = self._cut_off(units.m, mu)
-        release = lambda table: noisy(Secret(table))  # noqa: E731
+
+        def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
+            return noisy(Secret(table))
+
         scaling = self._scaling(X, target, units, release, stds, pairs, cut)
         self.center_ = scaling.center
         self.scale_ = scaling.scale

@@ -64,8 +64,8 @@ class Descent(PrivateLearner):
         """Return the intercepts to start from, by the gradient where all coefficients are 0."""
         raise NotImplementedError
 
-    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return what `_errors` takes of labels, once ranges are known."""
+    def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
+        """Return what `_errors` takes of the labels of m units, once ranges are known."""
         return y
 
     def _descend(
@@ -83,7 +83,7 @@ class Descent(PrivateLearner):
         scaling, mechanisms, noisy, std = self._tables(
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
-        y = self._targets(y)
+        y = self._targets(y, units.m)
         blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))
         rows = IntegerRows(blocks, None if unit is None else np.bincount(unit)[unit])

@@ -21,8 +21,9 @@ Floats = NDArray[np.float64]
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 _CURVATURE = 0.25
-# Gradients are clipped to this norm; where there are more units times mu than so many, to a larger
-# one, as noise matters less then than what is cut off.
+# Gradients are clipped to this norm. Where there are more units times mu than so many, they are
+# clipped at a larger one, and targets farther from their centre: what is cut off matters more than
+# noise then.
 _CLIP, _MANY = 0.1, 20_000
 
 
@@ -41,9 +42,9 @@ class PrivateRegressor(RegressorMixin, Curved):
     y_bounds : tuple of two floats, default=None
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Where most targets lie, within the bounds if they are given, noisy counts tell, as for
-        columns; targets farther than 2.5 usual deviations from the centre are clipped. If `bounds`
-        and `max_norm` are both given, nothing is counted: then `y_bounds` are required, and targets
-        are scaled from them.
+        columns; targets farther than 2.5 usual deviations from the centre are clipped (farther ones
+        with many records or a large epsilon, as for `clip`). If `bounds` and `max_norm` are both
+        given, nothing is counted: then `y_bounds` are required, and targets are scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
         `PrivateLogisticRegression`.
@@ -94,7 +95,7 @@ class PrivateRegressor(RegressorMixin, Curved):
     >>> X, y = make_friedman1(10_000, random_state=0)
     >>> model = PrivateRegressor(epsilon=1.0, delta=1e-6)
     >>> model.fit(X[:8000], y[:8000]).score(X[8000:], y[8000:])  # doctest: +SKIP
-    0.843
+    0.893
     """
 
     # Targets vary by about half of their range; log-odds by several units.
@@ -164,13 +165,21 @@ class PrivateRegressor(RegressorMixin, Curved):
         self.y_center_ += middle
         return self
 
+    def _wider(self, m: int) -> float:
+        """Return how many times less is cut off of m units than where noise matters."""
+        strength: float = m * gdp_within(self.epsilon, self.delta) / _MANY
+        return math.sqrt(math.sqrt(max(1.0, strength)))
+
     def _clip(self, m: int) -> float:
-        strength = m * gdp_within(self.epsilon, self.delta) / _MANY
-        self.clip_ = float(self.clip or _CLIP * math.sqrt(max(1.0, strength)))
+        self.clip_ = float(self.clip or _CLIP * self._wider(m))
         return self.clip_
 
     @np.errstate(all="ignore")  # a warning would reveal a record
-    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+    def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
+        self.y_scale_ *= self._wider(m)
+        if self.y_bounds is not None:
+            low, high = target_bounds(self.y_bounds)
+            self.y_scale_ = min(self.y_scale_, (high - low) / 2)
         scaled: Floats = np.nan_to_num((y - self.y_center_) / self.y_scale_)
         column: Floats = np.clip(scaled, -1, 1)[:, None]
         return column

@@ -539,6 +539,17 @@ def test_without_noise_a_regressor_predicts_means_and_not_medians():
     assert model.clip_ > few.clip_ == 0.1
 
 
+@pytest.mark.parametrize("y_bounds", [None, np.array([0, 1_000])])
+def test_without_noise_a_regressor_cuts_off_no_tail_of_skewed_targets(y_bounds):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = np.exp(0.5 * X[:, 0] + rng.normal(size=len(X)))
+    with seeded_noise(0):
+        model = PrivateRegressor(epsilon=1e6, y_bounds=y_bounds, n_trees=20).fit(X, y)
+    assert np.mean(model.predict(X)) == pytest.approx(y.mean(), rel=0.03)
+    assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
+
+
 def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():
     X, y = problem()
     with pytest.raises(ValueError, match="y_bounds"):

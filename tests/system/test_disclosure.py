@@ -12,6 +12,7 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
+    private_comparison,
     private_evaluation,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
@@ -82,13 +83,19 @@ def of_regressor(X, y, X_val, y_val):  # R2 has no lower end
     return private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=0.01)
 
 
+def of_comparison(X, y, X_val, y_val):
+    weak, usual = LogisticRegression(C=0.01).fit(X, y), LogisticRegression().fit(X, y)
+    return private_comparison(weak, usual, X_val, y_val, X=X, y=y, epsilon=1.0)
+
+
 def of_instances(X, y, X_val, y_val):
     configurator = PrivateConfigurator(Knapsack(), epsilon=1.0, utility_bound=3.0)
     return configurator.fit(knapsacks(9)).privacy_
 
 
 RELEASES = [of_search, of_search_of_several_scores, of_evaluated_search, of_table, of_learner,
-            of_threshold, of_two_classes, of_three_classes, of_regressor, of_instances]  # fmt: skip
+            of_threshold, of_two_classes, of_three_classes, of_regressor, of_comparison,
+            of_instances]  # fmt: skip
 
 
 @pytest.mark.parametrize("release", RELEASES)
