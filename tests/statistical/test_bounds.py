@@ -18,6 +18,8 @@ from sklearn_dpbo.papers.kusner2015.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.papers.kusner2015.published import (
+    ArxivNoiseFreeBounds,
+    ArxivNoisyBounds,
     PublishedLipschitzBounds,
     PublishedNoisyBounds,
 )
@@ -107,6 +109,20 @@ def test_bounds_on_value_of_drawn_candidate_match_hand_calculation(kind):
     drawn = b.candidate_error(2.0, 1.0)
     assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(4.712246, abs=1e-5)
     assert b.candidate_regret(2.0, 1.0) - drawn == pytest.approx(2 * 4.712246, abs=1e-5)
+
+
+def test_bounds_of_the_arxiv_text_match_hand_calculation():
+    b = ArxivNoisyBounds(**NOISY)
+    # 0.5 sqrt(4 ln 10)
+    assert b.noise_term == pytest.approx(1.517427, abs=1e-6)
+    # sqrt(2 ln(20 / 0.3)), without sigma
+    assert b.score_error(2.0, 0.0) - b.regret == pytest.approx(2.898174, abs=1e-5)
+    # 2 sqrt(beta_10) = 2 sqrt(21.82402), and q
+    drawn = b.candidate_error(2.0, 1.0)
+    assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(9.343237 + 1.517427, abs=1e-5)
+    # 3 exp(-0.8 / sqrt(0.693147))
+    free = ArxivNoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
+    assert free.regret == pytest.approx(1.147648, abs=1e-5)
 
 
 # ------------------------------------------------------------ information gain
@@ -223,6 +239,22 @@ def test_proof_step_of_theorem_3_fails_with_published_q_and_holds_with_repaired_
         assert both.mean() == pytest.approx(0.84, abs=0.02)
     gap = abs(alpha[:, 0].max(axis=1) - alpha[:, 1].max(axis=1))
     assert not (gap > bounds.sensitivity_of_maximum).any()
+
+
+def test_q_of_the_arxiv_text_is_too_small_for_noise_at_a_fixed_place():
+    """It takes the variance of ``2 alpha`` for ``2 sigma^2``; that of the proceedings is right."""
+    noise = dict(NOISY, delta=0.1)
+    arxiv, printed = (kind(**noise).noise_term for kind in (ArxivNoisyBounds, PublishedNoisyBounds))
+    fails = [2 * norm.sf(q / (2 * noise["noise"])) for q in (arxiv, printed)]
+    assert fails[0] == pytest.approx(0.065, abs=1e-3) and fails[0] > 0.1 / 3 > fails[1]
+
+
+def test_theorem_4_of_the_arxiv_text_lacks_sigma():
+    """With sigma = 2, its bound on the largest noise of T observations nearly always fails."""
+    T, delta, sigma = 50, 0.1, 2.0
+    for kind, holds in ((ArxivNoisyBounds, False), (NoisyBounds, True)):
+        bound = kind(T, 50, delta, 0.98, sigma, 4.0)._noise_of_best
+        assert (1 - (1 - 2 * norm.sf(bound / sigma)) ** T <= delta / 2) == holds
 
 
 def confidence_events(n, delta, share=1.0):
