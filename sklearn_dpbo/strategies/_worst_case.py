@@ -22,7 +22,9 @@ _GUIDANCE = ("none", "public")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP, one record or group replaced, whatever the scores and the data are.
+    """Pure epsilon-DP for one replaced record or group, if the guarantee's six conditions hold.
+
+    The documentation's page "The guarantee" names them. None is about scores or records.
 
     Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
     is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
