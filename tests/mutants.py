@@ -162,6 +162,12 @@ MUTANTS = {
         "self.noise.discrete_gaussian(next(scales) / 2)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
+    "bands of shape functions: a deviation that is too small": Mutant(
+        "learners/_descent.py",
+        "velocity = _MOMENTUM * velocity + (np.arange(n) == i)",
+        "velocity = (np.arange(n) == i) * 1.0",
+        LEARNERS + "test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says",
+    ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
         ".tables(price, relative, purpose=what)",

@@ -80,6 +80,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
         Intercept (private).
+    coef_noise_std_ : float
+        Bound on the standard deviation of the noise in a coefficient (public).
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int

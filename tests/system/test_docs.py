@@ -22,6 +22,7 @@ NEEDS = {
     "clusters.md": "distributed",
     "private_learners.md": "interpret",
     "output_checkers.md": "jsonschema",
+    "neural_networks.md": "opacus",
 }
 
 
@@ -75,8 +76,6 @@ def test_python_blocks_of_documentation_run(page, names, capsys, request):
     for block in blocks_of(page):
         if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
             continue  # before scikit-learn 1.9
-        if "import torch" in block and find_spec("botorch") is None:
-            continue
         if SERVER in block:  # the last block of its page, because the fixture may skip the rest
             block = block.replace(SERVER, request.getfixturevalue("database"))
         exec(block, names)
