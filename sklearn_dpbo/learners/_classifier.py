@@ -26,8 +26,8 @@ class PrivateClassifier(Curved, DescentClassifier):
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column of numbers, chosen without looking at the data; as in
-        `PrivateLogisticRegression`.
+        Lowest and highest value of each column of numbers, chosen without looking at the data; as
+        in `PrivateLogisticRegression`.
     categories : dict, default=None
         All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None

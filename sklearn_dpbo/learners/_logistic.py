@@ -36,9 +36,10 @@ class PrivateLogisticRegression(DescentClassifier):
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
         records at epsilon = 1, in proportion to both, and at most 12.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column of numbers, chosen without looking at the data: values are
-        clipped there. Where most values lie within the bounds, noisy counts tell; and without
-        bounds, how large values are. They take a quarter of the budget at most (in mu squared).
+        Lowest and highest value of each column of numbers, chosen without looking at the data:
+        values are clipped there. Where most values lie within the bounds, noisy counts tell; and
+        without bounds, how large values are. They take a quarter of the budget at most (in mu
+        squared).
     categories : dict, default=None
         All values that a column can have, by its name (of an array, its position), as
         ``{"ward": ["north", "south"]}``. Text has to be declared so, and whole numbers may be, such
@@ -61,8 +62,8 @@ class PrivateLogisticRegression(DescentClassifier):
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the columns, in their units, and then of the indicators of categories, as
-        `get_feature_names_out` names them, here and below (private). They hold for rows that are neither
-        clipped nor shortened.
+        `get_feature_names_out` names them, here and below (private). They hold for rows that are
+        neither clipped nor shortened.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     center_, scale_ : ndarray of shape (n_features,)
