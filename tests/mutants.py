@@ -369,6 +369,25 @@ MUTANTS = {
         "pass",
         LEARNERS + "test_no_unit_moves_a_sum_of_products_further_than_promised",
     ),
+    "categories are learnt from the records": Mutant(
+        "learners/_columns.py",
+        'given.get(name, getattr(dtype, "categories", None))',
+        "given.get(name, X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None)",
+        "core/test_frames.py::"
+        "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
+    ),
+    "a missing category is one of the others": Mutant(
+        "learners/_columns.py",
+        "positions[[i for i in np.flatnonzero(positions < 0) if is_missing(cells[i])]] = n",
+        "positions[positions < 0] = n",
+        "core/test_frames.py::test_unknown_categories_are_zeros_and_missing_ones_a_category",
+    ),
+    "a column draws trees once for each of its categories": Mutant(
+        "learners/_columns.py",
+        "np.full(len(own) + 1, 1 / (len(own) + 1))",
+        "np.ones(len(own) + 1)",
+        "core/test_frames.py::test_trees_split_columns_alike_however_many_categories_they_have",
+    ),
     "bins of a column not cut to the unit ball": Mutant(
         "learners/_blocks.py",
         "return _shortened(values.reshape(len(columns), -1) / usual)",

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._privacy.checks import check_number
 from .._privacy.gdp import gdp_within
 from ._blocks import Blocks
+from ._columns import chances_of_columns
 from ._descent import Descent
 from ._rows import linear, squared_norms
 from ._scaling import Scaling
@@ -32,12 +33,14 @@ class Curved(Descent):
     """Model that is linear in columns, functions of single ones, random trees and waves."""
 
     learning_rate = None
+    _indicates_missing = True
 
     def __init__(
         self,
         epsilon: Any,
         delta: Any,
         bounds: Any,
+        categories: Any,
         curved: Any,
         n_trees: Any,
         C: Any,
@@ -47,7 +50,7 @@ class Curved(Descent):
         random_state: Any,
         ledger: Any,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, max_norm, ledger)
+        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
         self.curved = curved
         self.n_trees = n_trees
         self.C = C
@@ -73,14 +76,15 @@ class Curved(Descent):
             mu = gdp_within(self.epsilon, self.delta)
             curved = min(_MOST_CURVED, m * mu / self._n_classes / _UNITS_OF_ALL_CURVED)
         rng = check_random_state(self.random_state)
-        drawn = Blocks.draw(d, float(curved), int(self.n_trees), _N_WAVES, rng)
+        of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
+        drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
         self.curved_ = drawn.curved
         self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies
         self.tree_columns_, self.tree_thresholds_ = drawn.tree_columns, drawn.tree_thresholds
 
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
         trees = self.tree_columns_, self.tree_thresholds_
-        blocks = Blocks(self.curved_, self.bins_, *trees, self.frequencies_)
+        blocks = Blocks(self._n_numbers, self.curved_, self.bins_, *trees, self.frequencies_)
         return blocks.of(scaling.columns(X), scaling.max_norm)
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:

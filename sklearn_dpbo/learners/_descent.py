@@ -135,7 +135,8 @@ class DescentClassifier(LinearClassifier, Descent):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as the centre of their column.
+            Protected records: numbers and declared categories. Missing numbers count as the centre
+            of their column; `PrivateClassifier` also has an indicator of them.
         y : array-like of shape (n_samples,)
             Protected labels. Records with a label that is not among the classes are ignored.
         groups : array-like of shape (n_samples,), default=None

@@ -89,7 +89,7 @@ def counted(X, unit, pairs, release):
 
     stds = [2.0**20] * 3
     places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
-    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit))
+    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit, X.shape[1]))
     return places, seen
 
 
@@ -469,7 +469,7 @@ def test_a_classifier_of_curved_functions_separates_what_no_line_does():
 )
 def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, curved, max_norm):
     rng = np.random.default_rng(seed)
-    blocks = Blocks.draw(d, curved, 7, 5, np.random.RandomState(seed))
+    blocks = Blocks.draw(np.full(d, 1 / d), d, curved, 7, 5, np.random.RandomState(seed))
     columns = np.vstack([rng.uniform(-1, 1, (20, d)), rng.choice([-1.0, 0.0, 1.0], (20, d))])
     squares = squared_norms(blocks.of(columns, max_norm))
     assert squares.max() <= 1 + 1e-12
@@ -478,7 +478,7 @@ def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, 
 
 
 def test_trees_have_one_leaf_for_each_record_and_bins_change_smoothly():
-    blocks = Blocks.draw(2, 0.6, 40, 5, np.random.RandomState(0))
+    blocks = Blocks.draw(np.full(2, 0.5), 2, 0.6, 40, 5, np.random.RandomState(0))
     columns = np.column_stack([np.linspace(-1, 1, 201), np.zeros(201)])
     dense, trees = blocks.of(columns, 1.0)
     assert (np.diff(trees.indptr) == 40).all() and trees.has_sorted_indices
