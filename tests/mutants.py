@@ -230,9 +230,9 @@ MUTANTS = {
         "core/test_regressor_evaluation.py::test_deviations_of_sums_are_those_of_their_terms",
     ),
     "errors: no sampling error of sums": Mutant(
-        "scoring/_intervals.py",
-        "rng.standard_normal((_N_DRAWS, 1)) * query",
-        "0 * rng.standard_normal((_N_DRAWS, 1)) * query",
+        "scoring/_errors.py",
+        "rng.standard_normal((n, 1)) * self",
+        "0 * rng.standard_normal((n, 1)) * self",
         "core/test_regressor_evaluation.py::"
         "test_intervals_contain_the_number_of_the_population[1000-5.0-1.0-60]",
     ),
@@ -794,8 +794,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ noise and sampling
     "population: no sampling error": Mutant(
         "scoring/_intervals.py",
-        "units) if sampling else counts",
-        "units) if False else counts",
+        "    if sampling:\n        possible",
+        "    if False:\n        possible",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
@@ -807,9 +807,9 @@ MUTANTS = {
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
     "population: a group counts as many records": Mutant(
-        "scoring/_intervals.py",
-        "shape = counts / unit_weight(units) +",
-        "shape = counts +",
+        "scoring/_queries.py",
+        "shape = table / unit_weight(units) +",
+        "shape = table +",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-groups]",
     ),
