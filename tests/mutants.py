@@ -236,9 +236,9 @@ MUTANTS = {
         "core/test_regressor_evaluation.py::test_deviations_of_sums_are_those_of_their_terms",
     ),
     "errors: no sampling error of sums": Mutant(
-        "scoring/_errors.py",
-        "rng.standard_normal((n, 1)) * self",
-        "0 * rng.standard_normal((n, 1)) * self",
+        "scoring/_intervals.py",
+        "rng.standard_normal((_N_DRAWS, 1)) * deviations",
+        "0 * rng.standard_normal((_N_DRAWS, 1)) * deviations",
         "core/test_regressor_evaluation.py::"
         "test_intervals_contain_the_number_of_the_population[1000-5.0-1.0-60]",
     ),
@@ -819,8 +819,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ noise and sampling
     "population: no sampling error": Mutant(
         "scoring/_intervals.py",
-        "    if sampling:\n        possible",
-        "    if False:\n        possible",
+        "    if sampling:\n        counts",
+        "    if False:\n        counts",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
@@ -832,9 +832,9 @@ MUTANTS = {
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
     "population: a group counts as many records": Mutant(
-        "scoring/_queries.py",
-        "shape = table / unit_weight(units) +",
-        "shape = table +",
+        "scoring/_intervals.py",
+        "shape = counts / unit_weight(units) +",
+        "shape = counts +",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-groups]",
     ),
@@ -894,6 +894,12 @@ MUTANTS = {
         "_units=known",
         "_units=units",
         SUBGROUPS + "test_an_evaluation_keeps_nobodys_subgroup",
+    ),
+    "subgroups: no word of levels without records": Mutant(
+        "evaluation/_by_group.py",
+        "if size.low <= 0]",
+        "if size.low < 0]",
+        SUBGROUPS + "test_a_level_without_records_is_warned_of_if_many_are_other",
     ),
     "subgroups: each difference has 95 % for itself": Mutant(
         "evaluation/_by_group.py",
