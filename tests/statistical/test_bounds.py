@@ -125,6 +125,16 @@ def test_bounds_of_the_arxiv_text_match_hand_calculation():
     assert free.regret == pytest.approx(1.147648, abs=1e-5)
 
 
+@pytest.mark.parametrize("n", [50, 1000])
+@pytest.mark.parametrize("a", [0.5, 3.0])
+def test_theorem_2_holds_for_the_worst_posterior_mean_and_two_thirds_of_it_do_not(n, a):
+    """One candidate is best; all others are as far below it as the theorem lets them be."""
+    b, epsilon = CandidateBounds(10, n, 0.1, 0.9), 0.7
+    for share, holds in ((1.0, True), (2 / 3, False)):
+        below = np.exp(-epsilon * share * b.candidate_error(epsilon, a) / 2 / b.sensitivity_of_mean)
+        assert ((n - 1) * below / (1 + (n - 1) * below) <= math.exp(-a)) == holds
+
+
 # ------------------------------------------------------------ information gain
 
 
@@ -249,7 +259,7 @@ def test_q_of_the_arxiv_text_is_too_small_for_noise_at_a_fixed_place():
     assert fails[0] == pytest.approx(0.065, abs=1e-3) and fails[0] > 0.1 / 3 > fails[1]
 
 
-def test_theorem_4_of_the_arxiv_text_lacks_sigma():
+def test_theorem_4_covers_the_noise_of_all_observations_and_not_without_sigma():
     """With sigma = 2, its bound on the largest noise of T observations nearly always fails."""
     T, delta, sigma = 50, 0.1, 2.0
     for kind, holds in ((ArxivNoisyBounds, False), (NoisyBounds, True)):
@@ -313,9 +323,12 @@ def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
         f = root @ rng.standard_normal(n)
         mu, _, v, _ = search(upper_bound(bounds), f, K, T, noise, rng)
         step.append(mu.max() >= v[-1])
-        conclusion.append(mu.max() >= f.max() - math.sqrt(bounds.beta(T + 1)))
+        band = bounds.mean_regret(1.0, 1.0) - bounds.candidate_error(1.0, 1.0)
+        conclusion.append(mu.max() >= f.max() - band)
     assert 1 - np.mean(step) == pytest.approx(0.38, abs=0.02)
     assert all(conclusion)
+    printed = ArxivNoisyBounds(**vars(bounds))
+    assert printed.mean_regret(1.0, 1.0) >= bounds.mean_regret(1.0, 1.0)
 
 
 # ------------------------------------------------------------ does Theorem 7 hold?

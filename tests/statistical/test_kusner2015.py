@@ -173,6 +173,15 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     assert search.best_params_ in [{"x": x} for x in GRID]
 
 
+@pytest.mark.parametrize(("epsilon", "farthest"), [(1.0, 0.03), (10.0, 0.2)])
+def test_the_candidate_of_algorithm_1_is_nearly_a_uniform_pick(draws, epsilon, farthest):
+    """In total variation; scores of candidates differ by five standard deviations of the prior."""
+    fitted(GPNoisy(**NOISY), n_iter=8, epsilon=epsilon)
+    (_, scale, scores), _ = draws
+    p = np.exp((np.array(scores) - max(scores)) / scale)
+    assert np.abs(p / p.sum() - 1 / len(p)).sum() / 2 < farthest
+
+
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
