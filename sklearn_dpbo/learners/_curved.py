@@ -151,7 +151,7 @@ class Curved(Descent):
     def _position(self, column: Any) -> int:
         """Return the position of a column, given by its position or name."""
         names = list(getattr(self, "feature_names_in_", ()))
-        if isinstance(column, Integral) and 0 <= column < self.n_features_in_:
+        if isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
             return int(column)
         if column in names:
             return names.index(column)
