@@ -30,7 +30,8 @@ for all learners but DP-EBM, which takes text itself. Of the records a quarter i
   pure epsilon, so that they promise more. ``--diffprivlib`` is an interpreter that has it, with
   scikit-learn up to 1.7.
 
-The file of results grows row by row; what it has is not measured again.
+The file of results grows row by row; what it has is not measured again. Noise of this library is
+drawn by `seeded_noise`, of the same distributions.
 """
 
 import csv
@@ -56,6 +57,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateClassifier, PrivateLogisticRegression
+from sklearn_dpbo.testing import seeded_noise
 
 DELTA = 1e-6
 MOST_TRAINED, MOST_TESTED = 20_000, 5_000
@@ -164,6 +166,7 @@ class Split:
     """Records to fit on, and held out, of one repetition."""
 
     def __init__(self, frame, label, seed):
+        self.seed = seed
         self.classes, y = np.unique(np.asarray(label).astype(str), return_inverse=True)
         rng = np.random.default_rng([48, seed])
         order = rng.permutation(len(y))
@@ -204,7 +207,8 @@ def plain(model):
 def private(learner):
     def arm(split, epsilon, options):
         model = learner(epsilon=epsilon, delta=DELTA, classes=np.arange(len(split.classes)))
-        return split.probabilities(model, split.X)
+        with seeded_noise(split.seed):
+            return split.probabilities(model, split.X)
 
     return arm
 
@@ -212,7 +216,8 @@ def private(learner):
 def scored(split, epsilon, options):
     model = PrivateClassifier(classes=np.arange(len(split.classes)))
     search = PrivateTableSearchCV(model, epsilon=epsilon, delta=DELTA, prediction="together")
-    return split.probabilities(search, split.X)
+    with seeded_noise(split.seed):
+        return split.probabilities(search, split.X)
 
 
 def ebm(split, epsilon, options):
@@ -252,9 +257,9 @@ def diffprivlib(kind):
 ARMS = {
     "curved": (private(PrivateClassifier), 99),
     "straight": (private(PrivateLogisticRegression), 99),
-    "scored": (scored, 99),
-    "diffprivlib, logistic": (diffprivlib("logistic"), 6),
-    "diffprivlib, forest": (diffprivlib("forest"), 6),
+    "scored": (scored, 3),
+    "diffprivlib, logistic": (diffprivlib("logistic"), 3),
+    "diffprivlib, forest": (diffprivlib("forest"), 3),
     "DP-EBM": (ebm, 3),
     "most frequent": (plain(DummyClassifier(strategy="prior")), 3),
     "logistic regression": (plain(
