@@ -153,10 +153,14 @@ _NEIGHBORS = (
 # By class: where it is not listed, and whether a fitted estimator is.
 _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "CountVectorizer": _OF_FILES,
+    # Entries in the order of columns are sorted again if any row is not: not stably, so that values
+    # of one column change places.
+    "DictVectorizer": ("with sparse=True", lambda e: not e.sparse),
     "DummyClassifier": (
         'with strategy="stratified" or "uniform"',
         lambda e: e.strategy in ("most_frequent", "prior", "constant"),
     ),
+    "FeatureHasher": ("of numbers, unlike tokens", lambda e: e.input_type == "string"),
     "FunctionTransformer": ("with kw_args", lambda e: not (e.kw_args or e.inv_kw_args)),
     "HashingVectorizer": _OF_FILES,
     "KNeighborsClassifier": _NEIGHBORS,

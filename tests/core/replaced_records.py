@@ -23,6 +23,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import murmurhash3_32
 from sklearn.utils._param_validation import MissingValues, Options
 
 from sklearn_dpbo._counting.listed import is_estimator, why_unlisted
@@ -99,10 +100,18 @@ def texts(rng):
     def mapping(k):
         return objects([{"a": 1.0, "b": w, "c": i} for i, w in enumerate(rng.choice(words, k))])
 
+    # Entries in the order of columns, several of one: a number and 20 ones, and numbers.
+    in_order = {"a=cat": 1e16, "a": ["cat"] * 20, "z": 1.0}
+    keys = sorted((f"k{i}" for i in range(60)), key=lambda key: abs(murmurhash3_32(key)) % 16)
+    hashed = {key: (1e16, -1e16, 1.0, 7.0)[i % 4] for i, key in enumerate(keys)}
+    backwards = [{"z": 1.0, "a": "cat"}, {keys[-1]: 1.0, keys[0]: 1.0}]
+
     strange = [{}, {"z": 9}, {"a": np.inf}, {"a": None, "b": 3}, {"b": ["cat", "dog"]}, 3]
     return {
         "texts": (text(N), text(M), odd),
         "dicts": (mapping(N), mapping(M), strange),
+        "repeated columns": (*(objects([in_order] * k) for k in (N, M)), backwards),
+        "repeated hashes": (*(objects([hashed] * k) for k in (N, M)), backwards),
         "words": (*(objects([w.split() for w in text(k)]) for k in (N, M)), [[], ["cat"], None]),
     }
 

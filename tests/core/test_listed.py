@@ -30,7 +30,7 @@ from sklearn.experimental import enable_halving_search_cv, enable_iterative_impu
 
 from sklearn import impute  # isort: skip
 from replaced_records import Search
-from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.frozen import FrozenEstimator
@@ -110,6 +110,8 @@ WRONG = {
         "one kind of objects",
         {"interactions": 0, "max_rounds": 10, "outer_bags": 1, "n_jobs": 1},
     ),
+    "sorts all rows or none": (DictVectorizer, "repeated columns", {}),
+    "sorts all rows or none, hashed": (FeatureHasher, "repeated hashes", {"input_type": "dict"}),
     "compares all rows": (FunctionTransformer, "numbers", {"func": cosine_similarity}),
 }
 
@@ -177,6 +179,8 @@ UNLISTED = [
     (FunctionTransformer(Matern()), "Matern"),  # of a table alone it compares all rows
     (FunctionTransformer(np.matmul), "matmul"),
     (DictVectorizer(dtype=Number), "your class Number"),
+    (DictVectorizer(), "DictVectorizer with sparse=True"),
+    (FeatureHasher(), "FeatureHasher of numbers"),
     (FunctionTransformer(StandardScaler().fit_transform), "fit_transform"),
     (impute.IterativeImputer(), "IterativeImputer"),
     (decomposition.NMF(), "NMF"),
