@@ -18,10 +18,9 @@ which the 60,000 of the stored copy leave 56,000 (23,397 with --paper): sets of 
 (9,616); in the paper's pool it would have been 413. Each figure is printed.
 """
 
-import json
 import time
 
-from harness import parser_of, save
+from harness import load, parser_of, save
 
 # isort: split
 
@@ -123,8 +122,7 @@ def main():
     parser.add_argument("--redraw", help="JSON of an earlier run: draw it, and nothing else")
     options = parser.parse_args()
     if options.redraw:
-        with open(options.redraw) as file:
-            draw(json.load(file)["results"], options.figure)
+        draw(load(options.redraw)["results"], options.figure)
         return
     start = time.perf_counter()
     n_train = 36_603 if options.paper else options.train

@@ -4,10 +4,15 @@ Import it first: it sets the number of threads.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import platform
 import statistics
+import subprocess
+import sys
 import time
+from importlib.metadata import PackageNotFoundError, version
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -25,10 +30,36 @@ def parser_of(text):
 
 
 def save(results, path):
-    """Write results as JSON, if there is a path."""
+    """Write results as JSON, with what ran, if there is a path."""
     if path:
         with open(path, "w") as file:
-            json.dump(results, file, indent=1)
+            json.dump({"run": facts_of_this_run(), "results": results}, file, indent=1)
+
+
+def load(path):
+    """Read results that `save` wrote."""
+    with open(path) as file:
+        return json.load(file)["results"]
+
+
+def facts_of_this_run():
+    """Return the command, the commit, versions and the machine."""
+    packages = ("sklearn_dpbo", "scikit-learn", "numpy", "scipy", "joblib", "opendp")
+    commit = ["git", "-C", os.path.dirname(__file__), "describe", "--always", "--dirty"]
+    return {
+        "command": " ".join(["python", *sys.argv]),
+        "commit": subprocess.run(commit, capture_output=True, text=True).stdout.strip(),
+        "date": time.strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in packages if installed(name)},
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+    }
+
+
+def installed(name):
+    with contextlib.suppress(PackageNotFoundError):
+        return version(name) is not None
+    return False
 
 
 def print_row(cells):

@@ -37,12 +37,11 @@ Figures are means over repetitions, unless they are called medians:
 The metrics themselves are computed by scikit-learn, not by the library.
 """
 
-import json
 import time
 import warnings
 from dataclasses import dataclass, field, replace
 
-from harness import parser_of, save
+from harness import load, parser_of, save
 
 # isort: split
 
@@ -374,8 +373,7 @@ def main():
     parser.add_argument("--show", action="store_true", help="print the --json file's tables only")
     options = parser.parse_args()
     if options.show:
-        with open(options.json) as file:
-            show(json.load(file), options.sizes, options.epsilons)
+        show(load(options.json), options.sizes, options.epsilons)
         return
     if options.quick:
         options.problems, options.sizes = ["digits", "spam", "houses"], [1000]

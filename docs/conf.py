@@ -100,6 +100,9 @@ sphinx_gallery_conf = {
             "*",
         ]
     ),
+    # Lists of examples, at the end of the pages of the classes that they use.
+    "doc_module": ("sklearn_dpbo",),
+    "backreferences_dir": "auto_gallery/backreferences",
     "download_all_examples": False,
     "show_signature": False,
     "ignore_repr_types": r"matplotlib\.",  # legends and such, which a last line returns

@@ -4,6 +4,7 @@ They are what the tests are measured by: a test may go if its bugs are still det
 replaces a text, which occurs once in a file of the package. `system/test_mutants.py` plants them.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -169,8 +170,8 @@ MUTANTS = {
     ),
     "curator: noise halved": Mutant(
         "papers/kharkovskii2020/_curators.py",
-        "sigma = gaussian_sigma(epsilon, near, distance + ",
-        "sigma = gaussian_sigma(2 * epsilon, near, distance + ",
+        "sigma = gaussian_sigma(epsilon, delta, distance + ",
+        "sigma = gaussian_sigma(2 * epsilon, delta, distance + ",
         "statistical/test_outsourced.py::test_curator_noise_is_normal_and_half_of_it_is_detected",
     ),
     "scale rounded to the nearest float": Mutant(
@@ -229,9 +230,9 @@ MUTANTS = {
         "core/test_regressor_evaluation.py::test_deviations_of_sums_are_those_of_their_terms",
     ),
     "errors: no sampling error of sums": Mutant(
-        "scoring/_intervals.py",
-        "rng.standard_normal((_N_DRAWS, 1)) * query",
-        "0 * rng.standard_normal((_N_DRAWS, 1)) * query",
+        "scoring/_errors.py",
+        "rng.standard_normal((n, 1)) * self",
+        "0 * rng.standard_normal((n, 1)) * self",
         "core/test_regressor_evaluation.py::"
         "test_intervals_contain_the_number_of_the_population[1000-5.0-1.0-60]",
     ),
@@ -793,8 +794,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ noise and sampling
     "population: no sampling error": Mutant(
         "scoring/_intervals.py",
-        "units) if sampling else counts",
-        "units) if False else counts",
+        "    if sampling:\n        possible",
+        "    if False:\n        possible",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
@@ -806,9 +807,9 @@ MUTANTS = {
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
     "population: a group counts as many records": Mutant(
-        "scoring/_intervals.py",
-        "shape = counts / unit_weight(units) +",
-        "shape = counts +",
+        "scoring/_queries.py",
+        "shape = table / unit_weight(units) +",
+        "shape = table +",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-groups]",
     ),
@@ -974,4 +975,115 @@ MUTANTS = {
         '"ledger": [],',
         "system/test_disclosure.py::test_unknown_and_missing_keys_are_refused",
     ),
+    # ------------------------------------------------------------------ strategies of papers
+    "Algorithm 2 releases the best score instead of the last": Mutant(
+        "papers/kusner2015/_gp_noise_free.py",
+        "return statistics[-1]",
+        "return max(statistics)",
+        "statistical/test_kusner2015.py::"
+        "test_algorithm_2_releases_expected_score_with_expected_noise",
+    ),
+    "a modeler that may repeat forgets a pending row with each outcome": Mutant(
+        "papers/kharkovskii2020/_modeler.py",
+        "                self.pending.remove(r)",
+        "                self.pending = [row for row in self.pending if row != r]",
+        "statistical/test_outsourced.py::test_rows_may_be_asked_for_again_as_in_the_paper",
+    ),
+}
+
+KUSNER, OUTSOURCED = "papers/kusner2015/", "papers/kharkovskii2020/"
+CONFIGURATION = "papers/balcan2018/"
+
+# For each claim of the papers, a bug that its check in `claims.csv` must detect.
+BUGS_OF_CLAIMS = {
+    "K1": (
+        KUSNER + "bounds.py",
+        "+ self._c(3)\n\n    def candidate_error",
+        "* 0 + self._c(3) / 4\n\n    def candidate_error",
+    ),
+    "K2": (KUSNER + "_dataset_kernel.py", "(1 + sign * grid)", "(1 - sign * grid)"),
+    "K3": (
+        KUSNER + "bounds.py",
+        "2 * self.sensitivity_of_mean / epsilon",
+        "self.sensitivity_of_mean / epsilon",
+    ),
+    "K4": (KUSNER + "bounds.py", "return self._band + ", "return "),
+    "K5": (KUSNER + "bounds.py", "math.log(6 * self.T / self.delta)", "math.log(3 / self.delta)"),
+    "K6": (KUSNER + "bounds.py", "self.n_candidates * t**2", "self.n_candidates * t"),
+    "K7": (KUSNER + "bounds.py", "math.log(2 * self.T / self.delta)", "math.log(2 / self.delta)"),
+    "K8": (
+        KUSNER + "_gp_noise_free.py",
+        "model.steps(bounds.sensitivity)",
+        "model.steps(bounds.c)",
+    ),
+    "K9": (KUSNER + "bounds.py", "L / (highest * lowest)", "L / highest**2"),
+    "K10": (KUSNER + "bounds.py", "        if self.lowest_at_zero:\n", "        if True:\n"),
+    "K11": (
+        KUSNER + "bounds.py",
+        "2 * math.sqrt(self.beta(self.T + 1))",
+        "2 * math.sqrt(self.beta(16))",
+    ),
+    "K12": (
+        KUSNER + "_gp_noisy.py",
+        "trace, candidate_bounds.sensitivity_of_mean",
+        "trace, candidate_bounds._c(3)",
+    ),
+    "O1": (OUTSOURCED + "bounds.py", "math.ceil(8 * (", "math.ceil(4 * ("),
+    "O2": (
+        OUTSOURCED + "published.py",
+        "Z = X @ M / math.sqrt(r)",
+        "Z = np.rint(X @ M / math.sqrt(r))",
+    ),
+    "O3": (OUTSOURCED + "bounds.py", "1 + (omega / s_min) ** 2", "1 + omega / s_min"),
+    "O4": (OUTSOURCED + "bounds.py", "return 24 / math.log1p", "return 2 / math.log1p"),
+    "O6": (OUTSOURCED + "bounds.py", "float(16 * logs / epsilon)", "float(8 * logs / epsilon)"),
+    "O7": (OUTSOURCED + "_curators.py", "spread=sigma / step", "spread=sigma / step / 2"),
+    "C1": (
+        CONFIGURATION + "published.py",
+        "return total.breakpoints, ",
+        "return np.rint(total.breakpoints), ",
+    ),
+    "C2": (
+        CONFIGURATION + "published.py",
+        "dtype=float) / utility_bound",
+        "dtype=float) / 2 / utility_bound",
+    ),
+    "C3": (CONFIGURATION + "_bounds.py", "2 * logs / epsilon", "logs / epsilon"),
+    "C4": (CONFIGURATION + "_bounds.py", "b = np.sort(", "b = np.unique("),
+    "C5": (CONFIGURATION + "_bounds.py", "for p in (1, G)", "for p in (1, 1)"),
+    "C6": (CONFIGURATION + "_bounds.py", "math.floor(mean + above)", "math.floor(mean / 2)"),
+    "C7": (CONFIGURATION + "_rounding.py", "b[k] / parameters + c[k]", "b[k] + c[k]"),
+    "C8": (CONFIGURATION + "_bounds.py", "2 * logs / epsilon + k", "2 * logs / epsilon"),
+    "R1": (
+        "_privacy/noise.py",
+        "measures.max_divergence(), scale",
+        "measures.zero_concentrated_divergence(), scale",
+    ),
+    "R2": (
+        "_privacy/noise.py",
+        "make_laplace(_integers(), metric, scale=scale)",
+        "make_laplace(_integers(), metric, scale=scale / 2)",
+    ),
+    "R3": (
+        "_privacy/runs.py",
+        "lambda e: delta_of_gdp(mu, e)",
+        "lambda e: delta_of_gdp(mu / 2, e)",
+    ),
+    "R4": (OUTSOURCED + "_calibration.py", "epsilon + float(log_ndtr(", "float(log_ndtr("),
+    "R5": ("_privacy/zcdp.py", " - (a + 1) * np.log1p(1 / a)", ""),
+    "R6": (
+        "_privacy/mechanisms.py",
+        "math.hypot(sensitivity * self.spread, _DISCRETE)",
+        "math.hypot(sensitivity * self.spread / 2, _DISCRETE)",
+    ),
+    "R7": (KUSNER + "bounds.py", "math.e / (math.e - 1) * gained", "gained / 2"),
+    "R8": (KUSNER + "_branch_and_bound.py", "keep |= passes", "keep &= passes"),
+}
+
+CHECKS = dict(
+    line.split(",") for line in (Path(__file__).parent / "claims.csv").read_text().splitlines()[1:]
+)
+MUTANTS |= {
+    f"claim {claim}": Mutant(*bug, CHECKS[claim].removeprefix("tests/"))
+    for claim, bug in BUGS_OF_CLAIMS.items()
 }

@@ -1,6 +1,6 @@
 """Draw the figures of the page on evaluations: python docs/figures/evaluation.py.
 
-The data are public, so the noise may be seeded: the figures are the same each time.
+The README quotes what it prints first. The subgroups' data are public, so their noise is seeded.
 """
 
 import warnings
@@ -23,16 +23,16 @@ warnings.filterwarnings("ignore", "seeded_noise")
 X, y = load_breast_cancer(return_X_y=True)
 X = scale(X)
 model = LogisticRegression().fit(X[:250], y[:250])
-evaluation = seeded_noise(0)(private_evaluation)(
-    model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0
-)
-print(evaluation.score("roc_auc"), evaluation.score("f1"))
+evaluation = private_evaluation(model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0)
+print(evaluation)
+print(evaluation.score("roc_auc", interval="records"))
 
 figure, axes = plt.subplots(2, 2, figsize=(7.4, 6.6), layout="constrained")
 evaluation.plot_confusion_matrix(ax=axes[0, 0])
 evaluation.plot_roc_curve(ax=axes[0, 1])
 evaluation.plot_precision_recall_curve(ax=axes[1, 0])
 evaluation.plot_calibration_curve(ax=axes[1, 1])
+axes[1, 1].legend(loc="lower right", fontsize="small")
 figure.savefig(Path(__file__).parent / "evaluation.png", dpi=110)
 
 # Of subgroups: patients as numerous as the page speaks of.

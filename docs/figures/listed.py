@@ -11,8 +11,9 @@ PLACE = re.compile(r"(?<=<!-- docs/figures/listed.py -->\n).*(?=<!-- end -->)", 
 
 
 def together(of, text):
-    """One line for all classes of which `of` returns the same; `text` makes it of their names."""
-    lines = sorted((line for line in LISTED.values() if of(line)), key=lambda x: (of(x), x.name))
+    """One line for all public classes of which `of` returns the same, made by `text`."""
+    shown = (line for line in LISTED.values() if of(line) and not line.name.startswith("_"))
+    lines = sorted(shown, key=lambda x: (of(x), x.name))
     for same, some in groupby(lines, key=of):
         yield text(same, ", ".join(f"`{line.name}`" for line in some))
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README and plotting: python docs/figures/plotting.py.
+"""Draw the pictures of the page on plotting: python docs/figures/plotting.py.
 
 The data are public, so the noise may be seeded: the pictures come out the same each time.
 """
@@ -12,9 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, scale
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV
@@ -44,23 +42,6 @@ def save(name, draw, *pictures, size=(9, 3.6)):
         draw(picture, ax)
     figure.savefig(HERE / f"{name}.png", dpi=150)
 
-
-# The search of the README.
-train, val, y_train, y_val = train_test_split(*load_breast_cancer(return_X_y=True), random_state=0)
-first = PrivateBayesSearchCV(
-    make_pipeline(StandardScaler(), SVC()),
-    {"svc__C": loguniform(1e-2, 1e4), "svc__gamma": loguniform(1e-5, 1)},
-    epsilon=3.0,
-    random_state=0,
-)
-with seeded_noise(0):
-    first.fit(train, y_train, X_val=val, y_val=y_val)
-save(
-    "first_search",
-    lambda names, ax: SearchPathDisplay.from_search(first, *names, ax=ax),
-    ("svc__C", "svc__gamma"),
-    size=(5.4, 3.6),
-)
 
 search, mixed = fitted(rbf, 1.0, 0), fitted([linear, rbf], 1.0, 1)
 save(

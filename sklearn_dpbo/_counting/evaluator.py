@@ -80,7 +80,10 @@ class Evaluator:
     def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
         """Return the statistics of fitted candidates, one a row; they predict in parallel."""
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
-            tasks = ((self._asked(params, query), self.table, query) for params in fitted)
+            # A task takes several models, as the table goes with each task.
+            size = -(-len(fitted) // (4 * effective_n_jobs(self.options.n_jobs)))
+            parts = (fitted[i : i + size] for i in range(0, len(fitted), size))
+            tasks = (([self._asked(p, query) for p in part], self.table, query) for part in parts)
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             alone = effective_n_jobs(self.options.n_jobs) == 1
@@ -212,17 +215,17 @@ def _make_model(
     return model if design is None else replace(model, design=design(estimator, training))
 
 
-def count(model: Model, table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
-    """Count one model's predictions, sealed for the way back: workers call this."""
+def count(models: Sequence[Model], table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
+    """Count models' predictions, a row each, sealed for the way back: workers call this."""
     with suppress_output(registries=False):
-        statistics = [table.statistics(model, query)]
+        statistics = [table.statistics(model, query) for model in models]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
 
 
 def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
     """Count one model's predictions for a query, as a table of one row."""
     with ClearFrames(), suppress_output():
-        return count(model, table, query).content
+        return count([model], table, query).content
 
 
 def counted_jointly(models: Sequence[tuple[ProtectedTable, Model]], query: Any) -> Sensitive:

@@ -101,6 +101,7 @@ class Evaluation:
     # How many times sampling errors count, see `luck_of`. Numbers by which a candidate was not
     # chosen are here, too: luck may have moved them either way.
     _luck: float = 1.0
+    _title = "Differentially private evaluation"
     # What `interval="population"` is an interval for.
     _covers = "for the population that the records are a random sample of"
 
@@ -276,7 +277,7 @@ class Evaluation:
         rows = [(name, [shown]) for name, shown in self._rows().items()]
         rows += [("95 % intervals", [self._covers + self._after_choice])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
-        return self.privacy_._card(rows)
+        return replace(self.privacy_, title=self._title)._card(rows)
 
     def __repr__(self) -> str:
         unit, epsilon = self.privacy_.unit, self.privacy_.epsilon

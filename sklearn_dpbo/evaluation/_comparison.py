@@ -44,6 +44,7 @@ class ModelComparison(Evaluation):
     model_b: str = ""
     _positive: int = 1
     _threshold: float | None = None
+    _title = "Differentially private comparison"
 
     def score(
         self,

@@ -5,6 +5,15 @@ whatever name, and excludes threads like processes. A charge is one write at the
 and is made once `fsync` has returned. Nothing is kept in a second file: what happens to the file
 (moved, copied, mounted elsewhere) happens to all charges together. Each line ends with its place
 in the file, so that a last line which was added by something else (a backup, say) is not believed.
+
+A process that charges the file may end in any of these states; its lock ends with it.
+
+* Idle, locked or checked (its first and last line are read, and the charge fits): the file is as it
+  was, and nothing counts.
+* Appended (`write` has returned, or the process died during it): it leaves a line, which counts, or
+  a piece, which does not. A power failure may also leave zeros, or nothing.
+* Durable (`fsync` has returned), confirmed (the receipt is returned), released (the noise is
+  added): the line stays and counts, also after a power failure.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ _MAX_LABEL_LENGTH = 20
 _MARK_DISTANCE = 0.08
 # Values whose ratio is smaller are drawn on a linear axis.
 _MIN_LOG_RATIO = 10
+# Ratios of a logarithmic axis below which powers of ten are too few ticks.
+_FEW_DECADES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class ParameterAxis:
 
     def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
         """Set the label, scale and ticks of the "x" or "y" axis of matplotlib Axes."""
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
         axis = getattr(ax, f"{which}axis")
         axis.set_label_text(self.name)
@@ -90,7 +92,12 @@ class ParameterAxis:
             axis.set_ticks(**ticks, **({"rotation": 30, "ha": "right"} if crowded else {}))
             getattr(ax, f"set_{which}lim")(-0.5, len(labels) - 0.5)
             return
-        if self.scale == "linear" and (numbers == np.rint(numbers)).all():
+        if self.scale == "log":  # labels of minor ticks would overlap
+            axis.set_minor_formatter(NullFormatter())
+            if numbers.max() < _FEW_DECADES * numbers.min():
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        elif (numbers == np.rint(numbers)).all():
             axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
         if self.marks:
             major = axis.get_major_locator().tick_values(numbers.min(), numbers.max())

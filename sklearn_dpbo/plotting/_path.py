@@ -1,4 +1,4 @@
-"""`SearchPathDisplay`: the candidates in the order of their evaluation (zone: released)."""
+"""`SearchPathDisplay`: the candidates that a search evaluated (zone: released)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SearchPathDisplay"]
 
 
 class SearchPathDisplay:
-    """Candidates in the order in which a search evaluated them, in one or two parameters.
+    """Candidates of a search: in two parameters, or in one over the order of evaluation.
 
     Create it with `from_search`. Candidates that were explored within the training set, those that
     were scored on the validation set, and the chosen one have different markers; the colour is the
@@ -44,8 +44,6 @@ class SearchPathDisplay:
     Attributes
     ----------
     ax_, figure_, legend_ : matplotlib Axes, Figure and Legend
-    path_ : matplotlib Line2D
-        Line from each candidate to the next.
     explored_, validated_, failed_, chosen_ : matplotlib PathCollection
         Markers of the candidates.
     colorbar_ : matplotlib Colorbar or None
@@ -75,7 +73,7 @@ class SearchPathDisplay:
     def from_search(
         cls, search: Any, x: str | None = None, y: str | None = None, *, ax: Axes | None = None
     ) -> Self:
-        """Draw the path of a fitted search on `ax`, or in a new figure.
+        """Draw the candidates of a fitted search on `ax`, or in a new figure.
 
         Parameters
         ----------
@@ -115,11 +113,8 @@ class SearchPathDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the path on `ax`, or in a new figure."""
+        """Draw the candidates on `ax`, or in a new figure."""
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 4.8))
-        (self.path_,) = self.ax_.plot(
-            self.x.positions, self.y.positions, lw=0.6, alpha=0.35, color=text_color(), zorder=1
-        )
         explored = ~self.validated & ~self.failed & ~np.isnan(self.public_scores)
         chosen = np.arange(len(self.failed)) == self.chosen
         self.explored_ = self._scatter(

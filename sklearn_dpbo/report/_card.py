@@ -31,7 +31,8 @@ _STYLE = """
 .sklearn-dpbo.sklearn-dpbo table tr {background: none; border: 0}
 .sklearn-dpbo.sklearn-dpbo table :is(th, td) {padding: 0.25em 0.7em; border: 0; text-align: left;
   vertical-align: top; white-space: normal; color: inherit; background: none; max-width: none}
-.sklearn-dpbo.sklearn-dpbo table th {width: 8.5em; font-weight: normal; opacity: 0.75}
+.sklearn-dpbo.sklearn-dpbo table th {width: 8.5em; font-weight: normal; opacity: 0.75;
+  overflow-wrap: normal}
 .sklearn-dpbo.sklearn-dpbo summary {padding: 0.25em 0.7em 0.4em; cursor: pointer}
 @container (max-width: 30em) {
   .sklearn-dpbo.sklearn-dpbo table :is(tr, th, td) {display: block; width: auto}

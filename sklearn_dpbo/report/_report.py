@@ -42,7 +42,7 @@ _LABELS = (
     "Guarantee", "Protected", "Neighbours", "Released", "Not protected", "Assumption", "Condition",
     "Not reported", "Spent", "Noise", "Another run", "Ledger",
 )  # fmt: skip
-_FOLDED = {"Neighbours", "Released", "Condition", "Not reported", "Noise", "Ledger"}
+_FOLDED = {"Neighbours", "Released", "Not reported", "Noise", "Ledger"}
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class PrivacyReport:
         facts |= {
             "guarantee": self._guarantee(facts["weak"]),
             "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
-            "assumption": self.assumption or "none",
+            "assumption": self.assumption or "none beyond the condition",
             "spent": [_spend_text(each) for each in facts["spent"]],
             "ledger": [
                 f"charge {r.charge} of {r.ledger}, {r.head}" + f"; {r.parts}" * bool(r.parts)

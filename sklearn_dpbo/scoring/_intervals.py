@@ -30,8 +30,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._errors import Moments
-from ._queries import Query, unit_weight
+from ._queries import Query
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
 
@@ -40,9 +39,6 @@ Floats = NDArray[np.float64]
 Compute: TypeAlias = Callable[[Floats, float | None], Floats]
 
 _N_DRAWS = 4_000
-# Records that the cells of a table get in addition, together: the population may have some in an
-# empty cell.
-_PRIOR = 2.0
 # Logarithm of the largest number of records that is looked for, and halvings that find it.
 _MOST, _N_HALVINGS = 20.0, 40
 
@@ -100,6 +96,7 @@ def _further(share: float, noise: float, once: float, tails: Sequence[float]) ->
     return max(share - math.hypot(share - end(few, tails[1]), share - noise), 0.0)
 
 
+@lru_cache(maxsize=2)  # all numbers of an evaluation follow from the same draws
 def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible.
 
@@ -110,29 +107,17 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
     centre = query.summed(np.array(query.within_range(noisy.counts, units), dtype=float))
     noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, len(query.subgroups))
     counts = query.adjusted(centre - noise, units, _with_total)
-    return counts + sampling * _sampling_error(query, centre, units) if sampling else counts
+    if sampling:
+        possible, rng = query.adjusted(centre, units, nearest_counts), np.random.default_rng(1)
+        counts = counts + sampling * query.sampling_error(possible, units, _N_DRAWS, rng)
+    counts.setflags(write=False)
+    return counts
 
 
 @lru_cache(maxsize=8)
 def _noise(noisy: NoisyCounts, n: int, terms: int) -> Floats:
     """Return simulated noise, which depends on public numbers alone."""
     return noisy.noise(n, np.random.default_rng(0), terms).astype(float)
-
-
-def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
-    """Return draws of the population's counts less those of the records.
-
-    The records of a group are in several cells: their counts vary less than those of whole units.
-    The number of records of a subgroup is taken as given.
-    """
-    rng, errors = np.random.default_rng(1), []
-    if isinstance(query, Moments):
-        return rng.standard_normal((_N_DRAWS, 1)) * query.sampling_deviations(noisy, units)
-    for counts in query.by_table(query.adjusted(noisy, units, nearest_counts)):
-        shape = counts / unit_weight(units) + _PRIOR / counts.size
-        gamma = rng.standard_gamma(shape, (_N_DRAWS, counts.size))
-        errors.append(counts.sum() * gamma / gamma.sum(axis=1, keepdims=True) - counts)
-    return np.concatenate(errors, axis=1)
 
 
 def likely(query: Query, counts: Any, units: Units) -> Floats:

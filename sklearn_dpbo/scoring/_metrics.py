@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -200,17 +201,21 @@ def average_precision(
 
     All of a bin have one score if `tied`; or else its classes are evenly spread over it.
     """
-    table = table[..., ::-1]  # by descending score
-    negative, positive = table[..., 0, :], table[..., 1, :]
-    tp, both = (np.cumsum(n, axis=-1) - n for n in (positive, positive + negative))
-    precision = np.zeros(positive.shape)
+    table = np.ascontiguousarray(table[..., ::-1])  # by descending score
+    positive, both = table[..., 1, :], table.sum(axis=-2)
+    tp, above = (np.cumsum(n, axis=-1) - n for n in (positive, both))
+    total = np.zeros(both.shape)
     parts = np.ones(1) if tied else (np.arange(_PARTS) + 0.5) / _PARTS
-    for part in parts:
+    for part in parts:  # in place, as there are thousands of simulated tables
         itself = (1 - part) * record
-        above, all_above = tp + part * positive, both + part * (positive + negative)
-        found = ratio(above + itself, all_above + itself, 0.5)
-        precision += np.clip(found, 0, 1) / len(parts)
-    return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1), undefined)
+        under = above + (part * both + itself)
+        precision = tp + (part * positive + itself)
+        precision[under <= 0] = 0.5
+        under[under <= 0] = 1.0
+        precision /= under
+        total += np.clip(precision, 0, 1, out=precision)
+    found = (positive * total).sum(axis=-1) / len(parts)
+    return ratio(found, positive.sum(axis=-1), undefined)
 
 
 def hidden_order(
@@ -223,22 +228,30 @@ def hidden_order(
     of their bin, as this share says. The second number is how far off the first may be: its size,
     and three standard deviations.
     """
-    size, n_parts = table.sum(axis=0), max(_FEWEST_PARTS, _N_PARTS // table.shape[-1])
     if not (table.sum(axis=1) > 0).all():
         return 0.0, 0.0
+    grown = area(_orders(tuple(map(tuple, table.tolist())))) - known
+    shift = float(np.mean(grown))
+    return shift, abs(shift) + 3 * math.sqrt(_FINE) * float(np.std(grown))
+
+
+@lru_cache(maxsize=8)  # areas under several curves, and their intervals, need the same
+def _orders(rows: tuple[tuple[float, ...], ...]) -> Floats:
+    """Return tables of parts of bins, shape (_N_ORDERS, 2, -1), as `hidden_order` says."""
+    table = np.array(rows)
+    size, n_parts = table.sum(axis=0), max(_FEWEST_PARTS, _N_PARTS // table.shape[-1])
     start, some = np.cumsum(size) - size, size > 0
     places = start[:, None] + size[:, None] * (np.arange(n_parts) + 0.5) / n_parts
     middle, share = (start + size / 2)[some], monotone(table)[1, some] / size[some]
     positive = np.clip(np.interp(places, middle, share), _LEAST_SHARE, 1 - _LEAST_SHARE)
-    rng, rows = np.random.default_rng(0), (_N_ORDERS, table.shape[-1])
+    rng, shape = np.random.default_rng(0), (_N_ORDERS, table.shape[-1])
     cells = [
-        rng.multinomial(np.rint(_FINE * n).astype(int), of / of.sum(axis=1, keepdims=True), rows)
+        rng.multinomial(np.rint(_FINE * n).astype(int), of / of.sum(axis=1, keepdims=True), shape)
         for n, of in zip(table, (1 - positive, positive), strict=True)
     ]
-    parts = np.stack(cells, axis=1).reshape(_N_ORDERS, 2, -1) / _FINE
-    grown = area(parts) - known
-    shift = float(np.mean(grown))
-    return shift, abs(shift) + 3 * math.sqrt(_FINE) * float(np.std(grown))
+    parts: Floats = np.stack(cells, axis=1).reshape(_N_ORDERS, 2, -1) / _FINE
+    parts.setflags(write=False)
+    return parts
 
 
 def monotone(table: Floats) -> Floats:

@@ -61,6 +61,9 @@ GRID = 2**20
 MOST_CLASSES = 50
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
+# Records that the cells of a table get in addition, together: the population may have some in an
+# empty cell.
+_PRIOR = 2.0
 
 
 class Query:
@@ -88,6 +91,9 @@ class Query:
         return type(self) is type(other) and all(
             map(same, vars(self).values(), vars(other).values())
         )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     def check(self, response: NDArray[Any]) -> None:
         """Raise ValueError if public responses are of a kind that cannot be counted."""
@@ -127,8 +133,10 @@ class Query:
         """Return the sums of released counts that scores are computed from."""
         return counts
 
-    def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the counts of each table of cells, if these are `Cells`."""
+    def sampling_error(
+        self, counts: Floats, units: Units, n: int, rng: np.random.Generator
+    ) -> Floats:
+        """Return n draws of the population's counts, for as many records, less these (possible)."""
         raise NotImplementedError
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
@@ -260,6 +268,7 @@ class Cells(Query):
         return 2 * unit_weight(units) * len(self.sizes)
 
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the counts of each table of cells."""
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
@@ -275,6 +284,21 @@ class Cells(Query):
         joint = counts.reshape(*counts.shape[:-1], self.n_subgroups, -1)
         sums: Floats = joint[..., list(self.subgroups), :].sum(axis=-2)
         return sums
+
+    def sampling_error(
+        self, counts: Floats, units: Units, n: int, rng: np.random.Generator
+    ) -> Floats:
+        """Draw from Dirichlet distributions; the number of records of a subgroup is as given.
+
+        The records of a group are in several cells: their counts vary less than those of whole
+        units.
+        """
+        errors = []
+        for table in self.by_table(counts):
+            shape = table / unit_weight(units) + _PRIOR / table.size
+            gamma = rng.standard_gamma(shape, (n, table.size))
+            errors.append(table.sum() * gamma / gamma.sum(axis=1, keepdims=True) - table)
+        return np.concatenate(errors, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
@@ -481,6 +482,7 @@ def large_error(query: MeanOf, public: Predictions) -> float:
     return min(max(large, most * _SMALLEST), most) if large > 0 else most
 
 
+@lru_cache(maxsize=16)  # of the last evaluation, say: warned of, then shown
 def score_and_interval(
     scorer: PrivateScorer,
     units: Units,

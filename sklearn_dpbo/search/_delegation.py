@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
@@ -130,6 +131,8 @@ class DelegatesToBest(Delegates):
     score_samples = delegate("score_samples", "Score each record, e.g. its log-density.")
     transform = delegate("transform", "Transform with the best estimator.")
     inverse_transform = delegate("inverse_transform", "Undo `transform`.")
+    # scikit-learn's diagram of a search: of `best_estimator_`, if there is one.
+    _sk_visual_block_ = GridSearchCV._sk_visual_block_
 
     def _delegate(self, name: str) -> Any:
         if self.refit:

@@ -53,8 +53,9 @@ class PrivateBayesSearchCV(
     Parameters
     ----------
     estimator : estimator object
-        Any estimator; parts of it that are not listed are called on one record at a time (see
-        `prediction`). It must be picklable.
+        With scikit-learn's interface, and picklable. Parts of it that are not listed are called on
+        one record at a time (see `prediction`). Its predictions must not leave anything behind in
+        module globals or files.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
         mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of

@@ -169,7 +169,7 @@ class PrivateTableSearchCV(
 
     See Also
     --------
-    PrivateBayesSearchCV : Any estimator, on a public training set.
+    PrivateBayesSearchCV : Estimators without private training, on a public training set.
     sklearn_dpbo.learners : Estimators that train privately.
 
     Notes

@@ -22,7 +22,9 @@ _GUIDANCE = ("none", "public")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP, one record or group replaced, whatever the scores and the data are.
+    """Pure epsilon-DP for one replaced record or group, if the guarantee's six conditions hold.
+
+    The documentation's page "The guarantee" names them. None is about scores or records.
 
     Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
     is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
@@ -36,7 +38,8 @@ class WorstCase(Strategy):
       and scored on the validation set. If the noise of the choice is large (epsilon m below 30
       times the number of candidates), fewer are validated; the best explored ones are scored on
       four more splits of the training set instead. This guidance does not use the validation set,
-      so it costs no privacy.
+      so it costs no privacy. It pays where spaces have many parameters or records are few;
+      elsewhere random candidates do about as well.
 
     The estimator's own parameters are always among the candidates if they lie in the space.
 

@@ -459,6 +459,8 @@ def test_report_is_of_the_winner(kind, scoring, n_losses, request):
     expected = confusion_matrix(y_val, search.predict(X_val))
     assert (search.evaluation_.confusion_matrix() == expected).all()
     assert search.evaluation_.privacy_ is search.privacy_
+    shown = search.evaluation_._repr_html_()
+    assert "private evaluation<" in shown and "hyper-parameter search<" not in shown
     assert len(search.privacy_.spends) == n_losses
 
 

@@ -51,7 +51,7 @@ CONFUSION = sorted({*_metrics.CONFUSION} - {"accuracy"})
 
 
 def test_the_documentation_lists_every_name():
-    text = (Path(__file__).parents[2] / "docs" / "how_to" / "scores.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "scores.md").read_text()
     named = set(re.findall(r'"(\w+)"', text))
     named |= {f"{name}_{average}" for name in named for average in ("macro", "micro", "weighted")}
     assert not set(metrics.get_scorer_names()) - named

@@ -18,6 +18,8 @@ from sklearn_dpbo.papers.kusner2015.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.papers.kusner2015.published import (
+    ArxivNoiseFreeBounds,
+    ArxivNoisyBounds,
     PublishedLipschitzBounds,
     PublishedNoisyBounds,
 )
@@ -107,6 +109,30 @@ def test_bounds_on_value_of_drawn_candidate_match_hand_calculation(kind):
     drawn = b.candidate_error(2.0, 1.0)
     assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(4.712246, abs=1e-5)
     assert b.candidate_regret(2.0, 1.0) - drawn == pytest.approx(2 * 4.712246, abs=1e-5)
+
+
+def test_bounds_of_the_arxiv_text_match_hand_calculation():
+    b = ArxivNoisyBounds(**NOISY)
+    # 0.5 sqrt(4 ln 10)
+    assert b.noise_term == pytest.approx(1.517427, abs=1e-6)
+    # sqrt(2 ln(20 / 0.3)), without sigma
+    assert b.score_error(2.0, 0.0) - b.regret == pytest.approx(2.898174, abs=1e-5)
+    # 2 sqrt(beta_10) = 2 sqrt(21.82402), and q
+    drawn = b.candidate_error(2.0, 1.0)
+    assert b.mean_regret(2.0, 1.0) - drawn == pytest.approx(9.343237 + 1.517427, abs=1e-5)
+    # 3 exp(-0.8 / sqrt(0.693147))
+    free = ArxivNoiseFreeBounds(10, 50, 0.3, 0.98, 2, 3.0, 0.4)
+    assert free.regret == pytest.approx(1.147648, abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [50, 1000])
+@pytest.mark.parametrize("a", [0.5, 3.0])
+def test_theorem_2_holds_for_the_worst_posterior_mean_and_two_thirds_of_it_do_not(n, a):
+    """One candidate is best; all others are as far below it as the theorem lets them be."""
+    b, epsilon = CandidateBounds(10, n, 0.1, 0.9), 0.7
+    for share, holds in ((1.0, True), (2 / 3, False)):
+        below = np.exp(-epsilon * share * b.candidate_error(epsilon, a) / 2 / b.sensitivity_of_mean)
+        assert ((n - 1) * below / (1 + (n - 1) * below) <= math.exp(-a)) == holds
 
 
 # ------------------------------------------------------------ information gain
@@ -225,6 +251,22 @@ def test_proof_step_of_theorem_3_fails_with_published_q_and_holds_with_repaired_
     assert not (gap > bounds.sensitivity_of_maximum).any()
 
 
+def test_q_of_the_arxiv_text_is_too_small_for_noise_at_a_fixed_place():
+    """It takes the variance of ``2 alpha`` for ``2 sigma^2``; that of the proceedings is right."""
+    noise = dict(NOISY, delta=0.1)
+    arxiv, printed = (kind(**noise).noise_term for kind in (ArxivNoisyBounds, PublishedNoisyBounds))
+    fails = [2 * norm.sf(q / (2 * noise["noise"])) for q in (arxiv, printed)]
+    assert fails[0] == pytest.approx(0.065, abs=1e-3) and fails[0] > 0.1 / 3 > fails[1]
+
+
+def test_theorem_4_covers_the_noise_of_all_observations_and_not_without_sigma():
+    """With sigma = 2, its bound on the largest noise of T observations nearly always fails."""
+    T, delta, sigma = 50, 0.1, 2.0
+    for kind, holds in ((ArxivNoisyBounds, False), (NoisyBounds, True)):
+        bound = kind(T, 50, delta, 0.98, sigma, 4.0)._noise_of_best
+        assert (1 - (1 - 2 * norm.sf(bound / sigma)) ** T <= delta / 2) == holds
+
+
 def confidence_events(n, delta, share=1.0):
     """Return the chances that a search leaves its bands at some t, and that |f - f'| exceeds c.
 
@@ -281,9 +323,12 @@ def test_step_of_arxiv_theorem_2_fails_and_its_conclusion_holds():
         f = root @ rng.standard_normal(n)
         mu, _, v, _ = search(upper_bound(bounds), f, K, T, noise, rng)
         step.append(mu.max() >= v[-1])
-        conclusion.append(mu.max() >= f.max() - math.sqrt(bounds.beta(T + 1)))
+        band = bounds.mean_regret(1.0, 1.0) - bounds.candidate_error(1.0, 1.0)
+        conclusion.append(mu.max() >= f.max() - band)
     assert 1 - np.mean(step) == pytest.approx(0.38, abs=0.02)
     assert all(conclusion)
+    printed = ArxivNoisyBounds(**vars(bounds))
+    assert printed.mean_regret(1.0, 1.0) >= bounds.mean_regret(1.0, 1.0)
 
 
 # ------------------------------------------------------------ does Theorem 7 hold?

@@ -1,8 +1,8 @@
 """Intervals of clipped scores contain the number that `clipping` names, however skewed it is.
 
 Each run draws public and protected records and noise anew. ``python -m pytest -m slow`` runs all
-cells of the table in the documentation, "How metrics are made private"; run as a program, this
-module prints it.
+settings of the row "clipped losses" in the documentation, "How metrics are made private"; run as a
+program, this module prints the coverage of each.
 """
 
 import itertools

@@ -48,6 +48,20 @@ class Intervals:
         return float(self.utilities(instance, np.array([parameter]))[0])
 
 
+@pytest.mark.parametrize("in_window", [1, 8])
+@pytest.mark.parametrize("beta", [0.3, 0.01])
+def test_utility_bound_holds_for_the_worst_utilities_and_a_tenth_less_does_not(in_window, beta):
+    """The grid points of one window are best, all others as far below as the bound lets them be."""
+    n, G, H, epsilon = 1000, 256, 3.0, 0.7
+    bound = excess_utility_bound(
+        n, epsilon=epsilon, utility_bound=H, interval=(0, 1), width=in_window / G, k=0, beta=beta,
+        grid_size=G,
+    )  # fmt: skip
+    for share, holds in ((1.0, True), (0.9, False)):
+        below = (G - in_window) * math.exp(-epsilon * n * share * bound / (2 * H))
+        assert (below / (below + in_window) <= beta) == holds
+
+
 @pytest.mark.slow
 def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(rng):
     sample = simulated(rng, 150)

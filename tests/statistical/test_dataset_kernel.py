@@ -38,6 +38,15 @@ def test_estimate_recovers_true_k1(k1, rng):
     assert np.isin(LOG_GRID, found.grid).all()
 
 
+@pytest.mark.parametrize("k1", [0.99, 0.9999])
+def test_of_the_papers_grid_its_end_is_the_most_likely_whatever_the_larger_truth(k1, rng):
+    f, g, x, _ = pairs(k1, 100, rng)
+    on_grid, beyond = (
+        estimate_dataset_kernel(f, g, x, grid=k, **GIVEN) for k in (PAPER_GRID, None)
+    )
+    assert on_grid.k1 == 0.95 < beyond.k1
+
+
 def test_missing_kernel_parameters_are_learnt(rng):
     f, g, x, _ = pairs(0.9, 200, rng, n=30)
     found = estimate_dataset_kernel(f + 3, g + 3, x)

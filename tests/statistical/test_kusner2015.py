@@ -48,6 +48,10 @@ from sklearn_dpbo.papers.kusner2015.bounds import (
     information_gain_bound,
 )
 from sklearn_dpbo.papers.kusner2015.published import (
+    ArxivGPNoiseFree,
+    ArxivGPNoisy,
+    ArxivNoiseFreeBounds,
+    ArxivNoisyBounds,
     PublishedGPNoisy,
     PublishedLipschitzBounds,
     PublishedLipschitzConvex,
@@ -63,7 +67,7 @@ M = 400
 GRID = np.linspace(0, 1, 9).tolist()
 GIVEN = dict(k1=0.999, length_scale=0.3, prior_mean=0.6, prior_scale=0.1)
 NOISY = dict(noise=0.2, **GIVEN)
-FREE = dict(A=0.05, tau=0.5, **GIVEN)
+FREE = dict(A=5.0, tau=0.5, **GIVEN)
 FITTED = []  # values of x fitted in this process, in order
 
 
@@ -136,7 +140,12 @@ def draws(monkeypatch):
 
 # ------------------------------------------------------------ Algorithm 1
 @pytest.mark.parametrize(
-    ("kind", "kind_of_bounds"), [(GPNoisy, NoisyBounds), (PublishedGPNoisy, PublishedNoisyBounds)]
+    ("kind", "kind_of_bounds"),
+    [
+        (GPNoisy, NoisyBounds),
+        (PublishedGPNoisy, PublishedNoisyBounds),
+        (ArxivGPNoisy, ArxivNoisyBounds),
+    ],
 )
 def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     """Checks the path, posterior mean, best score and both scales."""
@@ -164,6 +173,15 @@ def test_algorithm_1_matches_plain_linear_algebra(draws, kind, kind_of_bounds):
     assert search.best_params_ in [{"x": x} for x in GRID]
 
 
+@pytest.mark.parametrize(("epsilon", "farthest"), [(1.0, 0.03), (10.0, 0.2)])
+def test_the_candidate_of_algorithm_1_is_nearly_a_uniform_pick(draws, epsilon, farthest):
+    """In total variation; scores of candidates differ by five standard deviations of the prior."""
+    fitted(GPNoisy(**NOISY), n_iter=8, epsilon=epsilon)
+    (_, scale, scores), _ = draws
+    p = np.exp((np.array(scores) - max(scores)) / scale)
+    assert np.abs(p / p.sum() - 1 / len(p)).sum() / 2 < farthest
+
+
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)
@@ -189,21 +207,39 @@ def test_identical_public_scores_raise_value_error():
 
 
 # ------------------------------------------------------------ Algorithm 2
-def test_algorithm_2_releases_expected_score_with_expected_noise(draws):
-    fitted(GPNoiseFree(**FREE, max_level=5), n_iter=10)
-    bounds = NoiseFreeBounds(10, 33, 0.1, 0.999, 1, 0.05, 0.5)
-    (kind, _, scores), (_, laplace, value) = draws
-    assert kind == "exponential"
+@pytest.mark.parametrize(
+    ("kind", "kind_of_bounds", "released"),
+    [
+        (GPNoiseFree, NoiseFreeBounds, lambda seen: seen[-1]),
+        (ArxivGPNoiseFree, ArxivNoiseFreeBounds, lambda seen: max(seen[1:])),
+    ],
+)
+def test_algorithm_2_releases_expected_score_with_expected_noise(
+    draws, kind, kind_of_bounds, released
+):
+    fitted(kind(**FREE, max_level=5), n_iter=5)
+    bounds = kind_of_bounds(5, 33, 0.1, 0.999, 1, 5.0, 0.5)
+    assert 0.3 < bounds.regret / bounds.c < 30, "both parts of the sensitivity matter"
+    (name, _, scores), (_, laplace, value) = draws
+    assert name == "exponential"
     assert len(scores) == 33
     assert laplace == pytest.approx(math.ceil(bounds.sensitivity * 0.1 * M) / 2.0, rel=1e-12)
     seen = [right(min(max(x, 2.0**-40), 1 - 2.0**-40)) for x in FITTED]
     assert FITTED[0] < 1e-9, "the first point is not the public first corner"
-    assert value == (seen[-1] if len(seen) == 10 else max(seen))
+    assert len(seen) == 5 and seen[-1] < max(seen[1:]), "last and best differ"
+    assert value == released(seen)
+
+
+def test_a_search_that_ends_early_counts_its_best_score_as_the_last(draws):
+    fitted(GPNoiseFree(**FREE, max_level=3), n_iter=10)
+    seen = [right(x) for x in FITTED]
+    assert len(seen) < 10 and seen[-1] < max(seen)
+    assert draws[1][2] == max(seen)
 
 
 def test_algorithm_2_draws_candidate_as_algorithm_1(draws):
     fitted(GPNoiseFree(**FREE, max_level=4), n_iter=10)
-    bounds = NoiseFreeBounds(10, 17, 0.1, 0.999, 1, 0.05, 0.5)
+    bounds = NoiseFreeBounds(10, 17, 0.1, 0.999, 1, 5.0, 0.5)
     x = np.arange(17)[:, None] / 16
     kernel = Kernel("squared_exponential", 0.3)
     at = [round(v * 16) for v in FITTED]
@@ -274,7 +310,7 @@ def test_score_share_divides_epsilon_and_delta(draws, kind, share):
             gamma = information_gain_bound(PLACES, Kernel("squared_exponential", 0.3), 0.2, 6)
             delta = NoisyBounds(6, 9, spent[1][1], 0.999, 0.2, gamma).sensitivity_of_maximum
         else:
-            delta = NoiseFreeBounds(6, 9, spent[1][1], 0.999, 1, 0.05, 0.5).sensitivity
+            delta = NoiseFreeBounds(6, 9, spent[1][1], 0.999, 1, 5.0, 0.5).sensitivity
         assert draws[1][1] == pytest.approx(math.ceil(delta * 0.1 * M) / spent[1][0])
 
 

@@ -112,6 +112,14 @@ def test_curator_reports_its_cost_noise_and_guarantee(X):
     assert not np.array_equal(GaussianCurator(0.5, 1e-6).fit(X).released_, c.released_)
 
 
+@pytest.mark.parametrize("delta", [1e-12, 1e-300])
+def test_noise_goes_to_0_as_epsilon_grows(X, delta):
+    fits = [curated(X, epsilon=epsilon, delta=delta) for epsilon in 10.0 ** np.arange(1, 13)]
+    sigmas = np.array([c.sigma_ for c in fits])
+    assert (np.diff(sigmas) < 0).all() and sigmas[-1] < 1e-6
+    assert np.abs(fits[-1].released_ - X).max() < 10 * sigmas[-1]
+
+
 def test_rows_longer_than_max_norm_are_clipped(X):
     tall = X.copy()
     tall[0] *= 1e6
@@ -133,7 +141,7 @@ def test_clipping_does_not_increase_distances(d, seed):
         (dict(delta=0.0), r"delta must be in \(0, 1\)"),
         (dict(distance=0), "distance must be positive"),
         (dict(max_norm=-1), "max_norm must be None or positive"),
-        (dict(epsilon=60.0, delta=1e-12), "too small, or epsilon=60.0 too large"),
+        (dict(distance=1e-50, max_norm=1.0), "too small beside max_norm"),
     ],
 )
 def test_invalid_parameters_of_the_curator_raise(X, params, message):
@@ -185,6 +193,11 @@ def test_published_curator_follows_the_paper_line_by_line(X, epsilon, branch):
     assert c.guarantee_ is None
 
 
+def test_published_curator_chooses_at_most_10_000_columns(X):
+    c = ProjectionCurator(1e9, 1e-5, random_state=0).fit(X)
+    assert c.n_components_ == 10_000 and c.released_.shape == (60, 10_000)
+
+
 def test_published_curator_warns_that_it_has_no_guarantee(X):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -209,7 +222,7 @@ def outcome(Z):
     return lambda row: float(np.sin(3 * Z[row, 0]) - (Z[row, 1:] ** 2).sum())
 
 
-def rows_asked_for(m, n_iter, X, process, prior_mean=0.0):
+def rows_asked_for(m, n_iter, X, process, prior_mean=0.0, repeat=False):
     """Return the rows, each of which has the largest bound by scikit-learn's process."""
     rows = []
     for t in range(1, n_iter + 1):
@@ -217,7 +230,8 @@ def rows_asked_for(m, n_iter, X, process, prior_mean=0.0):
             process.fit(X[rows], [outcome(X)(row) - prior_mean for row in rows])
         mean, std = process.predict(X, return_std=True)
         bound = mean + math.sqrt(m.beta(t)) * std
-        bound[rows] = -np.inf
+        if not repeat:
+            bound[rows] = -np.inf
         row = m.ask()
         assert bound[row] == pytest.approx(bound.max(), abs=1e-8)
         rows.append(row)
@@ -234,6 +248,16 @@ def test_modeler_asks_for_the_rows_of_gp_ucb(X):
         prior_mean=0.2,
     )  # fmt: skip
     assert optimize(X, outcome(X), 20, **known).rows == rows
+
+
+def test_rows_may_be_asked_for_again_as_in_the_paper(X):
+    X, known = X[:5], dict(length_scale=0.8, noise=0.5, prior_mean=0.0, prior_scale=1.0)
+    m = Modeler(X, n_iter=12, repeat=True, **known)
+    process = GaussianProcessRegressor(RBF(0.8), alpha=0.25, optimizer=None)
+    assert len(set(rows_asked_for(m, 12, X, process, repeat=True))) < 6
+    batch = [m.ask() for _ in range(30)]
+    m.tell(batch[:-1], np.ones(29))
+    assert m.pending == batch[-1:] and len(m.rows) == 41
 
 
 def test_input_noise_gives_the_process_with_the_mean_kernel(X):
@@ -260,7 +284,7 @@ def test_a_modeler_that_is_told_what_another_was_goes_on_like_it(X, known):
         (dict(length_scale=0), "length_scale must be None or positive"),
         (dict(delta_ucb=1), r"delta_ucb must be in \(0, 1\)"),
         (dict(input_noise=-0.1), "input_noise must be 0 or more"),
-        (dict(n_iter=61), "the number of rows"),
+        (dict(n_iter=61), "n_iter=61 exceeds 60, the number of rows"),
         (dict(prior_scale=1.0), "give all of"),
     ],
 )

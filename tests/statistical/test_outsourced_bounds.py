@@ -25,22 +25,26 @@ pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy
 # ------------------------------------------------------------ Algorithm 1, line 5
 
 
-def test_no_s_min_has_the_largest_r_of_all_three_tables_of_a_data_set():
-    """If 10, 15 and 20 were the largest integers that fit, s_min would lie in disjoint intervals.
+@pytest.mark.parametrize(
+    ("delta", "first", "expected"),
+    [(1e-5, 1.1, (1002.7, 1177.4)), (1e-5, 2.7, (202.4, 237.7)), (1e-4, 2.6, (174.2, 205.1))],
+    ids=["synthetic", "loans", "houses"],
+)
+def test_one_s_min_fits_the_tables_of_a_data_set_if_r_is_the_largest_tabulated(
+    delta, first, expected
+):
+    """And none does if it is the largest integer: the intervals of two tables do not meet."""
 
-    If they are the largest of those compared, s_min of the loans lies in [202.4, 237.7).
-    """
+    def intervals(following):
+        thresholds = [
+            [projection_threshold(math.exp(first + 0.2 * i), delta, k) for k in (r, after)]
+            for i, (r, after) in enumerate(zip((10, 15, 20), following, strict=True))
+        ]
+        return np.max(thresholds, axis=0)[0], np.min(thresholds, axis=0)[1]
 
-    def interval(log_epsilon, r, after):
-        epsilon = math.exp(log_epsilon)
-        return [projection_threshold(epsilon, 1e-5, k) for k in (r, after)]
-
-    tables = [(2.7, 10, 15), (2.9, 15, 20), (3.1, 20, 30)]
-    literal = np.array([interval(e, r, r + 1) for e, r, _ in tables])
-    assert literal[:, 0].max() > literal[:, 1].min()
-    compared = np.array([interval(*table) for table in tables])
-    assert compared[:, 0].max() == pytest.approx(202.4, abs=0.05)
-    assert compared[:, 1].min() == pytest.approx(237.7, abs=0.05)
+    low, high = intervals((11, 16, 21))
+    assert low > high
+    assert intervals((15, 20, 30)) == pytest.approx(expected, abs=0.05)
 
 
 # ------------------------------------------------------------ Lemma 1

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from mutants import BUGS_OF_CLAIMS
+
 from sklearn_dpbo.papers.kusner2015.bounds import NoisyBounds
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +24,8 @@ def test_each_claim_has_a_status_and_a_check_that_exists():
     checks = dict(line.split(",") for line in lines)
     assert [claim for claim, _ in claims] == list(checks)
     assert [check for check in checks.values() if not exists(check)] == []
+    tested = [claim for claim, check in checks.items() if check.startswith("tests/")]
+    assert list(BUGS_OF_CLAIMS) == tested, "a bug is planted for each"
 
 
 def test_sensitivity_of_the_candidate_grows_with_the_number_of_evaluations():

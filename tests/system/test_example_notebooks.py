@@ -9,7 +9,7 @@ import pytest
 from conftest import data_file
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "docs" / "notebooks").glob("*.ipynb"))
-DATA_OF = {"competition": "diabetes130.csv.gz", "one_table": "adult.csv.gz"}
+DATA_OF = {"competition": "diabetes130.csv.gz"}
 COME_ALONG = {"joblib", "numpy", "scipy", "sklearn"}  # with the package
 
 

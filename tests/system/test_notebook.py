@@ -101,8 +101,9 @@ def test_fitted_search_shows_html_card(search):
                  f"accuracy {search.best_score_:.4g} (95 % for the population: ",
                  f"for these records: {low:.4g} to {high:.4g})",
                  "epsilon = 2, delta = 0 (pure epsilon-DP, one record replaced)",
-                 "estimator: Pipeline", "StandardScaler"):  # fmt: skip
+                 "best_estimator_: Pipeline", "StandardScaler"):  # fmt: skip
         assert text in shown, text
+    assert "best_estimator_" not in clone(search)._repr_html_()
     assert "PrivateBayesSearchCV(" in repr(search)
     with config_context(display="text"):
         assert "text/html" not in search._repr_mimebundle_()

@@ -412,7 +412,7 @@ def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
     assert len(before) > 3 and said == [""]
     units = np.arange(50) if groups is None else groups
     moved = 0.0
-    for trial, unit in enumerate(np.random.default_rng(1).integers(units.max() + 1, size=6)):
+    for trial, unit in enumerate(np.random.default_rng(1).integers(units.max() + 1, size=4)):
         after, said = fitted(*changed(X, y, np.flatnonzero(units == unit), trial))
         assert said == [""] and len(after) == len(before)
         for (a, sensitivity, norm), (b, same, _) in zip(before, after, strict=True):

@@ -141,5 +141,5 @@ def test_the_wheel_works_by_itself(wheel, tmp_path):
     imported = run(tmp_path / "import_all.py", target, cwd=tmp_path, **env).split()
     assert len(imported) == len(list((ROOT / "sklearn_dpbo").rglob("*.py"))) - 1
 
-    example = shutil.copy(ROOT / "docs" / "examples" / "breast_cancer.py", tmp_path)
+    example = shutil.copy(ROOT / "docs" / "examples" / "scans.py", tmp_path)
     assert "epsilon = 1" in run(example, cwd=tmp_path, **env)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from copy import copy
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -115,12 +116,34 @@ def test_an_axis_has_numbers_on_their_scale_and_other_values_beside_them(values,
     assert (beside < numbers.min()).all() if len(numbers) else beside.tolist() == [0, 1, 2, 3, 4]
 
 
+def drawn_ticks(low, high):
+    """Return the labels of a logarithmic axis, and whether two of them overlap."""
+    values = loguniform(low, high)
+    column = np.ma.array([low, high, *values.rvs(20, random_state=0)], dtype=object)
+    axis = ParameterAxis.of("p", column, [{"p": values}])
+    figure, ax = plt.subplots(figsize=(4, 3))
+    ax.scatter(axis.positions, axis.positions)
+    axis.apply(ax, "x")
+    figure.canvas.draw()
+    texts = [t for t in ax.get_xticklabels(which="both") if t.get_text() and t.get_visible()]
+    inside = [t for t in texts if ax.get_xlim()[0] <= t.get_position()[0] <= ax.get_xlim()[1]]
+    boxes = [t.get_window_extent() for t in inside]
+    return labels(inside), any(a.x1 > b.x0 for a, b in pairwise(sorted(boxes, key=lambda b: b.x0)))
+
+
+@pytest.mark.parametrize("ends", [(3, 40), (0.02, 0.9), (0.1, 3), (1, 20), (1e-2, 1e4)])
+def test_ticks_of_logarithmic_axes_do_not_overlap(ends):
+    shown, overlap = drawn_ticks(*ends)
+    assert 3 <= len(shown) <= 7 and not overlap, shown
+
+
 # ---------------------------------------------------------------- candidates
 def test_the_search_path_shows_the_released_candidates_and_public_scores(conditional):
     results = conditional.cv_results_
     display = SearchPathDisplay.from_search(conditional, "gamma", "C")
     n, explored = len(results["params"]), ~results["validated"]
-    np.testing.assert_array_equal(display.path_.get_ydata(), results["param_C"].astype(float))
+    np.testing.assert_array_equal(display.y.positions, results["param_C"].astype(float))
+    assert not display.ax_.lines  # between candidates
     assert len(offsets(display.explored_)) == explored.sum()
     np.testing.assert_array_equal(display.explored_.get_array(), results["public_score"][explored])
     assert len(offsets(display.validated_)) == n - explored.sum() - 1
@@ -134,7 +157,7 @@ def test_the_search_path_shows_the_released_candidates_and_public_scores(conditi
 
 def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed):
     display = SearchPathDisplay.from_search(mixed, y="max_features")
-    assert display.path_.get_xdata().tolist() == list(range(1, 25))
+    assert display.x.positions.tolist() == list(range(1, 25))
     assert set(display.y.marks) == {"sqrt", "None"}
     failed = [e is not None for e in mixed.cv_results_["fit_error"]]
     assert 0 < sum(failed) == len(offsets(display.failed_))

@@ -43,7 +43,16 @@ STRATEGIES = {
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
     "lipschitz": LipschitzConvex(),
 }
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=STRATEGIES)
+QUICK = ("none", "public", "noisy")
+
+
+def parameters(*quick):
+    """Return the strategies as parameters; all but these run with the slow tests."""
+    marks = {name: () if name in quick else pytest.mark.slow for name in STRATEGIES}
+    return [pytest.param(s, id=name, marks=marks[name]) for name, s in STRATEGIES.items()]
+
+
+every_strategy = pytest.mark.parametrize("strategy", parameters(*QUICK))
 
 
 def model():
@@ -112,7 +121,7 @@ def test_released_attributes_are_consistent(strategy):
         assert not hasattr(search, "best_estimator_")
 
 
-@every_strategy
+@pytest.mark.parametrize("strategy", parameters("public"))
 def test_result_of_strategy_does_not_depend_on_n_jobs(strategy):
     one, two = fitted_once(strategy), fitted(strategy, n_jobs=2)
     assert getattr(one, "best_score_", None) == getattr(two, "best_score_", None)

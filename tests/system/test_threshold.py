@@ -100,6 +100,7 @@ def curve_of(estimator, scorer, problem, grid):
     return statistics_at(grid, values, label_gains, table, scorer.query)._open()[:, 0]
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),
                        st.sampled_from([0, 1, 2]), st.integers(0, 3)), min_size=1, max_size=12),
@@ -121,7 +122,7 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     assert total.min() >= 0 and total.max() <= scorer.query.largest(units)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.data(), st.sampled_from(SCORINGS), st.booleans())
 def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, grouped):
     groups = np.array([0, 0, 1, 1, 1, 2]) if grouped else None
@@ -171,7 +172,7 @@ def test_groups_are_units_of_noise(rare):
     assert (t.privacy_.unit, t.privacy_.m) == ("group", 100)
     # The noise of the score belongs to 100 units, not to 400.
     noisy = [fitted(few, groups_val=groups, epsilon=1.0, seed=i).best_score_
-             for i in range(8)]  # fmt: skip
+             for i in range(5)]  # fmt: skip
     assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 100)
 
 

@@ -60,7 +60,13 @@ def responses(tuned, X):
 # ---------------------------------------------------------------- the score
 @pytest.mark.parametrize(
     ("name", "estimator"),
-    [*((name, LogisticRegression()) for name in SCORINGS), ("f1", LinearSVC())],
+    [
+        *(
+            pytest.param(name, LogisticRegression(), marks=() if name == "f1" else pytest.mark.slow)
+            for name in SCORINGS
+        ),
+        ("f1", LinearSVC()),
+    ],
 )
 def test_best_score_equals_scikit_learn_and_is_nearly_the_best(rare, name, estimator):
     _, _, X_val, y_val = rare

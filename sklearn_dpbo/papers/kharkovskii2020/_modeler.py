@@ -29,8 +29,8 @@ class Modeler:
 
     This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2). By
     row number, it asks for the outcome of the row with the largest ``mean_t + sqrt(beta_t) std_t``
-    under a Gaussian process on the released table, and for no row twice. With `input_noise`, the
-    process is over the rows without noise: see the documentation, "Let another party optimise".
+    under a Gaussian process on the released table. With `input_noise`, the process is over the
+    rows without noise: see the documentation, "Let another party optimise".
 
     Give all of `length_scale`, `noise`, `prior_mean` and `prior_scale`, for rows without the noise
     of the table. Or give none: they are learnt, by marginal likelihood of the first 5, 10, 20, 40,
@@ -54,6 +54,9 @@ class Modeler:
         Standard deviation of the noise on Z (the curator's `sigma_`); 0 or more.
     n_iter : int, default=100
         Number of outcomes to allocate memory for. More are possible, at the cost of a copy.
+    repeat : bool, default=False
+        Whether a row may be asked for again, as in the paper: outcomes with noise of their own each
+        time say more together. `CuratorSide` measures each row once and repeats what it sent.
 
     Attributes
     ----------
@@ -87,6 +90,7 @@ class Modeler:
         delta_ucb: float = 0.05,
         input_noise: float = 0.0,
         n_iter: int = 100,
+        repeat: bool = False,
     ) -> None:
         Z = np.array(Z, dtype=np.float64)
         if Z.ndim != 2 or not Z.size or not np.isfinite(Z).all():
@@ -102,9 +106,10 @@ class Modeler:
             )
         check_number("delta_ucb", delta_ucb, "in (0, 1)", lambda v: 0 < v < 1)
         check_number("input_noise", input_noise, "0 or more", lambda v: v >= 0)
-        of_rows = f"from 1 to {len(Z)}, the number of rows", lambda n: 1 <= n <= len(Z)
-        check_number("n_iter", n_iter, *of_rows, Integral)
-        self._Z, self._n_iter = Z, int(n_iter)
+        check_number("n_iter", n_iter, "1 or more", lambda n: n >= 1, Integral)
+        if n_iter > len(Z) and not repeat:
+            raise ValueError(f"n_iter={n_iter} exceeds {len(Z)}, the number of rows")
+        self._Z, self._n_iter, self._repeat = Z, int(n_iter), bool(repeat)
         self._delta, self._input_noise = float(delta_ucb), float(input_noise)
         self._given = (length_scale, prior_mean, prior_scale, noise)
         self.rows: list[int] = []
@@ -123,21 +128,22 @@ class Modeler:
         2014).
         """
         asked = self.rows + self.pending
-        if len(asked) == len(self._Z):
+        excluded = [] if self._repeat else asked
+        if len(excluded) == len(self._Z):
             raise ValueError(f"all {len(asked)} rows have been asked for")
         model = self._posterior()
         # Outcomes of other rows say nothing about the part of a row that is independent of them.
         std = np.sqrt(model.variance + self._own_variance)
         bound = model.mean + math.sqrt(self.beta(len(asked) + 1)) * std
-        bound[asked] = -np.inf
+        bound[excluded] = -np.inf
         self.pending.append(int(np.argmax(bound)))
         return self.pending[-1]
 
     def tell(self, row: int | Sequence[int], value: float | Sequence[float]) -> None:
         """Record the outcome of a row, or the outcomes of several rows, whether asked for or not.
 
-        Raises ValueError, and records nothing, if a row does not exist or has an outcome already,
-        or if an outcome is not a finite number.
+        Raises ValueError, and records nothing, if a row does not exist or, without `repeat`, has an
+        outcome already, or if an outcome is not a finite number.
         """
         rows: list[Any] = list(np.atleast_1d(np.array(row, dtype=object)))
         values: list[Any] = list(np.atleast_1d(np.array(value, dtype=object)))
@@ -149,14 +155,16 @@ class Modeler:
         for r, v in zip(rows, values, strict=True):
             which = f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n
             check_number("a row", r, *which, Integral)
-            if r in known:
+            if r in known and not self._repeat:
                 raise ValueError(f"row {r} already has an outcome")
             expected = f"a finite number, at most {_LARGEST:g} in absolute value"
             check_number(f"the outcome of row {r}", v, expected, lambda v: abs(v) <= _LARGEST)
             known.add(r)
-        self.rows += [int(r) for r in rows]
         self.values += [float(v) for v in values]
-        self.pending = [row for row in self.pending if row not in known]
+        for r in rows:
+            self.rows.append(int(r))
+            if r in self.pending:
+                self.pending.remove(r)
 
     def best(self) -> tuple[int, float]:
         """Return the row with the best outcome so far, and that outcome."""

@@ -18,7 +18,7 @@ from .bounds import projection_threshold
 
 __all__ = ["ProjectionCurator"]
 
-# More columns than this are not chosen by looking at the data.
+# "auto" chooses no more columns than these.
 _MOST_COMPONENTS = 10_000
 
 
@@ -42,8 +42,8 @@ class ProjectionCurator(Curator):
     delta : float, default=1e-5
         Delta of the paper, in (0, 1). It guarantees nothing.
     n_components : int or "auto", default="auto"
-        r. "auto" is the largest r with ``s_min(X) >= omega`` (1 if there is none). It looks at the
-        data, and r is visible in the release.
+        r. "auto" is the largest r up to 10,000 with ``s_min(X) >= omega`` (1 if there is none). It
+        looks at the data, and r is visible in the release.
     random_state : int, RandomState instance or None, default=None
         For M, which is secret: whoever knows it knows X.
 
@@ -95,11 +95,7 @@ class ProjectionCurator(Curator):
         def fits(r: int) -> bool:
             return projection_threshold(self.epsilon, self.delta, r) <= s_min
 
-        if fits(_MOST_COMPONENTS):
-            raise ValueError(
-                f"n_components='auto' would be more than {_MOST_COMPONENTS:,}: give a number"
-            )
         r = 1
-        while fits(r + 1):  # omega grows with r
+        while r < _MOST_COMPONENTS and fits(r + 1):  # omega grows with r
             r += 1
         return r

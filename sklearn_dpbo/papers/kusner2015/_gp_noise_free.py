@@ -71,6 +71,7 @@ class GPNoiseFree(GPStrategy):
     """
 
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
+    _bounds_type: type[NoiseFreeBounds] = NoiseFreeBounds
     noise = math.sqrt(_NUGGET)
     score_released = "score seen last"
 
@@ -138,10 +139,14 @@ class GPNoiseFree(GPStrategy):
         chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
-        bounds = NoiseFreeBounds(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
+        bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         steps = model.steps(bounds.sensitivity)
-        noisy = self._score(trace, lambda statistics: statistics[-1], steps, mechanisms)
+        noisy = self._score(trace, self._released_of, steps, mechanisms)
         return assemble(model, oracle, chosen, noisy)  # 3-5
+
+    @staticmethod
+    def _released_of(statistics: tuple[int, ...]) -> int:
+        return statistics[-1]
 
     def _lattice(self, space: SearchSpace) -> tuple[int, int]:
         """Return the dimension and the level of the finest lattice."""
