@@ -93,6 +93,7 @@ sphinx_gallery_conf = {
             "plot_threshold.py",
             "plot_evaluation.py",
             "plot_table_two.py",
+            "plot_shapes.py",
             "plot_configuration.py",
             "plot_outsourced.py",
             "plot_ledger.py",

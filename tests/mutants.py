@@ -162,6 +162,12 @@ MUTANTS = {
         "self.noise.discrete_gaussian(next(scales) / 2)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
+    "bands of shape functions: a deviation that is too small": Mutant(
+        "learners/_descent.py",
+        "velocity = _MOMENTUM * velocity + (np.arange(n) == i)",
+        "velocity = (np.arange(n) == i) * 1.0",
+        LEARNERS + "test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says",
+    ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
         ".tables(price, relative, purpose=what)",
@@ -230,9 +236,9 @@ MUTANTS = {
         "core/test_regressor_evaluation.py::test_deviations_of_sums_are_those_of_their_terms",
     ),
     "errors: no sampling error of sums": Mutant(
-        "scoring/_errors.py",
-        "rng.standard_normal((n, 1)) * self",
-        "0 * rng.standard_normal((n, 1)) * self",
+        "scoring/_intervals.py",
+        "rng.standard_normal((_N_DRAWS, 1)) * deviations",
+        "0 * rng.standard_normal((_N_DRAWS, 1)) * deviations",
         "core/test_regressor_evaluation.py::"
         "test_intervals_contain_the_number_of_the_population[1000-5.0-1.0-60]",
     ),
@@ -362,6 +368,25 @@ MUTANTS = {
         "steps[~fits] = 0.0",
         "pass",
         LEARNERS + "test_no_unit_moves_a_sum_of_products_further_than_promised",
+    ),
+    "categories are learnt from the records": Mutant(
+        "learners/_columns.py",
+        'given.get(name, getattr(dtype, "categories", None))',
+        "given.get(name, X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None)",
+        "core/test_frames.py::"
+        "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
+    ),
+    "a missing category is one of the others": Mutant(
+        "learners/_columns.py",
+        "positions[[i for i in np.flatnonzero(positions < 0) if is_missing(cells[i])]] = n",
+        "positions[positions < 0] = n",
+        "core/test_frames.py::test_unknown_categories_are_zeros_and_missing_ones_a_category",
+    ),
+    "a column draws trees once for each of its categories": Mutant(
+        "learners/_columns.py",
+        "np.full(len(own) + 1, 1 / (len(own) + 1))",
+        "np.ones(len(own) + 1)",
+        "core/test_frames.py::test_trees_split_columns_alike_however_many_categories_they_have",
     ),
     "bins of a column not cut to the unit ball": Mutant(
         "learners/_blocks.py",
@@ -794,8 +819,8 @@ MUTANTS = {
     # ------------------------------------------------------------------ noise and sampling
     "population: no sampling error": Mutant(
         "scoring/_intervals.py",
-        "    if sampling:\n        possible",
-        "    if False:\n        possible",
+        "    if sampling:\n        counts",
+        "    if False:\n        counts",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
@@ -807,9 +832,9 @@ MUTANTS = {
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-records]",
     ),
     "population: a group counts as many records": Mutant(
-        "scoring/_queries.py",
-        "shape = table / unit_weight(units) +",
-        "shape = table +",
+        "scoring/_intervals.py",
+        "shape = counts / unit_weight(units) +",
+        "shape = counts +",
         POPULATION
         + "linear_functions_of_draws_have_the_variance_of_noise_and_sampling[1.0-groups]",
     ),
@@ -869,6 +894,12 @@ MUTANTS = {
         "_units=known",
         "_units=units",
         SUBGROUPS + "test_an_evaluation_keeps_nobodys_subgroup",
+    ),
+    "subgroups: no word of levels without records": Mutant(
+        "evaluation/_by_group.py",
+        "if size.low <= 0]",
+        "if size.low < 0]",
+        SUBGROUPS + "test_a_level_without_records_is_warned_of_if_many_are_other",
     ),
     "subgroups: each difference has 95 % for itself": Mutant(
         "evaluation/_by_group.py",

@@ -40,9 +40,9 @@ def as_table(X: Any) -> Any:
     """Return an array, a sparse matrix, or a frame or series of pandas, of any table.
 
     No cell decides there, by being missing, what type others have in an array. Numbers and truth
-    values of nullable types become floats, and so do categories; texts become objects. Other
-    types of pandas or pyarrow are refused: their cells might raise. Sparse matrices are canonical:
-    no row decides whether an estimator sorts the entries of all.
+    values of nullable types become floats, and so do categories; texts and bytes become objects.
+    Other types of pandas or pyarrow are refused: their cells might raise. Sparse matrices are
+    canonical: no row decides whether an estimator sorts the entries of all.
     """
     if hasattr(X, "to_pandas"):
         _refuse_dates(X)
@@ -61,7 +61,7 @@ def as_table(X: Any) -> Any:
     if issparse(X):
         return _canonical(X)
     X = np.asanyarray(X) if hasattr(X, "__array__") else objects(X)
-    return X.astype(object) if X.dtype.kind in "UT" else X
+    return X.astype(object) if X.dtype.kind in "SUT" else X
 
 
 def _canonical(X: Any) -> Any:

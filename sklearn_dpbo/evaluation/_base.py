@@ -190,7 +190,7 @@ class Evaluation:
         table : pandas.DataFrame
             A row for each metric (and subgroup, after "all" records), with the columns "value",
             "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
-            "note" of `by_group`, and where there is a note, the text is "too few to tell". The
+            "note" of `by_group`, and where there is a note, the text ends in "too few to tell". The
             "note" of a regressor says as what larger errors count. Methods of the frame write it
             down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
@@ -217,11 +217,11 @@ class Evaluation:
         text = "{:.{n}f} ({:.{n}f} to {:.{n}f})"
         table["text"] = [text.format(*row, n=digits) for row in rounded.itertuples(index=False)]
         if by is not None:
-            table.loc[table["note"] != "", "text"] = "too few to tell"
+            table.loc[table["note"] != "", "text"] += ", too few to tell"
         return table.set_index(["metric", *levels] if levels else "metric")
 
-    def _clipped_hint(self) -> str:
-        """Say if released counts say that many errors count as less than they are."""
+    def _released_hint(self) -> str:
+        """Say what released counts show to be probably a mistake in what was declared."""
         return ""
 
     def _labels_hint(self) -> str:

@@ -22,6 +22,9 @@ __all__ = ["SubgroupScores"]
 
 # Intervals that are wider do not tell. Numbers of records that are tried, to say how many would.
 _WIDE = 0.2
+# Share of records that are "other" from which on a level without records is warned of.
+_MANY = 0.05
+_READABLE = {"roc_auc": "ROC AUC", "roc_auc_ovr": "ROC AUC (one class against the rest)"}
 _SIZES = np.unique(np.geomspace(20, 1_000_000, 40).astype(int)).tolist()
 
 
@@ -125,11 +128,28 @@ class SubgroupScores:
             ax.errorbar(value, i, xerr=[[value - low], [high - value]], **style)
             texts.append(f"{_text(levels)} ({size:,})" + "\ntoo few to tell" * bool(note))
         ax.set_yticks(range(len(texts)), texts)
-        ax.set(xlabel=name, ylim=(len(texts) - 0.5, -0.5), xlim=view)
+        ax.set(
+            xlabel=_READABLE.get(name, name.replace("_", " ")),
+            ylim=(len(texts) - 0.5, -0.5),
+            xlim=view,
+        )
         ax.legend(fontsize="small")
         return ax
 
     # ------------------------------------------------------------ inside
+    def _released_hint(self: Any) -> str:
+        """Say which levels may have no record where many records have none of the levels."""
+        for name in self._subgroups.levels if self._subgroups else ():
+            sizes = {level: own._size for (level,), own in self._by(name).items()}
+            other = sizes.pop(OTHER, None)
+            empty = [level for level, size in sizes.items() if size.low <= 0]
+            if empty and other and other.low > _MANY * self.m:
+                return (
+                    f"About {other.value:,.0f} {self._units.name}s have no level of subgroups"
+                    f"[{name!r}], and maybe none has the level {empty[0]!r}: is it misspelt?"
+                )
+        return ""
+
     def _columns(self: Any, by: Any) -> list[str]:
         if self._subgroups is None:
             raise ValueError("the evaluation has no subgroups: pass subgroups_val and subgroups")

@@ -36,8 +36,8 @@ class ModelComparison(Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     model_a, model_b : str
-        What was compared: the class of each model, and from which score on the positive class is
-        predicted, if that was chosen.
+        What was compared: the class of each model (of a pipeline, that of its last step), and from
+        which score on the positive class is predicted, if that was chosen.
     """
 
     model_a: str = ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._counting.evaluator import counted_jointly, table_and_model
@@ -166,7 +167,7 @@ def _design_of(
         raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
     positive = 1 if pos_label is None else position_of(pos_label, classes)
     parts: tuple[Cells, ...] = (Confusion(classes),) * 2
-    names, threshold = [type(model).__name__ for model in (model_a, model_b)], None
+    names, threshold = [_name_of(model) for model in (model_a, model_b)], None
     if len(cuts):
         names = [f"{name} (positive from {cut:g})" for name, cut in zip(names, cuts, strict=True)]
         threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
@@ -175,3 +176,8 @@ def _design_of(
     return ModelComparison(
         (query,), {}, model_a=names[0], model_b=names[1], _positive=positive, _threshold=threshold
     )
+
+
+def _name_of(model: Any) -> str:
+    """Return the class of a model; of a pipeline, that of its last step."""
+    return type(model[-1] if isinstance(model, Pipeline) else model).__name__

@@ -143,7 +143,7 @@ class RegressorEvaluation(Evaluation):
         ranges = {"r2": 1.0, "mean_error": 2 * self.largest_error, "share_clipped": 1.0}
         return ranges.get(name, self.largest_error)
 
-    def _clipped_hint(self) -> str:
+    def _released_hint(self) -> str:
         value, low, _ = self.score("share_clipped", interval="records")
         return (low > _OFTEN) * (
             f"The errors of {value:.1%} of the records (at least {low:.1%}) exceed "

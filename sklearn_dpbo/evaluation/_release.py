@@ -108,7 +108,7 @@ def released(
     )
     evaluation = design._released(noisy, problem.units, report)
     hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
-    if hint := evaluation._clipped_hint() or hint:
+    if hint := evaluation._released_hint() or hint:
         try:
             warn(hint, LowUtilityWarning)
         except LowUtilityWarning as error:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._data.tables import is_frame
 from .._data.units import Units
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
@@ -23,9 +24,11 @@ from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
+from ._columns import as_declared, declared_levels, names_of_columns, with_indicators
 from ._declaration import PrivateTraining
-from ._labels import as_declared, class_numbers, public_classes
+from ._labels import class_numbers, public_classes
 from ._scaling import (
+    INDICATOR,
     SHORTENED,
     Release,
     Scaling,
@@ -58,23 +61,28 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     center_: Floats
     scale_: Floats
     max_norm_: float
+    categories_: dict[int, NDArray[Any]]
     unresolved_: NDArray[np.intp]
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
     from_release: tuple[str, ...] = ()
+    # Whether numbers that are missing are indicated by columns of their own.
+    _indicates_missing = False
 
     def __init__(
         self,
         epsilon: Any,
         delta: Any,
         bounds: Any,
+        categories: Any,
         max_norm: Any,
         ledger: Any,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.categories = categories
         self.max_norm = max_norm
         self.ledger = ledger
 
@@ -102,14 +110,33 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_number("max_norm", self.max_norm, *POSITIVE, optional=True)
 
     def _table(self, X: Any, *, reset: bool) -> Floats:
-        """Return the columns as numbers; NaN for what is missing."""
+        """Return columns of numbers, NaN for what is missing, and then indicators."""
+        X, declared = declared_levels(X, self.categories if reset else None)
+        if reset:
+            self.categories_ = declared
+        elif is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
+        X = as_declared(X, self.categories_, type(self).__name__)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             table: Floats = validate_data(
-                self, as_declared(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+                self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
             )
         if reset and self.bounds is not None:
-            self._bounds(table.shape[1])  # raises before anything is charged
-        return table
+            self._bounds(self._n_numbers)  # raises before anything is charged
+        return with_indicators(table, self.categories_, self._indicates_missing)
+
+    @property
+    def _n_numbers(self) -> int:
+        """The number of columns that are no categories."""
+        return int(self.n_features_in_) - len(self.categories_)
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """Return the names of columns and indicators: of `center_`, and of coefficients."""
+        check_is_fitted(self, "center_")
+        made_up = [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(getattr(self, "feature_names_in_", made_up))
+        named = names_of_columns(names, self.categories_, self._indicates_missing)
+        return np.array(named, dtype=object)
 
     def _bounds(self, d: int) -> tuple[Floats, Floats]:
         with contextlib.suppress(TypeError, ValueError):  # wrong shape
@@ -138,8 +165,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         All is (epsilon, delta)-private together, with the counts from which the rows are scaled,
         and a `target`: a column, and how far its values can lie from 0 (NaN: unknown).
         """
-        d = X.shape[1] + (target is not None)
-        counted = self.bounds is None or self.max_norm is None
+        d = self._n_numbers + (target is not None)
+        counted = d > 0 and (self.bounds is None or self.max_norm is None)
         what = f"ranges of columns, and {what}" if counted else what
         noise = noise_source()
         mechanism = type(self).__name__
@@ -148,7 +175,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         )
         warn_of_weak_guarantee(budget, units.m, units.name)
         mu = gdp_within(budget.epsilon, budget.delta)
-        counts, pairs = tables(units.m, d, mu)
+        counts, pairs = tables(units.m, max(d, 1), mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
         rest = 1 - sum(share for _, share in counts)
         moves = [*counts, *[(sensitivity, rest / n)] * n]
@@ -163,7 +190,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
             return noisy(Secret(table))
 
-        scaling = self._scaling(X, target, units, release, stds, pairs, cut)
+        scaling = self._scaling(X, target, units, release, stds, counted, pairs, cut)
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
@@ -183,39 +210,55 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         units: Units,
         release: Release,
         stds: list[float],
+        counted: bool,
         pairs: bool,
         cut: tuple[float, float],
     ) -> Scaling:
-        """Return how columns are scaled: as the parameters say, or by noisy counts."""
-        d = X.shape[1]
+        """Return how columns are scaled: as the parameters say, or by noisy counts.
+
+        Indicators are 0 or 1, which is public: they keep their values.
+        """
+        d, features, max_norm = self._n_numbers, int(self.n_features_in_), self.max_norm
         self.unresolved_ = np.array([], dtype=np.intp)
-        middle, half = np.zeros(d), np.full(d, np.nan)
+        low = high = middle = np.zeros(d)
+        half = np.full(d, np.nan)
         if self.bounds is not None:
             low, high = self._bounds(d)
-            if self.max_norm is not None:
-                return Scaling.between(low, high, float(self.max_norm))
             middle, half = (low + high) / 2, (high - low) / 2
-            X = np.clip(X, low, high) - middle
-        table = X
+            X = np.hstack([np.clip(X[:, :d], low, high) - middle, X[:, d:]])
+        n_indicators, (shortened, times) = X.shape[1] - d, cut
+        if not counted:
+            norm = float(max_norm or INDICATOR * math.sqrt(features))
+            return Scaling.between(low, high).beside(n_indicators, norm)
+        table = X[:, :d]
         if target is not None:
-            table, half = np.column_stack([X, target[0]]), np.append(half, target[1])
+            table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        center, scale = places.center[:d], places.scale[:d]
+        center, scale = places.center[:d], places.scale[:d] * times
         if target is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
-        shortened, times = cut
-        scaling = Scaling(center, scale * times)
-        max_norm = self.max_norm
         if max_norm is None:
-            counts = release(norm_counts(scaling.columns(X), units.labels))
-            max_norm = norm_of_counts(counts, stds[3], units.m, d, shortened)
-        return Scaling(center + middle, scaling.scale, float(max_norm))
+            columns = Scaling(center, scale).beside(n_indicators, 1.0, times).columns(X)
+            counts = release(norm_counts(columns, units.labels, features))
+            max_norm = norm_of_counts(counts, stds[3], units.m, features, shortened)
+        return Scaling(center + middle, scale).beside(n_indicators, float(max_norm), times)
+
+    def _made_up(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Return n made-up records, all over the released ranges of columns and all categories."""
+        of_numbers = np.delete(np.arange(self.n_features_in_), [*self.categories_])
+        d = len(of_numbers)
+        made_up = np.empty((n, self.n_features_in_), dtype=object)
+        made_up[:, of_numbers] = rng.uniform(-1, 1, (n, d)) * self.scale_[:d] + self.center_[:d]
+        for j, own in self.categories_.items():
+            made_up[:, j] = rng.choice(np.array([*own, None], dtype=object), n)
+        return made_up
 
     def _warn_of_columns(self) -> None:
         """Warn if released counts leave open where the values of columns lie."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        names = np.append(np.asarray(names, dtype=object), "y")
+        names = np.delete(np.asarray(names, dtype=object), [*self.categories_])
+        names = np.append(names, "y")
         if len(self.unresolved_):
             warn(
                 f"The noisy counts leave open where the values of the columns "

@@ -33,9 +33,11 @@ class Blocks:
     """Curved functions of columns in [-1, 1]: those of single ones, trees and waves.
 
     Their squared norms are at most 1 - `curved` for the columns themselves, and a third of `curved`
-    for each kind. `max_norm` is the norm beyond which rows are shortened.
+    for each kind. `max_norm` is the norm beyond which rows are shortened. The first `n_numbers`
+    columns are numbers, and the others indicators, of which no function is curved.
     """
 
+    n_numbers: int
     curved: float
     bins: Floats
     tree_columns: NDArray[np.intp]
@@ -43,13 +45,16 @@ class Blocks:
     frequencies: Floats
 
     @classmethod
-    def draw(cls, d: int, curved: float, n_trees: int, n_waves: int, rng: Any) -> Self:
-        """Draw trees and waves of d columns."""
-        size = max(_DEPTHS), n_trees
-        columns = rng.randint(0, d, size)
+    def draw(
+        cls, chances: Floats, n_numbers: int, curved: float, n_trees: int, n_waves: int, rng: Any
+    ) -> Self:
+        """Draw trees and waves of columns, which trees split by these chances."""
+        d, size = len(chances), (max(_DEPTHS), n_trees)
+        columns = rng.choice(d, size, p=chances)
         thresholds = rng.standard_normal(size) * _SPREAD
         frequencies = rng.standard_normal((d, n_waves)) * math.sqrt(2)
-        return cls(curved if curved >= _LEAST else 0.0, _bins(), columns, thresholds, frequencies)
+        curved = curved if curved >= _LEAST else 0.0
+        return cls(n_numbers, curved, _bins(), columns, thresholds, frequencies)
 
     def of(self, columns: Floats, max_norm: float) -> list[Any]:
         """Return the blocks of rows: one dense table, and a sparse one of trees."""
@@ -64,9 +69,10 @@ class Blocks:
         return [np.hstack(dense), self._of_trees(columns, share)]
 
     def _of_bins(self, columns: Floats, max_norm: float) -> Floats:
-        """Return smooth functions of each column, 0 where it is at its centre."""
-        place = np.clip((columns + 1) * (_BINS / 2), 0, _BINS - 1).astype(np.intp)
-        values = np.where(columns[:, :, None] == 0, 0.0, self.bins[place])
+        """Return smooth functions of each column of numbers, 0 where it is at its centre."""
+        numbers = columns[:, : self.n_numbers]
+        place = np.clip((numbers + 1) * (_BINS / 2), 0, _BINS - 1).astype(np.intp)
+        values = np.where(numbers[:, :, None] == 0, 0.0, self.bins[place])
         usual = _USUAL * max_norm * math.sqrt(2 * _FALL)
         return _shortened(values.reshape(len(columns), -1) / usual)
 

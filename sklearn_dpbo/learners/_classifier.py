@@ -26,8 +26,10 @@ class PrivateClassifier(Curved, DescentClassifier):
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data; as in
-        `PrivateLogisticRegression`.
+        Lowest and highest value of each column of numbers, chosen without looking at the data; as
+        in `PrivateLogisticRegression`.
+    categories : dict, default=None
+        All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
         None is a public rule: the number of records per class times mu, divided by 1,100,
@@ -57,6 +59,10 @@ class PrivateClassifier(Curved, DescentClassifier):
         Coefficients of all functions (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
+    coef_noise_std_ : float
+        Bound on the standard deviation of the noise in a coefficient (public).
+    categories_ : dict
+        Values of each column of categories, by its position (public).
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int
@@ -82,6 +88,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         delta: float = 1e-6,
         classes: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         curved: float | None = None,
         n_trees: int = 40,
         C: float = 1.0,
@@ -95,6 +102,7 @@ class PrivateClassifier(Curved, DescentClassifier):
             epsilon,
             delta,
             bounds,
+            categories,
             curved,
             n_trees,
             C,

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._privacy.checks import check_number
 from .._privacy.gdp import gdp_within
 from ._blocks import Blocks
+from ._columns import chances_of_columns
 from ._descent import Descent
-from ._rows import linear
+from ._rows import linear, squared_norms
 from ._scaling import Scaling
 
 __all__ = ["Curved"]
@@ -33,12 +34,14 @@ class Curved(Descent):
     """Model that is linear in columns, functions of single ones, random trees and waves."""
 
     learning_rate = None
+    _indicates_missing = True
 
     def __init__(
         self,
         epsilon: Any,
         delta: Any,
         bounds: Any,
+        categories: Any,
         curved: Any,
         n_trees: Any,
         C: Any,
@@ -48,7 +51,7 @@ class Curved(Descent):
         random_state: Any,
         ledger: Any,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, max_norm, ledger)
+        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
         self.curved = curved
         self.n_trees = n_trees
         self.C = C
@@ -75,14 +78,15 @@ class Curved(Descent):
             units = max(_UNITS, _UNITS_OF_COLUMN * d)
             curved = min(_MOST_CURVED, m * mu / self._n_classes / units)
         rng = check_random_state(self.random_state)
-        drawn = Blocks.draw(d, float(curved), int(self.n_trees), _N_WAVES, rng)
+        of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
+        drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
         self.curved_ = drawn.curved
         self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies
         self.tree_columns_, self.tree_thresholds_ = drawn.tree_columns, drawn.tree_thresholds
 
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
         trees = self.tree_columns_, self.tree_thresholds_
-        blocks = Blocks(self.curved_, self.bins_, *trees, self.frequencies_)
+        blocks = Blocks(self._n_numbers, self.curved_, self.bins_, *trees, self.frequencies_)
         return blocks.of(scaling.columns(X), scaling.max_norm)
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
@@ -94,3 +98,78 @@ class Curved(Descent):
         blocks = self._blocks(self._table(X, reset=False), scaling)
         values: Floats = linear(blocks, self.coef_) + self.intercept_
         return values
+
+    def shape_function(self, column: Any, values: Any = None, *, target: Any = None) -> Bunch:
+        """Return how predictions change along one column, and how much of that is noise.
+
+        The other columns are at `center_`, where the noisy counts say that most values lie. Where
+        they are elsewhere, trees and waves, which combine columns, may change differently. It costs
+        no privacy: it is computed from the fitted model alone.
+
+        Parameters
+        ----------
+        column : int or str
+            Position or name of the column.
+        values : array-like of shape (n_values,), default=None
+            Values of the column. None: 101 values from `center_` - `scale_` to `center_` + `scale_`
+            (within `bounds`): outside of these the model is constant.
+        target : label, default=None
+            The class whose log-odds are meant, required if there are more than two. Ignored
+            otherwise: of two classes, it is the second.
+
+        Returns
+        -------
+        shape : Bunch
+            ``grid_values``, and arrays of shape (n_values,): ``change``, the difference from the
+            prediction at the centre (of a classifier in log-odds, with more than two classes in
+            comparison with their mean; of a regressor in units of the target); ``of_column``, the
+            part of functions of this column alone; ``noise_std``, the standard deviation of the
+            noise in ``change``, at most: see :ref:`private_learners`.
+        """
+        check_is_fitted(self, "coef_")
+        j = self._position(column)
+        if values is None:
+            values = self.center_[j] + np.linspace(-1, 1, 101) * self.scale_[j]
+            if self.bounds is not None:
+                low, high = self._bounds(len(self.center_))
+                values = np.linspace(max(values[0], low[j]), min(values[-1], high[j]), 101)
+        values = np.asarray(values, dtype=float)
+        X = np.tile(self.center_, (len(values) + 1, 1))
+        X[1:, j] = values
+        blocks = self._blocks(X, Scaling(self.center_, self.scale_, self.max_norm_))
+        moved = [block[1:] - block[[0] * len(values)] for block in blocks]
+        weights = self._weights(target)
+        w = weights @ self.coef_
+        alone = moved[0][:, : len(self.center_) * (1 + self.bins_.shape[1])]
+        return Bunch(
+            grid_values=values,
+            change=linear(moved, w[None])[:, 0],
+            of_column=alone @ w[: alone.shape[1]],
+            noise_std=self.coef_noise_std_
+            * np.linalg.norm(weights)
+            * np.sqrt(squared_norms(moved)),
+        )
+
+    def _position(self, column: Any) -> int:
+        """Return the position of a column, given by its position or name."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        if isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
+            return int(column)
+        if column in names:
+            return names.index(column)
+        raise ValueError(
+            f"column must be a position from 0 to {self.n_features_in_ - 1}, or one of the names "
+            f"{names}; found {column!r}"
+        )
+
+    def _weights(self, target: Any) -> Floats:
+        """Return the weights of the linear functions in what a shape function shows."""
+        if not is_classifier(self):
+            return np.array([self.y_scale_])
+        K = len(self.classes_)
+        if K == 2:
+            return np.ones(1)
+        if target not in self.classes_.tolist():
+            raise ValueError(f"target must be one of {self.classes_.tolist()}; found {target!r}")
+        weights: Floats = (self.classes_ == target) - 1 / K
+        return weights

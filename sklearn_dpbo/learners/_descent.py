@@ -40,6 +40,7 @@ class Descent(PrivateLearner):
     max_iter: Any
     learning_rate: Any
     n_iter_: int
+    coef_noise_std_: float
 
     # If no step size is given: the standard deviation that noise has in a coefficient (of rows of
     # norm 1) after all steps, and the largest step.
@@ -93,6 +94,7 @@ class Descent(PrivateLearner):
         step = clip * rows.step / units.m
         noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
         rate = self.learning_rate or min(self._largest_rate, self._noise / noise_of_steps)
+        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m))
         for i in range(n):
             factors = _clipped(self._errors(linear(blocks, W), y), norms, clip)
             gradient = step * noisy(Secret(rows.total(factors))).astype(np.float64)
@@ -105,10 +107,11 @@ class Descent(PrivateLearner):
                 velocity = _MOMENTUM * velocity + gradient
                 W = W - rate * velocity
                 # Afterwards, as a gradient's step would be too long where C is small.
-                W[:, :-1] /= 1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m)
+                W[:, :-1] *= kept
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self._set_linear(averaged[:, :-1], averaged[:, -1] * _INTERCEPT)
+        self.coef_noise_std_ = rate * step * std * _growth(n, kept)
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
         self._warn_of_columns()
@@ -132,7 +135,8 @@ class DescentClassifier(LinearClassifier, Descent):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as the centre of their column.
+            Protected records: numbers and declared categories. Missing numbers count as the centre
+            of their column; `PrivateClassifier` also has an indicator of them.
         y : array-like of shape (n_samples,)
             Protected labels. Records with a label that is not among the classes are ignored.
         groups : array-like of shape (n_samples,), default=None
@@ -172,6 +176,20 @@ def _probabilities(logits: Floats) -> Floats:
         return np.column_stack([1 - p, p])
     probabilities: Floats = softmax(logits, axis=1)
     return probabilities
+
+
+def _growth(n: int, kept: float) -> float:
+    """Return the standard deviation in coefficients of noise of 1 in n gradients, at a rate of 1.
+
+    For a flat loss: a convex one damps noise. The first gradient sets the intercept alone.
+    """
+    velocity = moved = averaged = np.zeros(n)  # by the noise of each gradient
+    for i in range(1, n):
+        velocity = _MOMENTUM * velocity + (np.arange(n) == i)
+        moved = (moved + velocity) * kept
+        if i >= n // 2:
+            averaged = averaged + moved / (n - n // 2)
+    return float(np.linalg.norm(averaged))
 
 
 @np.errstate(all="ignore")  # a warning would reveal a record

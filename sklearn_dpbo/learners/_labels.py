@@ -6,57 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._data.canonical import as_array, check_labels, kind_of, refuse_complex
-from .._data.tables import dense, is_frame, is_missing, is_number, objects
+from .._data.canonical import check_labels, kind_of, refuse_complex
+from .._data.tables import dense, is_missing, is_number, objects
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 
-__all__ = ["as_declared", "class_numbers", "public_classes", "targets_of"]
-
-
-def as_declared(X: Any) -> Any:
-    """Return a table whose type no record decides: objects are read cell by cell.
-
-    Cells that are not numbers are missing. ValueError here, since scikit-learn's messages quote X.
-    """
-    if is_frame(X):
-        other = [c for c, dtype in X.dtypes.items() if not _is_of_numbers(dtype)]
-        if other:
-            raise ValueError(
-                f"the columns {other} are not numeric. Encode them, for example with "
-                'OneHotEncoder(categories=[...], sparse_output=False, handle_unknown="ignore"), '
-                "or times as a number of days"
-            )
-        return X
-    if issparse(X):
-        return X  # refused by its type
-    if isinstance(X, list | tuple):
-        raise ValueError(
-            "X is a list, in which single records decide the number and the type of columns. Give "
-            "an array or a data frame, such as np.array(X, dtype=float)"
-        )
-    X = np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
-    if X.dtype.kind not in "biufO":
-        raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
-    width = X.shape[1] if X.dtype == object and X.ndim == 2 else 0
-    if not width and np.ndim(X) != 2:
-        raise ValueError(
-            f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
-            "per record"
-        )
-    return as_array(X, np.zeros((1, width))) if width else X
-
-
-def _is_of_numbers(dtype: Any) -> bool:
-    """Whether a column holds numbers, or categories that are (and cannot be missing)."""
-    own = getattr(getattr(dtype, "categories", None), "dtype", None)
-    return kind_of(dtype) == "numbers" and (own is None or isinstance(own, np.dtype))
+__all__ = ["class_numbers", "public_classes", "targets_of"]
 
 
 def public_classes(classes: Any, y: Any) -> NDArray[Any]:

@@ -36,9 +36,16 @@ class PrivateLogisticRegression(DescentClassifier):
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
         records at epsilon = 1, in proportion to both, and at most 12.
     bounds : tuple of two floats or arrays, default=None
-        Lowest and highest value of each column, chosen without looking at the data: values are
-        clipped there. Where most values lie within the bounds, noisy counts tell; and without
-        bounds, how large values are. They take a quarter of the budget at most (in mu squared).
+        Lowest and highest value of each column of numbers, chosen without looking at the data:
+        values are clipped there. Where most values lie within the bounds, noisy counts tell; and
+        without bounds, how large values are. They take a quarter of the budget at most (in mu
+        squared).
+    categories : dict, default=None
+        All values that a column can have, by its name (of an array, its position), as
+        ``{"ward": ["north", "south"]}``. Text has to be declared so, and whole numbers may be, such
+        as codes. They become public: take them from a code book, not from the records. Columns of
+        a pandas dtype with categories have those. Each value becomes an indicator, and so do
+        missing ones; other values are 0 in all of them.
     max_norm : float, default=None
         Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
         according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
@@ -54,12 +61,15 @@ class PrivateLogisticRegression(DescentClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the columns, in their units (private). They hold for rows that are neither
-        clipped nor shortened.
+        Coefficients of the columns, in their units, and then of the indicators of categories, as
+        `get_feature_names_out` names them, here and below (private). They hold for rows that are
+        neither clipped nor shortened.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     center_, scale_ : ndarray of shape (n_features,)
         Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+    categories_ : dict
+        Values of each column of categories, by its position (public).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int
@@ -81,11 +91,12 @@ class PrivateLogisticRegression(DescentClassifier):
         max_iter: int = 60,
         learning_rate: float | None = None,
         bounds: Any = None,
+        categories: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, max_norm, ledger)
+        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
         self.C = C
         self.clip = clip
         self.max_iter = max_iter

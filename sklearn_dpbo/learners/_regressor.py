@@ -48,6 +48,8 @@ class PrivateRegressor(RegressorMixin, Curved):
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
         `PrivateLogisticRegression`.
+    categories : dict, default=None
+        All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions, as in `PrivateClassifier`; a regressor counts as two classes.
     n_trees : int, default=40
@@ -80,6 +82,10 @@ class PrivateRegressor(RegressorMixin, Curved):
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
         Intercept (private).
+    coef_noise_std_ : float
+        Bound on the standard deviation of the noise in a coefficient (public).
+    categories_ : dict
+        Values of each column of categories, by its position (public).
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int
@@ -108,6 +114,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         delta: float = 1e-6,
         y_bounds: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         curved: float | None = None,
         n_trees: int = 40,
         C: float = 1.0,
@@ -121,6 +128,7 @@ class PrivateRegressor(RegressorMixin, Curved):
             epsilon,
             delta,
             bounds,
+            categories,
             curved,
             n_trees,
             C,
@@ -143,7 +151,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as the centre of their column.
+            Protected records: numbers and declared categories. Missing numbers count as the centre
+            of their column, and have an indicator.
         y : array-like of shape (n_samples,)
             Protected targets; a missing one counts as the centre.
         groups : array-like of shape (n_samples,), default=None

@@ -179,7 +179,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         rows scaled to a norm of at most 1. It is increased as far as the noise requires, see
         `noise_`.
     columns : array-like of int, default=None
-        Positions of the columns that the model uses; None uses all.
+        Positions of the columns that the model uses, in `get_feature_names_out`; None uses all.
     n_components : int or None, default=None
         Number of principal components of these columns that the model uses, computed from the
         released sums. None uses the columns themselves.
@@ -187,6 +187,8 @@ class PrivateRidge(RegressorMixin, _FromGram):
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     bounds : tuple of two floats or arrays, default=None
         As in `PrivateLogisticRegression`: lowest and highest value of each column.
+    categories : dict, default=None
+        All values that a column can have, as in `PrivateLogisticRegression`.
     y_bounds : tuple of two floats
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Required: None is refused.
@@ -200,10 +202,12 @@ class PrivateRidge(RegressorMixin, _FromGram):
     coef_ : ndarray of shape (n_features,)
         Coefficients of the columns, in their units and that of the target (private). They hold for
         rows that are neither clipped nor shortened.
+    categories_ : dict
+        Values of each column of categories, by its position (public).
     coef_std_ : ndarray of shape (n_features,)
         Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
         from the noise (private). They hold where `alpha` hardly matters and the noise is small
-        beside the sums; NaN where it is not.
+        beside the sums; NaN where it is not, and where `columns` has all indicators of a column.
     intercept_ : float
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 2)
@@ -237,11 +241,12 @@ class PrivateRidge(RegressorMixin, _FromGram):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
+        categories: Any = None,
         y_bounds: Any = None,
         max_norm: float | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, ledger
+        shared = epsilon, delta, bounds, categories, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.y_bounds = y_bounds
 
@@ -324,7 +329,7 @@ class PrivateRidgeClassifier(_FromGram, LinearClassifier):
     alpha : float, default=1.0
         Regularisation strength, as in scikit-learn's `RidgeClassifier`, for rows that are scaled
         to a norm of at most 1. It is increased as far as the noise requires, see `noise_`.
-    columns, n_components, epsilon, delta, bounds, max_norm : array-like, int or float
+    columns, n_components, epsilon, delta, bounds, categories, max_norm
         As in `PrivateRidge`.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
@@ -361,11 +366,12 @@ class PrivateRidgeClassifier(_FromGram, LinearClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         bounds: Any = None,
+        categories: Any = None,
         max_norm: float | None = None,
         classes: Any = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, max_norm, ledger
+        shared = epsilon, delta, bounds, categories, max_norm, ledger
         super().__init__(alpha, columns, n_components, *shared)
         self.classes = classes
 

@@ -49,6 +49,8 @@ _BY_CHANCE, _FAR_BY_CHANCE = 0.05, 0.001
 # cells of one column, and of all.
 _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
 _NORM_CELLS = 24
+# What an indicator is beside columns in [-1, 1], of which most deviate by less from their centre.
+INDICATOR = 0.5
 # Share of the rows that are shortened.
 SHORTENED = 0.2
 
@@ -149,11 +151,16 @@ class Scaling:
     max_norm: float = 1.0
 
     @classmethod
-    def between(cls, low: Floats, high: Floats, max_norm: float) -> Self:
+    def between(cls, low: Floats, high: Floats) -> Self:
         """Return the scaling to [-1, 1]; what lies between 0 and 1 stays."""
         is_share = (low == 0) & (high == 1)
         center = np.where(is_share, 0.0, (low + high) / 2)
-        return cls(center, np.where(is_share, 1.0, (high - low) / 2), max_norm)
+        return cls(center, np.where(is_share, 1.0, (high - low) / 2))
+
+    def beside(self, n: int, max_norm: float, times: float = 1.0) -> Self:
+        """Return the same, with n indicators after the columns, divided by `times` as these are."""
+        scale = np.append(self.scale, np.full(n, times / INDICATOR))
+        return type(self)(np.append(self.center, np.zeros(n)), scale, max_norm)
 
     def columns(self, X: Floats) -> Floats:
         """Return columns in [-1, 1]; missing numbers count as the centre."""
@@ -248,10 +255,10 @@ def places_of_counts(
     return places
 
 
-def norm_counts(rows: Floats, unit: NDArray[np.intp] | None) -> Integers:
-    """Return counts of the norms of rows, up to the largest possible."""
+def norm_counts(rows: Floats, unit: NDArray[np.intp] | None, d: int) -> Integers:
+    """Return counts of the norms of rows, up to the largest possible: 1 from each of d columns."""
     norms = np.sqrt((rows**2).sum(axis=1))
-    cells = np.minimum(norms / math.sqrt(rows.shape[1]) * _NORM_CELLS, _NORM_CELLS - 1)
+    cells = np.minimum(norms / math.sqrt(d) * _NORM_CELLS, _NORM_CELLS - 1)
     return _counts(cells.astype(np.intp), _shares(len(rows), unit), norms, _NORM_CELLS)
 
 

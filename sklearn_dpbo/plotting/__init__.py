@@ -6,5 +6,6 @@ drawn. Nothing here uses protected records or their raw scores: a fitted search 
 
 from ._path import SearchPathDisplay
 from ._released import ScoreDisplay
+from ._shapes import ShapeDisplay
 
-__all__ = ["ScoreDisplay", "SearchPathDisplay"]
+__all__ = ["ScoreDisplay", "SearchPathDisplay", "ShapeDisplay"]

@@ -91,11 +91,6 @@ class Moments(Query):
         """Return the means of e^2, t^2, t, e and what else is counted; shape (n_steps, ...)."""
         return np.moveaxis(np.asarray(counts) / np.array(self.steps) / m, -1, 0)
 
-    def sampling_error(
-        self, counts: Floats, units: Units, n: int, rng: np.random.Generator
-    ) -> Floats:
-        return rng.standard_normal((n, 1)) * self.sampling_deviations(counts, units)
-
     def sampling_deviations(self, counts: Floats, units: Units) -> Floats:
         """Return the standard deviation of each sum, with a sign, in random samples of units.
 

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
-from ._queries import Query
+from ._queries import Cells, Query, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
 
@@ -39,6 +39,9 @@ Floats = NDArray[np.float64]
 Compute: TypeAlias = Callable[[Floats, float | None], Floats]
 
 _N_DRAWS = 4_000
+# Records that the cells of a table get in addition, together: the population may have some in an
+# empty cell.
+_PRIOR = 2.0
 # Logarithm of the largest number of records that is looked for, and halvings that find it.
 _MOST, _N_HALVINGS = 20.0, 40
 
@@ -108,8 +111,7 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
     noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, len(query.subgroups))
     counts = query.adjusted(centre - noise, units, _with_total)
     if sampling:
-        possible, rng = query.adjusted(centre, units, nearest_counts), np.random.default_rng(1)
-        counts = counts + sampling * query.sampling_error(possible, units, _N_DRAWS, rng)
+        counts = counts + sampling * _sampling_error(query, centre, units)
     counts.setflags(write=False)
     return counts
 
@@ -118,6 +120,22 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
 def _noise(noisy: NoisyCounts, n: int, terms: int) -> Floats:
     """Return simulated noise, which depends on public numbers alone."""
     return noisy.noise(n, np.random.default_rng(0), terms).astype(float)
+
+
+def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
+    """Return draws of the population's counts less those of the records.
+
+    The records of a group are in several cells: their counts vary less than those of whole units.
+    The number of records of a subgroup is taken as given.
+    """
+    rng, errors = np.random.default_rng(1), []
+    if (deviations := query.sampling_deviations(noisy, units)) is not None:
+        return rng.standard_normal((_N_DRAWS, 1)) * deviations
+    for counts in cast(Cells, query).by_table(query.adjusted(noisy, units, nearest_counts)):
+        shape = counts / unit_weight(units) + _PRIOR / counts.size
+        gamma = rng.standard_gamma(shape, (_N_DRAWS, counts.size))
+        errors.append(counts.sum() * gamma / gamma.sum(axis=1, keepdims=True) - counts)
+    return np.concatenate(errors, axis=1)
 
 
 def likely(query: Query, counts: Any, units: Units) -> Floats:

@@ -37,10 +37,10 @@ def population_interval(
     """Return where the score of the population lies, which the records are a random sample of.
 
     `n_compared` candidates, which did not depend on the records, were compared on them, and this
-    is the best one. None if their number, or how the score varies, is not known. If other scores
-    than this one `selects`, luck may have moved it either way.
+    is the best one. None if their number is not known. If other scores than this one `selects`,
+    luck may have moved it either way.
     """
-    if n_compared is None or not scorer.has_population:
+    if n_compared is None:
         return None
 
     def end(i: int, sampling: float) -> float:

@@ -61,9 +61,6 @@ GRID = 2**20
 MOST_CLASSES = 50
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
-# Records that the cells of a table get in addition, together: the population may have some in an
-# empty cell.
-_PRIOR = 2.0
 
 
 class Query:
@@ -133,11 +130,9 @@ class Query:
         """Return the sums of released counts that scores are computed from."""
         return counts
 
-    def sampling_error(
-        self, counts: Floats, units: Units, n: int, rng: np.random.Generator
-    ) -> Floats:
-        """Return n draws of the population's counts, for as many records, less these (possible)."""
-        raise NotImplementedError
+    def sampling_deviations(self, counts: Floats, units: Units) -> Floats | None:
+        """Return how much sums vary between samples of units; None of `Cells`."""
+        return None
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
         """Return counts with ``adjust(cells, total)`` applied to cells whose total is known."""
@@ -268,7 +263,7 @@ class Cells(Query):
         return 2 * unit_weight(units) * len(self.sizes)
 
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the counts of each table of cells."""
+        """Return the counts of each table."""
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
@@ -284,21 +279,6 @@ class Cells(Query):
         joint = counts.reshape(*counts.shape[:-1], self.n_subgroups, -1)
         sums: Floats = joint[..., list(self.subgroups), :].sum(axis=-2)
         return sums
-
-    def sampling_error(
-        self, counts: Floats, units: Units, n: int, rng: np.random.Generator
-    ) -> Floats:
-        """Draw from Dirichlet distributions; the number of records of a subgroup is as given.
-
-        The records of a group are in several cells: their counts vary less than those of whole
-        units.
-        """
-        errors = []
-        for table in self.by_table(counts):
-            shape = table / unit_weight(units) + _PRIOR / table.size
-            gamma = rng.standard_gamma(shape, (n, table.size))
-            errors.append(table.sum() * gamma / gamma.sum(axis=1, keepdims=True) - table)
-        return np.concatenate(errors, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

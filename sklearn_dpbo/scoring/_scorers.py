@@ -123,11 +123,6 @@ class PrivateScorer:
         return False
 
     @property
-    def has_population(self) -> bool:
-        """Whether it is known how the score varies between samples of a population."""
-        return True
-
-    @property
     def score_range(self) -> float:
         """The largest difference of scores; of R2, that of perfect and of constant predictions."""
         low, high = self.bounds

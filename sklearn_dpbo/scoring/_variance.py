@@ -74,10 +74,6 @@ class VarianceExplained(PrivateScorer):
     choice_uses_public: bool = True
 
     @property
-    def has_population(self) -> bool:
-        return False
-
-    @property
     def clipping(self) -> str:
         c, at, apart = (f"{x:.4g}" for x in (self.counts.c_e, self.counts.centre, self.counts.c_y))
         return (

@@ -137,8 +137,9 @@ class PrivateBayesSearchCV(
         Interval for the score in the population that the validation set is a random sample of
         (95 %, private): it covers noise, sampling, and the choice. The best of T validated
         candidates is chosen for being lucky, too, so its lower end misses with a T-th of the
-        probability. None where it is not known: for "r2", "explained_variance", and other
-        strategies than `WorstCase`.
+        probability. None with strategies of other papers (Kusner et al.): what they release has
+        errors that are not known to be those of a score of these records. Of "r2" and
+        "explained_variance", longer than need be, as ``release="evaluation"`` counts more sums.
     best_score_interval_ : tuple of float
         Contains the score of these validation records without noise with a probability of 95 %
         (private).

@@ -108,9 +108,7 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
     """Warn if a released learner predicts the same for made-up records all over its range."""
     model = copy(model)
     vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
-    low, high = model.center_ - model.scale_, model.center_ + model.scale_
-    made_up = low + (high - low) * rng.random((_N_MADE_UP, model.n_features_in_))
-    predicted = np.unique(model.predict(made_up))
+    predicted = np.unique(model.predict(model._made_up(_N_MADE_UP, rng)))
     alike = not is_classifier(model) and np.ptp(predicted) < _ALIKE * np.ptp(labels)
     if len(predicted) == 1 or alike:
         warn(

@@ -162,13 +162,17 @@ def test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends(two_clas
         assert evaluation.score(name, interval="records") == alone.score(name, interval="records")
 
 
-def test_where_nothing_is_known_there_is_none(rng):
-    X = rng.standard_normal((300, 2))
-    y = X[:, 0] + rng.standard_normal(300)
-    search = PrivateBayesSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, epsilon=50.0)
-    search.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
-    assert search.best_score_population_interval_ is None
-    assert "for the population" not in search._privacy_card()
+@pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
+def test_the_variance_explained_has_an_interval_that_contains_the_one_for_the_records(rng, scoring):
+    X = rng.standard_normal((2_300, 2))
+    y = X[:, 0] + 0.5 * rng.standard_normal(2_300)
+    search = PrivateBayesSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, scoring=scoring, epsilon=20.0)
+    with seeded_noise(0):
+        search.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    low, high = search.best_score_population_interval_
+    a, b = search.best_score_interval_
+    assert low + 0.02 < a <= b < high - 0.02
+    assert low < 0.8 < high  # of the population
 
 
 def test_the_card_shows_the_interval_for_the_population_first(two_classes):

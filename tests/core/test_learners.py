@@ -89,7 +89,7 @@ def counted(X, unit, pairs, release):
 
     stds = [2.0**20] * 3
     places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
-    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit))
+    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit, X.shape[1]))
     return places, seen
 
 
@@ -469,7 +469,7 @@ def test_a_classifier_of_curved_functions_separates_what_no_line_does():
 )
 def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, curved, max_norm):
     rng = np.random.default_rng(seed)
-    blocks = Blocks.draw(d, curved, 7, 5, np.random.RandomState(seed))
+    blocks = Blocks.draw(np.full(d, 1 / d), d, curved, 7, 5, np.random.RandomState(seed))
     columns = np.vstack([rng.uniform(-1, 1, (20, d)), rng.choice([-1.0, 0.0, 1.0], (20, d))])
     squares = squared_norms(blocks.of(columns, max_norm))
     assert squares.max() <= 1 + 1e-12
@@ -478,7 +478,7 @@ def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, 
 
 
 def test_trees_have_one_leaf_for_each_record_and_bins_change_smoothly():
-    blocks = Blocks.draw(2, 0.6, 40, 5, np.random.RandomState(0))
+    blocks = Blocks.draw(np.full(2, 0.5), 2, 0.6, 40, 5, np.random.RandomState(0))
     columns = np.column_stack([np.linspace(-1, 1, 201), np.zeros(201)])
     dense, trees = blocks.of(columns, 1.0)
     assert (np.diff(trees.indptr) == 40).all() and trees.has_sorted_indices
@@ -620,3 +620,83 @@ def test_indicators_of_rare_categories_are_not_cut_off():
     for _ in range(10):
         model = PrivateLogisticRegression(max_iter=1, classes=[0, 1])
         assert model.fit(X, y).scale_.min() > 0.7
+
+
+# ------------------------------------------------------------------------- shape functions
+KNOWN_RANGES = {"bounds": (-1, 1), "max_norm": 1.0, "random_state": 0, "curved": 0.5}
+
+
+def curved_model(kind, **params):
+    """Return a model whose scaling and steps are the same with and without noise."""
+    if kind == "regressor":
+        model = PrivateRegressor(y_bounds=(-2, 2), clip=0.1, **KNOWN_RANGES, **params)
+    else:
+        model = PrivateClassifier(classes=range(kind), **KNOWN_RANGES, **params)
+    model.learning_rate = 3.0
+    return model
+
+
+def curved_problem(kind, m, d):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (m, d))
+    y = X[:, 0] - np.abs(X[:, 1]) + 0.3 * rng.standard_normal(m)
+    return X, y if kind == "regressor" else np.digitize(y, [-0.5, 0.5][: kind - 1])
+
+
+@pytest.mark.parametrize("kind", [2, 3, "regressor"])
+def test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says(kind):
+    X, y = curved_problem(kind, 2_000, 12)
+    X[:, 2:] = 0.0  # the centre, where functions of the column are 0
+    model = curved_model(kind, max_iter=20, n_trees=1).fit(X, y)
+    straight, bins = np.split(model.coef_[:, : 12 * 9], [12], axis=1)
+    flat = np.hstack([straight[:, 2:], bins[:, 2 * 8 :]])
+    assert 0.85 < flat.std() / model.coef_noise_std_ < 1.15
+
+
+@pytest.mark.parametrize("kind", [2, "regressor"])
+def test_bands_of_shape_functions_contain_those_without_noise(kind):
+    X, y = curved_problem(kind, 2_000, 3)
+    exact = curved_model(kind, max_iter=30, n_trees=10, epsilon=1e7).fit(X, y)
+    distances = []
+    for _ in range(6):
+        model = curved_model(kind, max_iter=30, n_trees=10).fit(X, y)
+        for j in range(3):
+            shape = model.shape_function(j)
+            error = shape.change - exact.shape_function(j).change
+            distances.append(error[::10] / np.maximum(shape.noise_std[::10], 1e-12))
+    distances = np.array(distances)
+    assert (np.abs(distances) < 1.96).mean() > 0.95
+    assert distances.std() > 0.3, "the bands are not far too wide"
+
+
+@pytest.mark.parametrize("kind", [2, 3, "regressor"])
+def test_a_shape_function_is_how_predictions_change(kind):
+    X, y = curved_problem(kind, 1_000, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = curved_model(kind, max_iter=5).fit(frame, y)
+    target = 1 if kind == 3 else None
+    shape = model.shape_function("b", target=target)
+    assert np.array_equal(shape.grid_values, np.linspace(-1, 1, 101))
+    rows = np.tile(model.center_, (102, 1))
+    rows[:101, 1] = shape.grid_values
+    predict = model.predict if kind == "regressor" else model.decision_function
+    values = predict(pd.DataFrame(rows, columns=frame.columns))
+    if kind == 3:
+        values = values[:, 1] - values.mean(axis=1)
+    assert np.allclose(shape.change, values[:-1] - values[-1])
+    given = model.shape_function(1, [0.3, 7.0], target=target)
+    for name in ("change", "of_column", "noise_std"):
+        assert np.isclose(given[name][1], shape[name][-1])
+    straight = model.set_params(curved=0.0).fit(frame, y).shape_function("b", target=target)
+    assert np.allclose(straight.change, straight.of_column)
+
+
+def test_shape_functions_need_a_column_and_a_class_that_there_is():
+    X, y = curved_problem(3, 500, 3)
+    model = curved_model(3, max_iter=2).fit(X, y)
+    for column in (3, -1, "a"):
+        with pytest.raises(ValueError, match="column must be a position from 0 to 2, or one of"):
+            model.shape_function(column, target=1)
+    for target in (None, 3):
+        with pytest.raises(ValueError, match=r"target must be one of .*; found"):
+            model.shape_function(0, target=target)

@@ -12,11 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, private_comparison
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation import Estimate, ModelComparison
+from sklearn_dpbo.evaluation._private_comparison import _name_of
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._agreement import Agreement
@@ -316,6 +319,7 @@ def test_it_is_shown_in_one_screen(binary):
     assert len(lines) <= 12 and max(map(len, lines)) <= 100
     assert "NOT PRIVATE" in lines[0] and "NOT PRIVATE" in comparison._repr_html_()
     assert "LogisticRegression (positive from 0.2)" in lines[2] and "net_benefit" in lines[-2]
+    assert _name_of(make_pipeline(StandardScaler(), LogisticRegression())) == "LogisticRegression"
     shown = json.loads(comparison.to_json())
     assert shown["scores"]["f1"]["value"] == comparison.score("f1").value
     own = comparison.score("f1", model="a", interval="records")

@@ -436,7 +436,6 @@ STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # of NumPy 2
         (pd.Series(TEXTS), TEXTS, "X is a Series and X_val a ndarray"),
         (pd.Series(TEXTS), np.array(TEXTS), "X is a Series and X_val a ndarray"),
         (WORDS.astype(object), SAME, r"X is object and X_val is float64.*astype\(X.dtype\)"),
-        (WORDS.astype("S"), WORDS, r"X is \|S3 and X_val is object.*astype\(X.dtype\)"),
         (SAME, WORDS.astype(STRING), r"X is float64 and X_val is object.*astype\(float\)"),
         (SAME, TIMES.to_numpy()[:, None], r"shape \(2,\), and those of X_val \(1,\)"),
         (SAME, np.stack([TIMES, TIMES], axis=1), r"X is float64 and X_val is datetime64\[s\]"),
@@ -445,6 +444,18 @@ STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # of NumPy 2
 def test_tables_of_two_kinds_are_refused(table, table_val, message):
     with pytest.raises(ValueError, match=message):
         split(X=table, X_val=table_val, y_val=Y)
+
+
+@pytest.mark.parametrize("kind", ["S", "U", STRING])
+def test_the_longest_cell_of_an_array_decides_nothing(kind):
+    longer = WORDS.astype(object)
+    longer[3, 1] = "longer than all others"
+    pair = [
+        split(X=WORDS.astype(kind), X_val=table.astype(str).astype(kind), y_val=Y).X_val
+        for table in (WORDS, longer)
+    ]
+    assert pair[0].dtype == pair[1].dtype == object
+    assert np.array_equal(*(np.delete(table, 3, axis=0) for table in pair))
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "category", object])

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_dpbo._data.subgroups import Subgroups
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation import _private_evaluation
 from sklearn_dpbo.evaluation._by_group import _needed, _seen
+from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._queries import unit_weight
 
@@ -315,9 +317,19 @@ def test_a_forest_plot_has_a_row_for_each_subgroup(of_two):
     ax = of_two.plot_by_group("roc_auc", by="sex")
     texts = [text.get_text() for text in ax.get_yticklabels()]
     assert [text.split(" ")[0] for text in texts] == SEX
+    assert ax.get_xlabel() == "ROC AUC"
     own = plt.figure().add_subplot()
     assert of_two.plot_by_group("recall", by="age", ax=own, threshold=0.3) is own
     plt.close("all")
+
+
+def test_a_level_without_records_is_warned_of_if_many_are_other(two, seeded):
+    with pytest.warns(LowUtilityWarning, match=r"About .* records have no level .*'female'"):
+        evaluated(two, 5.0, levels={"sex": ["female", "m"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluated(two, 5.0, levels={"sex": ["f", "m", "x", "neither"]})  # nobody is "other"
+        evaluated(two, 5.0, levels={"sex": ["m"]})  # "other" on purpose
 
 
 # ------------------------------------------------------------ levels and cells

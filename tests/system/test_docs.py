@@ -22,6 +22,7 @@ NEEDS = {
     "clusters.md": "distributed",
     "private_learners.md": "interpret",
     "output_checkers.md": "jsonschema",
+    "neural_networks.md": "opacus",
 }
 
 
@@ -75,8 +76,6 @@ def test_python_blocks_of_documentation_run(page, names, capsys, request):
     for block in blocks_of(page):
         if "sklearn.callback" in block and find_spec("sklearn.callback") is None:
             continue  # before scikit-learn 1.9
-        if "import torch" in block and find_spec("botorch") is None:
-            continue
         if SERVER in block:  # the last block of its page, because the fixture may skip the rest
             block = block.replace(SERVER, request.getfixturevalue("database"))
         exec(block, names)
@@ -138,3 +137,16 @@ def test_links_of_documentation_lead_to_files():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#h][^)#]*)", page.read_text()):
             assert (page.parent / target).exists(), (page.name, target)
+
+
+def test_docstrings_point_to_titles_of_pages_or_sections():
+    titles = {
+        title
+        for page in PAGES
+        for title in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    }
+    named = r'documentation, "([^"]+)"|"([^"]+)" in the documentation'
+    for file in sorted((ROOT / "sklearn_dpbo").rglob("*.py")):
+        text = re.sub(r"\n *(# )?", " ", file.read_text())
+        for title in map("".join, re.findall(named, text)):
+            assert title.rstrip(",.") in {each.rstrip(".") for each in titles}, (file.name, title)

@@ -450,3 +450,22 @@ def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_pat
     with pytest.raises(ValueError, match="y holds text instead of numbers"):
         search.fit(X, np.where(y, "Jane Doe", "1"))
     assert ledger.spent["epsilon"] == 0
+
+
+# ------------------------------------------------------------------------- kinds of tables
+@pytest.mark.parametrize("kind", ["groups", "mostly zeros", "several classes"])
+def test_a_search_of_any_kind_of_table_comes_to_a_model_and_a_score_in_workers(kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (600, 4))
+    groups = None
+    if kind == "groups":
+        groups = np.repeat(np.arange(200), 3)
+    elif kind == "mostly zeros":
+        X *= rng.random(X.shape) < 0.2
+    y = np.digitize(X[:, 0], [-0.3, 0.3] if kind == "several classes" else [0.0])
+    model = PrivateLogisticRegression(classes=np.unique(y), bounds=(-1, 1), max_norm=1.0)
+    search = search_of(model, {"C": [1e-6, 100.0]}, n_jobs=2, **FREE).fit(X, y, groups=groups)
+    assert search.best_params_ == {"C": 100.0}
+    assert search.best_score_ > 0.8
+    assert search.score(X, y) > 0.8
+    assert search.privacy_.m == (200 if kind == "groups" else 600)

@@ -7,6 +7,7 @@ from copy import copy
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import loguniform, randint, uniform
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -16,13 +17,19 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo.learners import (
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+)
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.testing import seeded_noise
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from sklearn_dpbo.plotting import ScoreDisplay, SearchPathDisplay  # noqa: E402
+from sklearn_dpbo.plotting import ScoreDisplay, SearchPathDisplay, ShapeDisplay  # noqa: E402
 from sklearn_dpbo.plotting._parameters import ParameterAxis  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
@@ -205,6 +212,47 @@ def test_several_scores_of_one_search_have_a_row_each(data):
     assert display.names == ["accuracy", "neg_brier_score"]
     assert display.scores == list(search.best_scores_.values())
     assert ScoreDisplay.from_estimator({"one": search}).scores.tolist() == [search.best_score_]
+
+
+# ---------------------------------------------------------------- shape functions
+@pytest.fixture(scope="module")
+def wide():
+    """A table with eight columns, of which the last ones matter."""
+    X = np.random.default_rng(0).uniform(-1, 1, (3000, 8))
+    return pd.DataFrame(X, columns=list("abcdefgh")), X[:, 7] + X[:, 6] ** 2
+
+
+def test_shapes_of_the_columns_that_matter_are_drawn_with_the_band_of_the_noise(wide):
+    X, y = wide
+    with seeded_noise(0):
+        model = PrivateRegressor(epsilon=8.0, max_iter=20, random_state=0).fit(X, y)
+    display = ShapeDisplay.from_estimator(model)
+    assert len(display.axes_) == len(display.lines_) == 6
+    assert [*display.shapes][0] == display.axes_[0].get_xlabel() == "h"
+    shape = model.shape_function("h")
+    np.testing.assert_array_equal(display.lines_[0].get_xydata().T[1], shape.change)
+    np.testing.assert_array_equal(display.of_columns_[0].get_ydata(), shape.of_column)
+    low, high = display.bands_[0].get_datalim(display.axes_[0].transData).intervaly
+    assert low == pytest.approx((shape.change - 1.96 * shape.noise_std).min())
+    assert high == pytest.approx((shape.change + 1.96 * shape.noise_std).max())
+    assert display.axes_[0].get_ylabel() == "change of the prediction"
+
+
+def test_shapes_of_given_columns_and_values_are_drawn_on_given_axes(wide):
+    X, y = wide
+    model = PrivateClassifier(classes=["no", "yes", "so"], max_iter=3, n_trees=3)
+    model.fit(X, np.array(["no", "yes", "so"])[np.digitize(y, [0, 1])])
+    figure, axes = plt.subplots(1, 2)
+    display = ShapeDisplay.from_estimator(
+        model, [0, "h"], target="so", custom_values={"h": [0, 1]}, axes=axes
+    )
+    assert [*display.shapes] == ["a", "h"] and display.figure_ is figure
+    assert display.lines_[1].get_xdata().tolist() == [0, 1]
+    assert axes[0].get_ylabel() == "change of the log-odds of so"
+    with pytest.raises(ValueError, match=r"target must be one of \['no', 'so', 'yes'\]"):
+        ShapeDisplay.from_estimator(model, ["a"])
+    with pytest.raises(ValueError, match="found PrivateLogisticRegression"):
+        ShapeDisplay.from_estimator(PrivateLogisticRegression(max_iter=1).fit(X, y > 0))
 
 
 # ---------------------------------------------------------------- all displays

@@ -46,7 +46,7 @@ class GPNoiseFree(GPStrategy):
 
     **The guarantee is not worst-case**: see `assumption`. Besides the Gaussian process, the noise
     on the score assumes that A and tau are known. If A is too small or tau too large, there is no
-    privacy. See the documentation, "The algorithms of Kusner et al.".
+    privacy. See the documentation, "Kusner et al. (2015)".
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class GPNoisy(GPStrategy):
 
     **The guarantee is not worst-case**: see `assumption`. The candidate is almost uniformly random
     unless epsilon is in the hundreds. Use this strategy only to reproduce and compare. See the
-    documentation, "The algorithms of Kusner et al.".
+    documentation, "Kusner et al. (2015)".
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ class LipschitzConvex(Strategy):
     with ``G = min(g*, L / lmin)`` if the gain of w = 0 is the lowest, as for the ramp, else
     ``G = g*``. This holds for models that minimise ``lambda / 2 |w|^2 + 1/n sum_i loss_i(w)`` with
     lambda in [lmin, lmax] and a convex, 1-Lipschitz loss, and for gains in an interval of length g*
-    that are L-Lipschitz in w, whatever candidates are evaluated. See the documentation, "The
-    algorithms of Kusner et al.".
+    that are L-Lipschitz in w, whatever candidates are evaluated. See the documentation,
+    "Kusner et al. (2015)".
 
     The estimator must be ``LogisticRegression`` or ``LinearSVC(loss="hinge")``, with
     ``penalty="l2"`` and ``fit_intercept=False``, in a pipeline after

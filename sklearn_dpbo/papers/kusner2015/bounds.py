@@ -2,8 +2,8 @@
 
 Kusner, Gardner, Garnett and Weinberger, ICML 2015 (zone: public). Everything here is computed from
 public quantities, so it can be computed before any privacy is spent. Values of the Gaussian process
-are in units of its prior standard deviation. The documentation, "Algorithms", says what each
-theorem assumes and what we corrected; `published` has the uncorrected forms.
+are in units of its prior standard deviation. The documentation, "Kusner et al. (2015)", says
+what each theorem assumes and what we corrected; `published` has the uncorrected forms.
 """
 
 from __future__ import annotations

@@ -1,0 +1,162 @@
+"""From a table to columns of numbers, by what is declared of it alone (zone: sensitive)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from .._data.canonical import as_array, kind_of
+from .._data.tables import as_table, is_frame, is_missing, objects, with_columns
+from ..scoring._labels import encode
+
+__all__ = ["as_declared", "declared_levels", "names_of_columns", "with_indicators"]
+
+Floats = NDArray[np.float64]
+# The values that a column of categories can have, by its position.
+Levels = dict[int, NDArray[Any]]
+
+
+def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels]:
+    """Return a table of numpy or pandas, and which of its columns have which categories.
+
+    Those of `categories`, by name in a frame and else by position, and of pandas' dtypes. Other
+    libraries' categories may be the values that occur. ValueError if they are not well formed.
+    """
+    X = _as_array_or_frame(X)
+    if not isinstance(categories, Mapping | None):
+        raise ValueError(
+            "categories must be a dict from columns to all values that each can have, such as "
+            f"{{'ward': ['north', 'south']}}; found {categories!r}"
+        )
+    named, d = is_frame(X), X.shape[1]
+    names = list(X.columns) if named else list(range(d))
+    given = dict(categories or {})
+    if absent := [name for name in given if name not in names]:
+        raise ValueError(f"categories names {absent}, which X does not have: it has {names}")
+    levels = {}
+    for j, name in enumerate(names):
+        dtype = X.dtypes.iloc[j] if named else X.dtype
+        values = given.get(name, getattr(dtype, "categories", None))
+        if values is not None:
+            levels[j] = _levels(name, values, dtype)
+    return X, levels
+
+
+def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
+    """Return the categories of a column, without one that stands for missing values."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ValueError(f"categories[{name!r}] must list all values of it; found {values!r}")
+    levels = [value for value in getattr(values, "tolist", values.__iter__)()]
+    levels = [value for value in levels if not is_missing(value)]
+    if len(set(levels)) < len(levels):
+        raise ValueError(f"categories[{name!r}] has a value twice: {levels}")
+    kinds = {kind_of(dtype), kind_of(np.array(levels).dtype) if levels else None} - {None}
+    if len(kinds) > 1:
+        raise ValueError(f"{name!r} has dtype {dtype}, but its categories are {levels}")
+    return objects(levels)
+
+
+def _as_array_or_frame(X: Any) -> Any:
+    """Return a table whose type no record decides; ValueError, as scikit-learn's would quote X."""
+    if hasattr(X, "to_pandas"):
+        X = as_table(X)
+        own = [name for name, dtype in X.dtypes.items() if hasattr(dtype, "categories")]
+        return X.astype(dict.fromkeys(own, object))
+    if is_frame(X) or issparse(X):  # the latter is refused by its type
+        return X
+    if isinstance(X, list | tuple):
+        raise ValueError(
+            "X is a list, in which single records decide the number and the type of columns. Give "
+            "an array or a data frame, such as np.array(X, dtype=float)"
+        )
+    X = np.asarray(X)
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
+    if X.dtype.kind not in "biufO":
+        raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
+    if np.ndim(X) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
+            "per record"
+        )
+    return X
+
+
+def as_declared(X: Any, levels: Levels, learner: str) -> Any:
+    """Return the table with positions among the categories in their columns, the rest as it is.
+
+    In arrays of objects, cells that are not numbers are missing.
+    """
+    if issparse(X):
+        return X
+    if is_frame(X):
+        _refuse_undeclared(X, levels, learner)
+        return with_columns(X, {j: _positions(X.iloc[:, j], own) for j, own in levels.items()})
+    table = as_array(X, np.zeros((1, X.shape[1]))) if X.dtype == object and X.shape[1] else X
+    if levels:
+        table = table.astype(float)
+        table[:, [*levels]] = np.transpose([_positions(X[:, j], own) for j, own in levels.items()])
+    return table
+
+
+def _refuse_undeclared(X: Any, levels: Levels, learner: str) -> None:
+    """Raise ValueError if columns are neither numbers nor declared, and say how to declare them."""
+    dtypes = [(name, dtype) for j, (name, dtype) in enumerate(X.dtypes.items()) if j not in levels]
+    other = [name for name, dtype in dtypes if kind_of(dtype) != "numbers"]
+    if other:
+        call = ", ".join(f"{name!r}: [...]" for name in other)
+        raise ValueError(
+            f"the columns {other} are neither numbers nor declared categories. Categories that are "
+            "learnt from the records would reveal rare ones. Declare all values that each can "
+            f"have, from a code book and not from the records: {learner}(categories={{{call}}}). "
+            "Of times make numbers, of days since a fixed one say; or leave such columns out: "
+            f"X.drop(columns={other})"
+        )
+
+
+def _positions(column: Any, levels: NDArray[Any]) -> Floats:
+    """Return the position of each cell among its levels; -1 for others, their number if missing."""
+    n = len(levels)
+    if hasattr(column.dtype, "categories"):
+        own = encode(objects(column.dtype.categories.tolist()), levels)
+        positions = np.append(own, n)[column.cat.codes.to_numpy()]
+    else:
+        cells = column.tolist()
+        positions = encode(objects(cells), levels)
+        positions[[i for i in np.flatnonzero(positions < 0) if is_missing(cells[i])]] = n
+    as_numbers: Floats = positions.astype(float)
+    return as_numbers
+
+
+def with_indicators(table: Floats, levels: Levels, missing: bool) -> Floats:
+    """Return the columns of numbers, then indicators: 1 where a record is of a kind, else 0.
+
+    Of numbers that are missing, if asked for; and of each category, and of missing ones.
+    """
+    numbers = np.delete(table, [*levels], axis=1)
+    parts = [numbers] + [np.isnan(numbers)] * missing
+    parts += [table[:, [j]] == np.arange(len(own) + 1) for j, own in levels.items()]
+    return np.hstack(parts, dtype=float)
+
+
+def names_of_columns(names: list[Any], levels: Levels, missing: bool) -> list[str]:
+    """Return the names of what `with_indicators` returns, by those of the table's columns."""
+    numbers = [str(name) for j, name in enumerate(names) if j not in levels]
+    of_levels = [f"{names[j]}_{level}" for j, own in levels.items() for level in (*own, "missing")]
+    return numbers + [f"{name}_missing" for name in numbers] * missing + of_levels
+
+
+def chances_of_columns(n_numbers: int, levels: Levels, d: int) -> Floats:
+    """Return with which chance one of d columns and indicators is drawn: alike for each column.
+
+    The indicators of a column of categories share its chance.
+    """
+    of_levels = [np.full(len(own) + 1, 1 / (len(own) + 1)) for own in levels.values()]
+    of_missing = np.zeros(d - n_numbers - sum(map(len, of_levels)))
+    chances = np.concatenate([np.ones(n_numbers), of_missing, *of_levels])
+    shares: Floats = chances / chances.sum()
+    return shares

@@ -1,0 +1,330 @@
+"""Learners on tables as they come: categories by declaration, missing values, any cell."""
+
+import itertools
+import math
+import re
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, private_evaluation
+from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo.learners import (
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PrivateRidge,
+    PrivateRidgeClassifier,
+)
+from sklearn_dpbo.learners._scaling import INDICATOR
+from sklearn_dpbo.testing import seeded_noise
+
+pytestmark = [
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning"),
+]
+
+WARDS = ["north", "south", "east"]
+DECLARED = {"ward": WARDS, "code": range(4)}
+
+
+def mixed(n, seed=0):
+    """Numbers, some missing; text; codes; a declared dtype; a truth value; and labels."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(50, 15, n),
+            "ward": rng.choice([*WARDS, None], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "code": rng.integers(0, 4, n),
+            "site": pd.Categorical(rng.choice(["a", "b"], n), categories=["a", "b", "c"]),
+            "smoker": rng.random(n) < 0.3,
+        }
+    )
+    signal = (
+        (frame["age"] - 50) / 15
+        + frame["ward"].map({"north": 1.0, "south": -1.0, "east": 2.0}).fillna(-2.0)
+        + frame["code"].map({0: 1.0, 1: -1.0, 2: 1.0, 3: -1.0})
+        + np.where(frame["site"] == "a", 0.5, -0.5)
+    )
+    missing = rng.random(n) < 0.2
+    frame.loc[missing, "age"] = np.nan
+    y = (signal + 2 * missing + rng.logistic(size=n) > 0).astype(int)
+    return frame, y.to_numpy()
+
+
+def prepared(frame):
+    """The same by hand."""
+    parts = [frame[["age"]], frame["smoker"], frame["age"].isna()]
+    parts += [frame["ward"] == ward for ward in WARDS] + [frame["ward"].isna()]
+    parts += [frame["code"] == code for code in range(4)]
+    parts += [frame["site"] == site for site in "ab"]
+    return pd.concat(parts, axis=1).to_numpy(dtype=float)
+
+
+def test_columns_are_numbers_then_indicators_with_names():
+    frame, y = mixed(50)
+    model = PrivateClassifier(categories=DECLARED, max_iter=1, n_trees=1).fit(frame, y)
+    table = pd.DataFrame(model._table(frame, reset=False), columns=model.get_feature_names_out())
+    assert list(table)[:4] == ["age", "smoker", "age_missing", "smoker_missing"]
+    for ward in WARDS:
+        assert (table[f"ward_{ward}"] == (frame["ward"] == ward)).all()
+    assert (table["ward_missing"] == frame["ward"].isna()).all()
+    assert (table["age_missing"] == frame["age"].isna()).all()
+    assert (table["code_2"] == (frame["code"] == 2)).all()
+    assert table["site_c"].sum() == table["site_missing"].sum() == table["code_missing"].sum() == 0
+    assert table["age"].equals(frame["age"])
+    assert list(model.feature_names_in_) == list(frame) and model.n_features_in_ == 5
+    scaled = len(model.center_), len(model.scale_)
+    assert scaled == (table.shape[1],) * 2
+
+
+def test_coefficients_have_names_and_indicators_of_missing_numbers_are_left_out():
+    frame, y = mixed(500)
+    for learner in (
+        PrivateLogisticRegression(categories=DECLARED, max_iter=2),
+        PrivateRidgeClassifier(categories=DECLARED),
+    ):
+        names = learner.fit(frame, y).get_feature_names_out()
+        assert learner.coef_.shape == (1, len(names))
+        assert "age_missing" not in names and "ward_missing" in names
+    array = np.column_stack([frame["age"], frame["code"]])
+    model = PrivateRidge(categories={1: range(4)}, y_bounds=(0, 1)).fit(array, y)
+    assert model.get_feature_names_out().tolist() == [
+        "x0", "x1_0", "x1_1", "x1_2", "x1_3", "x1_missing",
+    ]  # fmt: skip
+    assert len(model.coef_) == 6
+
+
+def test_trees_split_columns_alike_however_many_categories_they_have():
+    frame, y = mixed(50)
+    model = PrivateClassifier(categories=DECLARED, max_iter=1, n_trees=2_000, curved=0.1)
+    names = model.fit(frame, y).get_feature_names_out()[model.tree_columns_.ravel()]
+    owners, counts = np.unique([name.partition("_")[0] for name in names], return_counts=True)
+    assert owners.tolist() == sorted(frame) and not {"age_missing", "smoker_missing"} & {*names}
+    assert counts / counts.sum() == pytest.approx(0.2, abs=0.02)
+
+
+class Rude:
+    """A cell with which nothing can be done."""
+
+    def __eq__(self, other):
+        raise RuntimeError("Jane Doe")
+
+    def __hash__(self):
+        raise RuntimeError("Jane Doe")
+
+    __bool__ = __str__ = __repr__ = __float__ = __hash__
+
+
+ODD = [Rude(), ["north"], {}, np.nan, None, pd.NA, 2**80, -1, Decimal("NaN"), "Jane Doe", b"x"]
+LEARNERS = {
+    "classifier": PrivateClassifier(classes=[0, 1], curved=0.5, n_trees=4, random_state=0),
+    "regressor": PrivateRegressor(y_bounds=(0, 1), curved=0.5, n_trees=4, random_state=0),
+    "logistic": PrivateLogisticRegression(classes=[0, 1]),
+    "ridge": PrivateRidge(y_bounds=(0, 1)),
+}
+
+
+def few_steps(name):
+    learner = clone(LEARNERS[name])
+    return learner.set_params(**{"max_iter": 2} if "max_iter" in learner.get_params() else {})
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_cell_raises_warns_or_changes_what_is_predicted_for_another(name, capfd):
+    frame, y = mixed(60)
+    frame = frame.astype({"ward": object, "code": object, "site": object})
+    categories = {"ward": WARDS, "code": range(4), "site": ["a", "b"]}
+    learner = few_steps(name).set_params(categories=categories)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        expected = learner.fit(frame, y).predict(frame)
+        for odd in ODD:
+            changed = frame.copy()
+            for column in ("ward", "code", "site"):
+                changed.at[0, column] = odd
+            changed.at[0, "age"] = np.inf
+            assert (learner.predict(changed)[1:] == expected[1:]).all()
+            fitted = clone(learner).fit(changed, y)
+            assert np.isfinite(fitted.predict(changed).astype(float)).all()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_unknown_categories_are_zeros_and_missing_ones_a_category():
+    frame, y = mixed(40)
+    model = PrivateLogisticRegression(categories=DECLARED, max_iter=1).fit(frame, y)
+    names = model.get_feature_names_out().tolist()
+    rows = frame.iloc[:3].copy()
+    rows["ward"], rows["code"] = ["west", None, "north"], [9, 0, 0]
+    rows["site"] = pd.Categorical(["z", None, "a"], categories=["z", "a"])
+    table = pd.DataFrame(model._table(rows, reset=False), columns=names)
+    assert table.filter(like="ward").sum(axis=1).tolist() == [0, 1, 1]
+    assert table["ward_missing"].tolist() == [0, 1, 0] == table["site_missing"].tolist()
+    assert table.filter(like="code").sum(axis=1).tolist() == [0, 1, 1]
+    assert table["site_a"].tolist() == [0, 0, 1] and table.filter(like="site").iloc[0].sum() == 0
+
+
+@pytest.fixture
+def losses(monkeypatch):
+    """Return the privacy loss between fits, in shares of what each may cost.
+
+    What a fit gets to see is what the first would have without noise: a path that all share.
+    """
+    path, fits = [], []
+
+    def tables(self, price, sensitivities, *, purpose):
+        fits.append([])
+        scales = iter(sensitivities)
+
+        def release(table):
+            fits[-1].append((table._open().astype(float), next(scales)))
+            if len(path) < len(fits[-1]):
+                path.append(table._open().copy())
+            return path[len(fits[-1]) - 1]
+
+        return release
+
+    def shares():
+        return [
+            sum((np.linalg.norm(a - b) / scale) ** 2 for (a, scale), (b, _) in zip(*pair)) / n
+            for pair in itertools.combinations(fits, 2)
+            for n in [len(pair[0])]
+        ]
+
+    monkeypatch.setattr(Mechanisms, "tables", tables)
+    return shares
+
+
+ROWS = [
+    (np.nan, None, None, None, True),
+    (np.inf, "north", 0, "a", False),
+    (-1e308, "west", -7, "z", True),
+    (55.0, Rude(), np.nan, ["a"], False),
+]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("bounds", [None, (0, 100)])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_unit_costs_more_than_promised_whatever_its_cells_are(name, bounds, grouped, losses):
+    """All pairs of tables that differ in one unit."""
+    categories = {"ward": WARDS, "code": range(4), "site": ["a", "b"]}
+    learner = few_steps(name).set_params(categories=categories, bounds=bounds)
+    frame = mixed(6)[0].astype(dict.fromkeys(categories, object))
+    own, groups = (3, [0, 0, 0, 1, 2, 2]) if grouped else (1, None)
+    for cells, label in itertools.product(ROWS, (0, 1)):
+        rows = pd.DataFrame([cells] * own, columns=frame.columns)
+        changed = pd.concat([rows, frame.iloc[own:]]).astype(frame.dtypes)
+        learner.fit(changed, np.array([*[label] * own, *[0, 1, 1, 0, 1][: 6 - own]]), groups=groups)
+    assert 0.05 < max(losses()) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("kind", [str, object])
+def test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make(kind, tmp_path):
+    frame, y = mixed(40)
+    frame = frame.astype({"ward": kind}).assign(when=pd.Timestamp("2020-01-01"))
+    ledger = PrivacyLedger(tmp_path / "ledger", "data", 1.0, 0.1, create=True)
+    with pytest.raises(ValueError, match=r"columns \['ward', 'when'\] are neither") as caught:
+        PrivateClassifier(ledger=ledger).fit(frame, y)
+    said = str(caught.value)
+    assert "PrivateClassifier(categories={'ward': [...], 'when': [...]})" in said
+    assert not re.search("north|south|east|2020", said)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"),
+    [
+        ({"city": ["a"]}, r"names \['city'\], which X does not have"),
+        ({"ward": "north"}, r"\['ward'\] must list all values of it; found 'north'"),
+        ({"ward": ["a", "a"]}, "has a value twice"),
+        ({"ward": [1, 2]}, r"'ward' has dtype str.*but its categories are \[1, 2\]"),
+        ({"code": ["0", "1"]}, r"'code' has dtype int64.*\['0', '1'\]"),
+        (["ward"], "must be a dict"),
+    ],
+)
+def test_categories_that_cannot_be_are_refused(categories, message):
+    frame, y = mixed(20)
+    with pytest.raises(ValueError, match=message):
+        PrivateClassifier(categories=categories).fit(frame, y)
+
+
+def test_other_columns_than_those_of_the_fit_are_refused():
+    frame, y = mixed(40)
+    model = PrivateLogisticRegression(categories=DECLARED, max_iter=1).fit(frame, y)
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        model.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match=r"columns \['site'\] are neither"):
+        model.set_params(categories={"ward": WARDS}).fit(frame.astype({"site": str}), y)
+
+
+def test_categories_of_another_library_are_not_taken_for_declared_ones():
+    polars = pytest.importorskip("polars")
+    frame, y = mixed(60)
+    other = polars.from_pandas(frame[["age", "ward", "code"]])
+    model = PrivateLogisticRegression(categories=DECLARED, epsilon=1e6).fit(other, y)
+    assert model.get_feature_names_out()[1:4].tolist() == [f"ward_{ward}" for ward in WARDS]
+    assert model.predict(other).shape == (60,)
+    with pytest.raises(ValueError, match=r"columns \['ward'\] are neither"):
+        PrivateLogisticRegression().fit(other.cast({"ward": polars.Categorical}), y)
+
+
+@pytest.mark.parametrize("learner", [PrivateClassifier(), PrivateLogisticRegression()], ids=str)
+def test_a_table_of_categories_alone_needs_no_ranges(learner):
+    frame, y = mixed(3_000)
+    learner = clone(learner).set_params(categories=DECLARED, epsilon=100.0)
+    model = learner.fit(frame[["ward", "code"]], y)
+    assert model.max_norm_ == pytest.approx(INDICATOR * math.sqrt(2))
+    assert "ranges" not in model.privacy_.details()
+    assert model.score(frame[["ward", "code"]], y) > 0.66
+
+
+@pytest.mark.parametrize("name", ["classifier", "logistic"])
+def test_without_noise_a_frame_gives_what_a_pipeline_learns(name):
+    """Of scikit-learn: which has a column for what is missing, where the learner has one."""
+    frame, y = mixed(8_000)
+    frame["site"] = frame["site"].astype(str)
+    filled = frame.fillna({"ward": "missing", "age": 50.0}).assign(missing=frame["age"].isna())
+    numbers = ["age", "missing", "smoker"] if name == "classifier" else ["age", "smoker"]
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["ward", "code", "site"]), (StandardScaler(), numbers)
+    )
+    public = make_pipeline(encode, LogisticRegression()).fit(filled[:6000], y[:6000])
+    private = clone(LEARNERS[name]).set_params(
+        epsilon=1e6, categories=DECLARED | {"site": ["a", "b"]}
+    )
+    private.fit(frame[:6000], y[:6000])
+    assert private.score(frame[6000:], y[6000:]) > public.score(filled[6000:], y[6000:]) - 0.01
+    apart = private.predict_proba(frame[6000:])[:, 1] - public.predict_proba(filled[6000:])[:, 1]
+    assert np.abs(apart).mean() < 0.03
+
+
+def test_a_frame_gives_as_good_a_model_as_a_table_prepared_by_hand():
+    frame, y = mixed(8_000)
+    by_hand, scores = prepared(frame), []
+    with seeded_noise(0):
+        for learner, table in (
+            (PrivateClassifier(classes=[0, 1], categories=DECLARED, random_state=0), frame),
+            (PrivateClassifier(classes=[0, 1], random_state=0), by_hand),
+        ):
+            scores.append(learner.fit(table[:6000], y[:6000]).score(table[6000:], y[6000:]))
+    assert scores[0] > scores[1] - 0.01
+
+
+def test_one_table_and_an_evaluation_take_the_same_frame():
+    frame, y = mixed(4_000)
+    learner = PrivateClassifier(classes=[0, 1], categories=DECLARED, max_iter=20)
+    search = PrivateTableSearchCV(learner, epsilon=10.0, random_state=0).fit(frame, y)
+    new, y_new = mixed(2_000, seed=1)
+    assert search.best_score_ == pytest.approx(search.score(new, y_new), abs=0.05)
+    assert search.best_estimator_.get_feature_names_out()[4] == "ward_north"
+    evaluation = private_evaluation(search.best_estimator_, new, y_new, X=frame, y=y, epsilon=100.0)
+    assert evaluation.score("accuracy")[0] == pytest.approx(search.score(new, y_new), abs=0.01)
