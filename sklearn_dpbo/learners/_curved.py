@@ -75,8 +75,7 @@ class Curved(Descent):
         curved = self.curved
         if curved is None:
             mu = gdp_within(self.epsilon, self.delta)
-            units = max(_UNITS, _UNITS_OF_COLUMN * d)
-            curved = min(_MOST_CURVED, m * mu / self._n_classes / units)
+            curved = min(_MOST_CURVED, m * mu / self._n_classes / max(_UNITS, _UNITS_OF_COLUMN * d))
         rng = check_random_state(self.random_state)
         of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
         drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
