@@ -677,7 +677,7 @@ def test_a_shape_function_is_how_predictions_change(kind):
     target = 1 if kind == 3 else None
     shape = model.shape_function("b", target=target)
     assert np.array_equal(shape.grid_values, np.linspace(-1, 1, 101))
-    rows = np.tile(model.center_, (102, 1))
+    rows = np.tile(model.center_[:3], (102, 1))
     rows[:101, 1] = shape.grid_values
     predict = model.predict if kind == "regressor" else model.decision_function
     values = predict(pd.DataFrame(rows, columns=frame.columns))
