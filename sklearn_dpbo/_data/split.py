@@ -151,12 +151,9 @@ def check_same_index(name: str, X: Any, **others: Any) -> None:
             with suppress(Exception):  # of labels that cannot be compared
                 if X.index.equals(value.index):
                     continue
-            if len(X) != len(value):
-                raise ValueError(
-                    f"{name} has {len(X)} rows and {other} has {len(value)}: give one for each row"
-                )
             raise ValueError(
-                f"{name} and {other} have different indices: their rows may not belong together. "
+                f"{name} and {other} have different indices (of {len(X)} and {len(value)} rows): "
+                "their rows may not belong together. "
                 "Bring them into one order; if they are, use reset_index(drop=True) on both"
             )
 
