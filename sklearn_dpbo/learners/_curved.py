@@ -158,10 +158,12 @@ class Curved(Descent):
 
     def _range(self, k: int) -> Floats:
         """Return values between which the model changes with the k-th column of numbers."""
-        ends = self.center_[k] + np.array([-1, 1]) * self.scale_[k]
+        low, high = self.center_[k] - self.scale_[k], self.center_[k] + self.scale_[k]
         if self.bounds is not None:
-            ends = np.clip(ends, *(end[k] for end in self._bounds(self._n_numbers)))
-        return np.linspace(*ends, 101)
+            lows, highs = self._bounds(self._n_numbers)
+            low, high = max(low, lows[k]), min(high, highs[k])
+        values: Floats = np.linspace(low, high, 101)
+        return values
 
     def _position(self, column: Any) -> int:
         """Return the position of a column, given by its position or name."""
