@@ -8,9 +8,9 @@ the number of these records. The model is fitted once per setting, on 2,000 publ
 place the bins, too: intervals are for a given model and given bins. Each kind of problem is
 measured with few records and much noise, with many and little, and between: (m, epsilon) of
 (300, .5), (1,000, 1) and (5,000, 5). A repetition takes .1 to .3 s of processor time (a search
-among 16 candidates .06 to .15 s), most of it for 4,000 simulated draws for each interval: 500
-repetitions of a part are 15 to 60 minutes of one core. Each row is written as soon as it is known,
-so that a part may be stopped.
+among 16 candidates .06 to .15 s, four subgroups .9 s), most of it for 4,000 simulated draws for
+each interval: 500 repetitions of a part are 10 to 60 minutes of one core. Each row is written as
+soon as it is known, so that a part may be stopped.
 
 A part prints a table and writes ``results/coverage_PART.csv``. The standard error of a coverage of
 .95 is .010 for 500 repetitions.

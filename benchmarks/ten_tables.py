@@ -15,8 +15,9 @@ reach. The first two were among those on which forms of `PrivateClassifier` were
 * credit, nursery (five classes, one of two records), churn (curved; made up), stops (146 columns)
   and blood.
 
-*Columns* are in natural units, and none is prepared: text becomes one column for each value, alike
-for all learners but DP-EBM, which takes text itself. Of the records a quarter is held out, at most
+*Columns* are in natural units, and none is prepared. The learners of this library take frames whose
+columns of text declare all their values, and DP-EBM takes text itself; for the others text becomes
+one column for each value. Of the records a quarter is held out, at most
 5,000; and at most 20,000 others are drawn, anew in each repetition.
 
 *Arms.* Each has (epsilon, delta = 1e-6) for replacing a record, if nothing else is said.
@@ -174,6 +175,8 @@ class Split:
         self.test, self.train = order[:n_test], order[n_test : n_test + MOST_TRAINED]
         self.frame, self.y = frame.reset_index(drop=True), y
         self.X = pd.get_dummies(self.frame).to_numpy(float)
+        text = [name for name, dtype in self.frame.dtypes.items() if dtype.kind not in "biuf"]
+        self.declared = self.frame.astype(dict.fromkeys(text, "category"))
 
     @property
     def ranged(self):
@@ -188,9 +191,10 @@ class Split:
 
     def probabilities(self, model, X):
         """Fit, and return probabilities of all classes on what is held out."""
-        model.fit(X[self.train], self.y[self.train])
+        rows = X.iloc if hasattr(X, "iloc") else X
+        model.fit(rows[self.train], self.y[self.train])
         p = np.zeros((len(self.test), len(self.classes)))
-        p[:, np.asarray(model.classes_, int)] = model.predict_proba(X[self.test])
+        p[:, np.asarray(model.classes_, int)] = model.predict_proba(rows[self.test])
         return p
 
     def scores(self, p):
@@ -208,7 +212,7 @@ def private(learner):
     def arm(split, epsilon, options):
         model = learner(epsilon=epsilon, delta=DELTA, classes=np.arange(len(split.classes)))
         with seeded_noise(split.seed):
-            return split.probabilities(model, split.X)
+            return split.probabilities(model, split.declared)
 
     return arm
 
@@ -217,7 +221,7 @@ def scored(split, epsilon, options):
     model = PrivateClassifier(classes=np.arange(len(split.classes)))
     search = PrivateTableSearchCV(model, epsilon=epsilon, delta=DELTA, prediction="together")
     with seeded_noise(split.seed):
-        return split.probabilities(search, split.X)
+        return split.probabilities(search, split.declared)
 
 
 def ebm(split, epsilon, options):

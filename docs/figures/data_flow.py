@@ -65,11 +65,11 @@ save(
         "val": (2.2, 3, "validation set\n(protected)", SENSITIVE),
         "score": (2.2, 2, "score candidates\n(exact, kept secret)", SENSITIVE),
         "noise": (2.2, 1, "choose and score\nwith noise", NOISE),
-        "model": (0, 0, "best_estimator_\n(public)", PLAIN),
+        "model": (0, 0, "best_estimator_: fit in\npublic, to publish", RELEASED),
         "result": (2.2, 0, "best_params_, score\nto publish", RELEASED),
     },
     [("train", "fit"), ("fit", "score"), ("val", "score"), ("score", "noise"), ("noise", "result"),
-     ("fit", "model")],
+     ("fit", "model"), ("noise", "model")],
 )  # fmt: skip
 save(
     "one_table_flow.png",

@@ -81,15 +81,14 @@ class Evaluator:
         """Return the statistics of fitted candidates, one a row; they predict in parallel."""
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
             # A task takes several models, as the table goes with each task.
-            size = -(-len(fitted) // (4 * effective_n_jobs(self.options.n_jobs)))
-            parts = (fitted[i : i + size] for i in range(0, len(fitted), size))
-            tasks = (([self._asked(p, query) for p in part], self.table, query) for part in parts)
+            n_jobs, workers = self.options.n_jobs, effective_n_jobs(self.options.n_jobs)
+            size = -(-len(fitted) // (4 * workers))
+            models = [self._asked(params, query) for params in fitted]
+            tasks = ((models[i : i + size], self.table, query) for i in range(0, len(models), size))
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
-            alone = effective_n_jobs(self.options.n_jobs) == 1
-            with suppress_output() if alone else kept_registries():
-                sealed = list(in_parallel(count, tasks, self.options.n_jobs))
-            rows: list[Sensitive] = [row.content for row in sealed]
+            with suppress_output() if workers == 1 else kept_registries():
+                rows = [sealed.content for sealed in in_parallel(count, tasks, n_jobs)]
             return reduce(Sensitive.followed_by, rows)
 
     def _asked(self, params: dict[str, Any], query: Query) -> Model:

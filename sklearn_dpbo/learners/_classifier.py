@@ -32,8 +32,8 @@ class PrivateClassifier(Curved, DescentClassifier):
         All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
-        None is a public rule: the number of records per class times mu, divided by 1,100, and at
-        most 0.66.
+        None is a public rule: the number of records per class times mu, divided by 1,100,
+        or by 22 for each column if that is more, and at most 0.66.
     n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
     C, clip, max_iter : float, float and int, default=1.0, 0.56 and 60

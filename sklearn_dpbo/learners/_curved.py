@@ -23,9 +23,10 @@ __all__ = ["Curved"]
 
 Floats = NDArray[np.float64]
 
-# The share of curved functions is the number of units of a class times mu, divided by this, up to
-# the largest: with few units their noise costs more than they give.
-_UNITS_OF_ALL_CURVED, _MOST_CURVED = 1_100, 0.66
+# The share of curved functions is the number of units of a class times mu, divided by this, or by
+# so many for each column if that is more, up to the largest: with few units their noise costs more
+# than they give.
+_UNITS, _UNITS_OF_COLUMN, _MOST_CURVED = 1_100, 22, 0.66
 _N_WAVES = 100
 
 
@@ -74,7 +75,7 @@ class Curved(Descent):
         curved = self.curved
         if curved is None:
             mu = gdp_within(self.epsilon, self.delta)
-            curved = min(_MOST_CURVED, m * mu / self._n_classes / _UNITS_OF_ALL_CURVED)
+            curved = min(_MOST_CURVED, m * mu / self._n_classes / max(_UNITS, _UNITS_OF_COLUMN * d))
         rng = check_random_state(self.random_state)
         of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
         drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
@@ -107,10 +108,10 @@ class Curved(Descent):
         Parameters
         ----------
         column : int or str
-            Position or name of the column.
+            Position or name of the column or indicator, of `get_feature_names_out`.
         values : array-like of shape (n_values,), default=None
             Values of the column. None: 101 values from `center_` - `scale_` to `center_` + `scale_`
-            (within `bounds`): outside of these the model is constant.
+            (within `bounds`): outside of these the model is constant. Of an indicator, 0 and 1.
         target : label, default=None
             The class whose log-odds are meant, required if there are more than two. Ignored
             otherwise: of two classes, it is the second.
@@ -126,10 +127,12 @@ class Curved(Descent):
         """
         check_is_fitted(self, "coef_")
         j = self._position(column)
-        if values is None:
+        if values is None and j >= self._n_numbers:
+            values = 0, 1
+        elif values is None:
             values = self.center_[j] + np.linspace(-1, 1, 101) * self.scale_[j]
             if self.bounds is not None:
-                low, high = self._bounds(len(self.center_))
+                low, high = self._bounds(self._n_numbers)
                 values = np.linspace(max(values[0], low[j]), min(values[-1], high[j]), 101)
         values = np.asarray(values, dtype=float)
         X = np.tile(self.center_, (len(values) + 1, 1))
@@ -138,7 +141,8 @@ class Curved(Descent):
         moved = [block[1:] - block[[0] * len(values)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_
-        alone = moved[0][:, : len(self.center_) * (1 + self.bins_.shape[1])]
+        n_bins = self._n_numbers * self.bins_.shape[1]
+        alone = moved[0][:, : len(self.center_) + n_bins]
         return Bunch(
             grid_values=values,
             change=linear(moved, w[None])[:, 0],
@@ -150,13 +154,13 @@ class Curved(Descent):
 
     def _position(self, column: Any) -> int:
         """Return the position of a column, given by its position or name."""
-        names = list(getattr(self, "feature_names_in_", ()))
-        if isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
+        names = self.get_feature_names_out().tolist()
+        if isinstance(column, int | np.integer) and 0 <= column < len(names):
             return int(column)
         if column in names:
-            return names.index(column)
+            return int(names.index(column))
         raise ValueError(
-            f"column must be a position from 0 to {self.n_features_in_ - 1}, or one of the names "
+            f"column must be a position from 0 to {len(names) - 1}, or one of the names "
             f"{names}; found {column!r}"
         )
 

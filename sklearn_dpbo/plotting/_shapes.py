@@ -67,7 +67,8 @@ class ShapeDisplay:
         estimator : PrivateClassifier or PrivateRegressor
             The fitted model: of a search, `best_estimator_`, or its last step.
         columns : list of int or str, default=None
-            Positions or names of columns. None: the six along which the prediction changes most.
+            Positions or names of columns, of `get_feature_names_out`. None: the six along which the
+            prediction changes most.
         target : label, default=None
             The class, if there are more than two.
         custom_values : dict of int or str to array-like, default=None
@@ -80,7 +81,7 @@ class ShapeDisplay:
                 f"{type(estimator).__name__}. Of a search give best_estimator_, of a pipeline its "
                 "last step"
             )
-        names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
+        names = estimator.get_feature_names_out()
         given = custom_values or {}
         shapes = {
             str(names[column] if isinstance(column, int | np.integer) else column): (

@@ -85,9 +85,7 @@ class Query:
 
     def __eq__(self, other: object) -> bool:
         """Whether both count the same, so that they share one release."""
-        return type(self) is type(other) and all(
-            map(same, vars(self).values(), vars(other).values())
-        )
+        return type(self) is type(other) and same(vars(self), vars(other))
 
     def __hash__(self) -> int:
         return hash(type(self))
@@ -202,8 +200,7 @@ class MeanOf(Query):
         a, b = self.bounds
         with np.errstate(all="ignore"):  # numbers that overflow are clipped
             gain = self.unclipped(y, response, classes)
-        found: Floats = np.clip(np.where(np.isnan(gain), a, gain), a, b)
-        return found
+        return np.asarray(np.clip(np.where(np.isnan(gain), a, gain), a, b))
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         G = self.sensitivity(units)
@@ -277,8 +274,7 @@ class Cells(Query):
 
     def summed(self, counts: Floats) -> Floats:
         joint = counts.reshape(*counts.shape[:-1], self.n_subgroups, -1)
-        sums: Floats = joint[..., list(self.subgroups), :].sum(axis=-2)
-        return sums
+        return np.asarray(joint[..., list(self.subgroups), :].sum(axis=-2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,8 +346,7 @@ def numbers(y: Any) -> Floats:
     y = np.asarray(y)
     if y.dtype == object:
         y = np.array([as_number(label) for label in y])
-    found: Floats = y.astype(float)
-    return found
+    return np.asarray(y, dtype=float)
 
 
 def spread_of(k: NDArray[np.int64], G: int) -> NDArray[np.int64]:

@@ -69,6 +69,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "epsilon": (is_number(lambda e: e >= 1e-9), "a finite number from 1e-9 up"),
     "delta": (is_number(lambda d: 0 <= d < 1), "in [0, 1)"),
     "score_share": (is_number(lambda s: 0 < s <= 1 - 1e-6), "in (0, 1)"),
+    "test_size": (is_number(lambda s: 0 < s < 1, optional=True), "None or a share in (0, 1)"),
     "n_iter": (
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",

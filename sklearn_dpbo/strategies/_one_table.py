@@ -107,9 +107,9 @@ class Plan:
         return sum(len(each.members) for each in before) + member
 
 
-def held_out(n_units: int, epsilon: float) -> int:
-    """Return how many units are in the second part: fewer where models lose more by it."""
-    return round(n_units * (0.2 if n_units * epsilon >= _LARGE else 0.1))
+def held_out(n_units: int, epsilon: float, share: float | None = None) -> int:
+    """Return how many units are in the second part; by default fewer where models lose more."""
+    return round(n_units * (share or (0.2 if n_units * epsilon >= _LARGE else 0.1)))
 
 
 def default_fits(n_units: int, epsilon: float) -> int:

@@ -112,6 +112,16 @@ def test_trees_split_columns_alike_however_many_categories_they_have():
     assert counts / counts.sum() == pytest.approx(0.2, abs=0.02)
 
 
+def test_shapes_of_categories_are_those_of_their_indicators():
+    frame, y = mixed(4_000)
+    model = PrivateClassifier(categories=DECLARED, epsilon=1e4, random_state=0).fit(frame, y)
+    north, east = (model.shape_function(f"ward_{ward}") for ward in ("north", "east"))
+    assert north.grid_values.tolist() == [0, 1] and north.change[0] == 0
+    assert east.change[1] > north.change[1] > model.shape_function("ward_south").change[1]
+    age = model.shape_function("age")
+    assert age.change[-1] - age.change[0] > 1 and np.ptp(age.of_column) > 1
+
+
 class Rude:
     """A cell with which nothing can be done."""
 

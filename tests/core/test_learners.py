@@ -677,7 +677,7 @@ def test_a_shape_function_is_how_predictions_change(kind):
     target = 1 if kind == 3 else None
     shape = model.shape_function("b", target=target)
     assert np.array_equal(shape.grid_values, np.linspace(-1, 1, 101))
-    rows = np.tile(model.center_, (102, 1))
+    rows = np.tile(model.center_[:3], (102, 1))
     rows[:101, 1] = shape.grid_values
     predict = model.predict if kind == "regressor" else model.decision_function
     values = predict(pd.DataFrame(rows, columns=frame.columns))
@@ -694,8 +694,8 @@ def test_a_shape_function_is_how_predictions_change(kind):
 def test_shape_functions_need_a_column_and_a_class_that_there_is():
     X, y = curved_problem(3, 500, 3)
     model = curved_model(3, max_iter=2).fit(X, y)
-    for column in (3, -1, "a"):
-        with pytest.raises(ValueError, match="column must be a position from 0 to 2, or one of"):
+    for column in (6, -1, "a"):
+        with pytest.raises(ValueError, match="column must be a position from 0 to 5, or one of"):
             model.shape_function(column, target=1)
     for target in (None, 3):
         with pytest.raises(ValueError, match=r"target must be one of .*; found"):

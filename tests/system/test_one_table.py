@@ -89,6 +89,14 @@ def test_the_best_model_of_the_first_part_is_chosen_and_scored_on_the_second(
     assert model.coef_ == pytest.approx(alone.coef_, abs=1e-3), "never refitted on all records"
 
 
+@pytest.mark.parametrize(("size", "n_val"), [(None, 30), (0.4, 120)])
+def test_the_second_part_has_the_share_of_records_that_is_asked_for(size, n_val, cut):
+    search = search_of(grid=None, epsilon=1.0, test_size=size).fit(*table())
+    (parts,) = cut
+    assert len(parts.X_val) == n_val and len(parts.training.X) == 300 - n_val
+    assert search.privacy_.m == 300
+
+
 @pytest.mark.parametrize("grid", [None, {}])
 def test_one_candidate_is_not_paid_for_as_a_choice(grid, accounted):
     search = search_of(grid=grid, epsilon=1.0).fit(*table(1000))
@@ -392,6 +400,8 @@ def wrong_inputs():
     yield "share", {"score_share": 0.97}, {}, "score_share must be less than 0.95"
     yield "no share", {"score_share": 0.0}, {}, "score_share must be in"
     yield "fits", {"n_fits": 0}, {}, "n_fits must be None or"
+    yield "size", {"test_size": 1.0}, {}, "test_size must be None or a share"
+    yield "empty part", {"test_size": 1e-3}, {}, "cannot be cut into two parts"
     yield "large delta", {"delta": 0.4, "epsilon": 1e-3, "grid": {"max_norm": [1, 2]}}, {}, "a smal"
 
 
