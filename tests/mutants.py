@@ -382,6 +382,13 @@ MUTANTS = {
         "positions[positions < 0] = n",
         "core/test_frames.py::test_unknown_categories_are_zeros_and_missing_ones_a_category",
     ),
+    "a shape function is that of another column": Mutant(
+        "learners/_curved.py",
+        "k = self._numbers.tolist().index(j)",
+        "k = j",
+        "core/test_frames.py::"
+        "test_shape_functions_of_a_frame_are_of_the_column_that_they_name[None]",
+    ),
     "a column draws trees once for each of its categories": Mutant(
         "learners/_columns.py",
         "np.full(len(own) + 1, 1 / (len(own) + 1))",

@@ -19,6 +19,7 @@ from sklearn_dpbo.plotting import ShapeDisplay
 X, y = make_friedman1(12_000, 7, noise=1.0, random_state=0)
 model = PrivateRegressor(epsilon=1.0, delta=1e-6, bounds=(0, 1), random_state=0)
 model.fit(X, y)
+centers = model.center_[:7]  # the others are of indicators of missing values
 print(model.privacy_)
 
 # %%
@@ -36,9 +37,9 @@ def target(x):
 
 
 for ax, column in zip(display.axes_, columns, strict=True):
-    rows = np.tile(model.center_, (101, 1))
+    rows = np.tile(centers, (101, 1))
     rows[:, column] = np.linspace(0, 1, 101)
-    change = target(rows) - target(model.center_[None])
+    change = target(rows) - target(centers[None])
     ax.plot(rows[:, column], change, color="0.4", ls=":", label="truth")
 display.axes_[0].legend(frameon=False, fontsize="small")
 
@@ -47,7 +48,7 @@ display.axes_[0].legend(frameon=False, fontsize="small")
 # it is another one, which public rows show.
 _, ax = plt.subplots(figsize=(4.5, 3.2), layout="constrained")
 for other, style in ((0.2, "-"), (0.5, "--"), (0.8, ":")):
-    rows = np.tile(model.center_, (101, 1))
+    rows = np.tile(centers, (101, 1))
     rows[:, 0], rows[:, 1] = np.linspace(0, 1, 101), other
     ax.plot(rows[:, 0], model.predict(rows), style, label=f"x1 = {other}")
 ax.set(xlabel="0", ylabel="prediction")

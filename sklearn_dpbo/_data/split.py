@@ -152,7 +152,8 @@ def check_same_index(name: str, X: Any, **others: Any) -> None:
                 if X.index.equals(value.index):
                     continue
             raise ValueError(
-                f"{name} and {other} have different indices: their rows may not belong together. "
+                f"{name} and {other} have different indices (of {len(X)} and {len(value)} rows): "
+                "their rows may not belong together. "
                 "Bring them into one order; if they are, use reset_index(drop=True) on both"
             )
 

@@ -116,7 +116,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.categories_ = declared
         elif is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
-        X = as_declared(X, self.categories_, type(self).__name__)
+        X = as_declared(X, self.categories_, type(self).__name__ if reset else None)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             table: Floats = validate_data(
                 self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
@@ -129,6 +129,11 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def _n_numbers(self) -> int:
         """The number of columns that are no categories."""
         return int(self.n_features_in_) - len(self.categories_)
+
+    @property
+    def _numbers(self) -> NDArray[np.intp]:
+        """The positions of the columns that are no categories."""
+        return np.delete(np.arange(self.n_features_in_), [*self.categories_])
 
     def get_feature_names_out(self) -> NDArray[Any]:
         """Return the names of columns and indicators: of `center_`, and of coefficients."""
@@ -147,7 +152,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 return low, high
         raise ValueError(
             f"bounds must be two numbers, or two arrays of length {d}: the lowest and the "
-            f"highest value of each column, within 1e100 of 0; found {self.bounds!r}"
+            "highest value of each column that is no category, in the order of columns, within "
+            f"1e100 of 0; found {self.bounds!r}"
         )
 
     def _tables(
@@ -246,10 +252,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _made_up(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return n made-up records, all over the released ranges of columns and all categories."""
-        of_numbers = np.delete(np.arange(self.n_features_in_), [*self.categories_])
-        d = len(of_numbers)
+        d = self._n_numbers
         made_up = np.empty((n, self.n_features_in_), dtype=object)
-        made_up[:, of_numbers] = rng.uniform(-1, 1, (n, d)) * self.scale_[:d] + self.center_[:d]
+        made_up[:, self._numbers] = rng.uniform(-1, 1, (n, d)) * self.scale_[:d] + self.center_[:d]
         for j, own in self.categories_.items():
             made_up[:, j] = rng.choice(np.array([*own, None], dtype=object), n)
         return made_up

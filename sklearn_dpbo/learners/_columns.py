@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,13 @@ from .._data.canonical import as_array, kind_of
 from .._data.tables import as_table, is_frame, is_missing, objects, with_columns
 from ..scoring._labels import encode
 
-__all__ = ["as_declared", "declared_levels", "names_of_columns", "with_indicators"]
+__all__ = [
+    "as_declared",
+    "category_positions",
+    "declared_levels",
+    "names_of_columns",
+    "with_indicators",
+]
 
 Floats = NDArray[np.float64]
 # The values that a column of categories can have, by its position.
@@ -35,8 +42,11 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels]:
     named, d = is_frame(X), X.shape[1]
     names = list(X.columns) if named else list(range(d))
     given = dict(categories or {})
-    if absent := [name for name in given if name not in names]:
-        raise ValueError(f"categories names {absent}, which X does not have: it has {names}")
+    for name in given:
+        if name not in names:
+            near = get_close_matches(str(name), map(str, names), 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f": it has {names}"
+            raise ValueError(f"categories names {name!r}, which X does not have{hint}")
     levels = {}
     for j, name in enumerate(names):
         dtype = X.dtypes.iloc[j] if named else X.dtype
@@ -56,7 +66,10 @@ def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
         raise ValueError(f"categories[{name!r}] has a value twice: {levels}")
     kinds = {kind_of(dtype), kind_of(np.array(levels).dtype) if levels else None} - {None}
     if len(kinds) > 1:
-        raise ValueError(f"{name!r} has dtype {dtype}, but its categories are {levels}")
+        raise ValueError(
+            f"{name!r} has dtype {dtype}, but its categories are {levels}: no record would have "
+            f"one. Give {kind_of(dtype)} as categories, or change the column by astype"
+        )
     return objects(levels)
 
 
@@ -86,39 +99,61 @@ def _as_array_or_frame(X: Any) -> Any:
     return X
 
 
-def as_declared(X: Any, levels: Levels, learner: str) -> Any:
+def as_declared(X: Any, levels: Levels, learner: str | None) -> Any:
     """Return the table with positions among the categories in their columns, the rest as it is.
 
-    In arrays of objects, cells that are not numbers are missing.
+    In arrays of objects, cells that are not numbers are missing. ValueError if frames have columns
+    of other types: it says how to declare them, or without a `learner` that they were numbers.
     """
     if issparse(X):
         return X
     if is_frame(X):
         _refuse_undeclared(X, levels, learner)
-        return with_columns(X, {j: _positions(X.iloc[:, j], own) for j, own in levels.items()})
+        return with_columns(
+            X, {j: category_positions(X.iloc[:, j], own) for j, own in levels.items()}
+        )
     table = as_array(X, np.zeros((1, X.shape[1]))) if X.dtype == object and X.shape[1] else X
     if levels:
         table = table.astype(float)
-        table[:, [*levels]] = np.transpose([_positions(X[:, j], own) for j, own in levels.items()])
+        table[:, [*levels]] = np.transpose(
+            [category_positions(X[:, j], own) for j, own in levels.items()]
+        )
     return table
 
 
-def _refuse_undeclared(X: Any, levels: Levels, learner: str) -> None:
-    """Raise ValueError if columns are neither numbers nor declared, and say how to declare them."""
-    dtypes = [(name, dtype) for j, (name, dtype) in enumerate(X.dtypes.items()) if j not in levels]
-    other = [name for name, dtype in dtypes if kind_of(dtype) != "numbers"]
+def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
+    """Raise ValueError if columns are neither numbers nor declared, and say what to do."""
+    kinds = {
+        name: kind_of(dtype) for j, (name, dtype) in enumerate(X.dtypes.items()) if j not in levels
+    }
+    times = [name for name, kind in kinds.items() if kind == "times"]
+    other = [name for name, kind in kinds.items() if kind not in ("numbers", "times")]
+    if not times + other:
+        return
+    if learner is None:
+        dtypes = {name: str(X.dtypes[name]) for name in other + times}
+        raise ValueError(f"these columns were numbers in fit, and now have other dtypes: {dtypes}")
+    said = []
     if other:
         call = ", ".join(f"{name!r}: [...]" for name in other)
-        raise ValueError(
+        said.append(
             f"the columns {other} are neither numbers nor declared categories. Categories that are "
             "learnt from the records would reveal rare ones. Declare all values that each can "
-            f"have, from a code book and not from the records: {learner}(categories={{{call}}}). "
-            "Of times make numbers, of days since a fixed one say; or leave such columns out: "
-            f"X.drop(columns={other})"
+            f"have, from a code book and not from the records: {learner}(categories={{{call}}})"
         )
+    if times:
+        X_when = f"X[{times[0]!r}]"
+        said.append(
+            f"the columns {times} are dates or times: make days of each, such as {X_when} = "
+            f"({X_when} - start) / pd.Timedelta(days=1), with a start that is not from the records"
+        )
+    raise ValueError(
+        f"{'; '.join(said)}. Or leave such columns, and identifiers, out: "
+        f"X.drop(columns={other + times})"
+    )
 
 
-def _positions(column: Any, levels: NDArray[Any]) -> Floats:
+def category_positions(column: Any, levels: NDArray[Any]) -> Floats:
     """Return the position of each cell among its levels; -1 for others, their number if missing."""
     n = len(levels)
     if hasattr(column.dtype, "categories"):

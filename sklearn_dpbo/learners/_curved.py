@@ -11,10 +11,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.tables import objects
 from .._privacy.checks import check_number
 from .._privacy.gdp import gdp_within
 from ._blocks import Blocks
-from ._columns import chances_of_columns
+from ._columns import category_positions, chances_of_columns, with_indicators
 from ._descent import Descent
 from ._rows import linear, squared_norms
 from ._scaling import Scaling
@@ -101,17 +102,19 @@ class Curved(Descent):
     def shape_function(self, column: Any, values: Any = None, *, target: Any = None) -> Bunch:
         """Return how predictions change along one column, and how much of that is noise.
 
-        The other columns are at `center_`, where the noisy counts say that most values lie. Where
-        they are elsewhere, trees and waves, which combine columns, may change differently. It costs
-        no privacy: it is computed from the fitted model alone.
+        The other columns are at `center_`, where the noisy counts say that most values lie, and
+        those of categories at none. Where they are elsewhere, trees and waves, which combine
+        columns, may change differently. It costs no privacy: it is computed from the fitted model
+        alone.
 
         Parameters
         ----------
         column : int or str
-            Position or name of the column or indicator, of `get_feature_names_out`.
+            Position or name of the column.
         values : array-like of shape (n_values,), default=None
-            Values of the column. None: 101 values from `center_` - `scale_` to `center_` + `scale_`
-            (within `bounds`): outside of these the model is constant. Of an indicator, 0 and 1.
+            Values of the column. None: its categories; of numbers 101 values from `center_` -
+            `scale_` to `center_` + `scale_` (within `bounds`), outside of which the model is
+            constant.
         target : label, default=None
             The class whose log-odds are meant, required if there are more than two. Ignored
             otherwise: of two classes, it is the second.
@@ -120,29 +123,31 @@ class Curved(Descent):
         -------
         shape : Bunch
             ``grid_values``, and arrays of shape (n_values,): ``change``, the difference from the
-            prediction at the centre (of a classifier in log-odds, with more than two classes in
-            comparison with their mean; of a regressor in units of the target); ``of_column``, the
+            prediction at the centre, or for the first category (of a classifier in log-odds, with
+            more than two classes in comparison with their mean; of a regressor in units of the
+            target); ``of_column``, the
             part of functions of this column alone; ``noise_std``, the standard deviation of the
-            noise in ``change``, at most: see :ref:`private_learners`.
+            noise in ``change``, at most: see "Shape functions" in the
+            documentation.
         """
         check_is_fitted(self, "coef_")
         j = self._position(column)
-        if values is None and j >= self._n_numbers:
-            values = 0, 1
-        elif values is None:
-            values = self.center_[j] + np.linspace(-1, 1, 101) * self.scale_[j]
-            if self.bounds is not None:
-                low, high = self._bounds(self._n_numbers)
-                values = np.linspace(max(values[0], low[j]), min(values[-1], high[j]), 101)
-        values = np.asarray(values, dtype=float)
-        X = np.tile(self.center_, (len(values) + 1, 1))
-        X[1:, j] = values
+        if j in self.categories_:
+            values = objects(list(self.categories_[j] if values is None else values))
+            cells = np.append(0, category_positions(values, self.categories_[j]))
+        else:
+            k = self._numbers.tolist().index(j)
+            values = np.asarray(self._range(k) if values is None else values, dtype=float)
+            cells = np.append(self.center_[k], values)
+        table = np.full((len(cells), self.n_features_in_), -1.0)
+        table[:, self._numbers] = self.center_[: self._n_numbers]
+        table[:, j] = cells
+        X = with_indicators(table, self.categories_, self._indicates_missing)
         blocks = self._blocks(X, Scaling(self.center_, self.scale_, self.max_norm_))
         moved = [block[1:] - block[[0] * len(values)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_
-        n_bins = self._n_numbers * self.bins_.shape[1]
-        alone = moved[0][:, : len(self.center_) + n_bins]
+        alone = moved[0][:, : len(self.center_) + self._n_numbers * self.bins_.shape[1]]
         return Bunch(
             grid_values=values,
             change=linear(moved, w[None])[:, 0],
@@ -152,15 +157,24 @@ class Curved(Descent):
             * np.sqrt(squared_norms(moved)),
         )
 
+    def _range(self, k: int) -> Floats:
+        """Return values between which the model changes with the k-th column of numbers."""
+        low, high = self.center_[k] - self.scale_[k], self.center_[k] + self.scale_[k]
+        if self.bounds is not None:
+            lows, highs = self._bounds(self._n_numbers)
+            low, high = max(low, lows[k]), min(high, highs[k])
+        values: Floats = np.linspace(low, high, 101)
+        return values
+
     def _position(self, column: Any) -> int:
         """Return the position of a column, given by its position or name."""
-        names = self.get_feature_names_out().tolist()
-        if isinstance(column, int | np.integer) and 0 <= column < len(names):
+        names = list(getattr(self, "feature_names_in_", ()))
+        if isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
             return int(column)
         if column in names:
-            return int(names.index(column))
+            return names.index(column)
         raise ValueError(
-            f"column must be a position from 0 to {len(names) - 1}, or one of the names "
+            f"column must be a position from 0 to {self.n_features_in_ - 1}, or one of the names "
             f"{names}; found {column!r}"
         )
 

@@ -34,7 +34,10 @@ def public_classes(classes: Any, y: Any) -> NDArray[Any]:
     classes = np.unique(np.asarray(classes))
     # The dtype of an array is public; the types in objects and lists are not.
     if len({kind_of(declared), kind_of(classes.dtype)} - {None}) > 1:
-        raise ValueError(f"y has dtype {declared}, but the classes are {classes}: none would occur")
+        raise ValueError(
+            f"y has dtype {declared}, but the classes are {classes}: none would occur. Give "
+            "classes of the type of y, spelled as there"
+        )
     if len(classes) < 2:
         raise ValueError(f"a classifier needs two or more classes; there is 1 class: {classes}")
     return classes  # type: ignore[no-any-return]

@@ -30,6 +30,8 @@ class ShapeDisplay:
     different where other columns are not at their centre: no picture shows such interactions. Nor
     does one show where records lie, which is not released.
 
+    Categories are points with bars, in comparison with the first one.
+
     The band is 95 % of the noise, at most, around the function that was fitted without noise. It
     does not cover how the records were sampled.
 
@@ -43,7 +45,7 @@ class ShapeDisplay:
     Attributes
     ----------
     axes_, figure_ : ndarray of matplotlib Axes, and Figure
-    lines_, of_columns_, bands_ : lists of matplotlib Line2D, Line2D and PolyCollection
+    lines_, of_columns_, bands_ : lists of matplotlib Line2D, Line2D and Collection
     """
 
     def __init__(self, shapes: Mapping[str, Bunch], *, label: str = "change") -> None:
@@ -67,12 +69,11 @@ class ShapeDisplay:
         estimator : PrivateClassifier or PrivateRegressor
             The fitted model: of a search, `best_estimator_`, or its last step.
         columns : list of int or str, default=None
-            Positions or names of columns, of `get_feature_names_out`. None: the six along which the
-            prediction changes most.
+            Positions or names of columns. None: the six along which the prediction changes most.
         target : label, default=None
             The class, if there are more than two.
         custom_values : dict of int or str to array-like, default=None
-            Values of some columns, by what `columns` has: of an indicator, ``[0, 1]``.
+            Values of some columns, by what `columns` has: of a truth value, ``[0, 1]``.
         """
         check_is_fitted(estimator, "coef_")
         if not hasattr(estimator, "shape_function"):
@@ -81,7 +82,7 @@ class ShapeDisplay:
                 f"{type(estimator).__name__}. Of a search give best_estimator_, of a pipeline its "
                 "last step"
             )
-        names = estimator.get_feature_names_out()
+        names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
         given = custom_values or {}
         shapes = {
             str(names[column] if isinstance(column, int | np.integer) else column): (
@@ -114,11 +115,18 @@ class ShapeDisplay:
         self.lines_, self.of_columns_, self.bands_ = [], [], []
         for ax, (name, shape) in zip(self.axes_, self.shapes.items(), strict=True):
             x, y, half = shape.grid_values, shape.change, _Z95 * shape.noise_std
-            band = ax.fill_between(x, y - half, y + half, color=BLUE, alpha=0.2, lw=0)
+            model, alone = {"ls": "-"}, {"ls": "--", "lw": 1}
+            if x.dtype == object:  # categories
+                ax.set_xticks(range(len(x)), x, rotation=45, ha="right", fontsize="small")
+                x = np.arange(len(x))
+                model, alone = {"ls": "", "marker": "o"}, {"ls": "", "marker": "_", "ms": 10}
+                band = ax.vlines(x, y - half, y + half, color=BLUE, alpha=0.2, lw=8)
+            else:
+                band = ax.fill_between(x, y - half, y + half, color=BLUE, alpha=0.2, lw=0)
             self.bands_.append(band)
-            self.lines_ += ax.plot(x, y, color=BLUE, label="model")
-            style = {"color": VERMILION, "ls": "--", "lw": 1}
-            self.of_columns_ += ax.plot(x, shape.of_column, label="this column alone", **style)
+            self.lines_ += ax.plot(x, y, color=BLUE, label="model", **model)
+            of_column = {"color": VERMILION, "label": "this column alone"} | alone
+            self.of_columns_ += ax.plot(x, shape.of_column, **of_column)
             ax.set_xlabel(name)
         self.axes_[0].set_ylabel(self.label)
         self.axes_[0].legend(frameon=False, fontsize="small")

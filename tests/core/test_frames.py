@@ -112,16 +112,6 @@ def test_trees_split_columns_alike_however_many_categories_they_have():
     assert counts / counts.sum() == pytest.approx(0.2, abs=0.02)
 
 
-def test_shapes_of_categories_are_those_of_their_indicators():
-    frame, y = mixed(4_000)
-    model = PrivateClassifier(categories=DECLARED, epsilon=1e4, random_state=0).fit(frame, y)
-    north, east = (model.shape_function(f"ward_{ward}") for ward in ("north", "east"))
-    assert north.grid_values.tolist() == [0, 1] and north.change[0] == 0
-    assert east.change[1] > north.change[1] > model.shape_function("ward_south").change[1]
-    age = model.shape_function("age")
-    assert age.change[-1] - age.change[0] > 1 and np.ptp(age.of_column) > 1
-
-
 class Rude:
     """A cell with which nothing can be done."""
 
@@ -240,13 +230,17 @@ def test_no_unit_costs_more_than_promised_whatever_its_cells_are(name, bounds, g
 @pytest.mark.parametrize("kind", [str, object])
 def test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make(kind, tmp_path):
     frame, y = mixed(40)
-    frame = frame.astype({"ward": kind}).assign(when=pd.Timestamp("2020-01-01"))
+    frame = frame.astype({"ward": kind}).assign(when=pd.Timestamp("2020-01-01"), name="Jane")
     ledger = PrivacyLedger(tmp_path / "ledger", "data", 1.0, 0.1, create=True)
-    with pytest.raises(ValueError, match=r"columns \['ward', 'when'\] are neither") as caught:
+    with pytest.raises(ValueError, match=r"columns \['ward', 'name'\] are neither") as caught:
         PrivateClassifier(ledger=ledger).fit(frame, y)
     said = str(caught.value)
-    assert "PrivateClassifier(categories={'ward': [...], 'when': [...]})" in said
-    assert not re.search("north|south|east|2020", said)
+    assert "PrivateClassifier(categories={'ward': [...], 'name': [...]})" in said
+    assert (
+        "['when'] are dates or times: make days of each, such as X['when'] = (X['when'] -" in said
+    )
+    assert "X.drop(columns=['ward', 'name', 'when'])" in said
+    assert not re.search("north|south|east|2020|Jane", said)
     assert not ledger.history
 
 
@@ -264,11 +258,13 @@ def test_columns_whose_cells_might_raise_are_refused_by_their_type(time):
 @pytest.mark.parametrize(
     ("categories", "message"),
     [
-        ({"city": ["a"]}, r"names \['city'\], which X does not have"),
+        ({"city": ["a"]}, r"names 'city', which X does not have: it has \['age'"),
+        ({"wrad": ["a"]}, r"names 'wrad', which X does not have; did you mean 'ward'\?"),
+        ({0: ["a"]}, "names 0, which X does not have: it has"),
         ({"ward": "north"}, r"\['ward'\] must list all values of it; found 'north'"),
         ({"ward": ["a", "a"]}, "has a value twice"),
         ({"ward": [1, 2]}, r"'ward' has dtype str.*but its categories are \[1, 2\]"),
-        ({"code": ["0", "1"]}, r"'code' has dtype int64.*\['0', '1'\]"),
+        ({"code": ["0", "1"]}, r"'code' has dtype int64.*\['0', '1'\]: .* Give numbers"),
         (["ward"], "must be a dict"),
     ],
 )
@@ -349,3 +345,29 @@ def test_one_table_and_an_evaluation_take_the_same_frame():
     assert search.best_estimator_.get_feature_names_out()[4] == "ward_north"
     evaluation = private_evaluation(search.best_estimator_, new, y_new, X=frame, y=y, epsilon=100.0)
     assert evaluation.score("accuracy")[0] == pytest.approx(search.score(new, y_new), abs=0.01)
+
+
+@pytest.mark.parametrize("bounds", [None, (0, 100)])
+def test_shape_functions_of_a_frame_are_of_the_column_that_they_name(bounds):
+    frame, y = mixed(3_000)
+    frame = frame[["ward", "code", "age", "smoker"]]
+    model = PrivateClassifier(
+        epsilon=100.0, categories=DECLARED, bounds=bounds, max_iter=20, n_trees=20
+    ).fit(frame, y)
+    age, ward = model.shape_function("age"), model.shape_function("ward")
+    assert age.grid_values.min() >= 0 and 40 < np.median(age.grid_values) < 60
+    assert age.change[-1] > age.change[0] + 1
+    assert ward.grid_values.tolist() == WARDS and ward.noise_std[0] == ward.change[0] == 0
+    assert ward.change[1] < -1 and ward.change[2] > ward.change[1] + 1
+    nowhere = frame.iloc[[0] * 4].assign(
+        ward=[*WARDS, None], code=9, age=model.center_[0], smoker=model.center_[1]
+    )
+    values = model.decision_function(nowhere)
+    given = model.shape_function("ward", [*WARDS, None])
+    assert np.allclose(given.change, values - values[0])
+    assert given.grid_values.tolist() == [*WARDS, None]
+    assert model.shape_function("code").grid_values.tolist() == [0, 1, 2, 3]
+    straight = model.set_params(curved=0.0).fit(frame, y)
+    for name in frame:
+        shape = straight.shape_function(name)
+        assert np.allclose(shape.change, shape.of_column)
