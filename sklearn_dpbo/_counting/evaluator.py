@@ -89,7 +89,8 @@ class Evaluator:
             # then other threads lose nothing. But these may be threads of this process.
             with suppress_output() if workers == 1 else kept_registries():
                 rows = [sealed.content for sealed in in_parallel(count, tasks, n_jobs)]
-            return reduce(Sensitive.followed_by, rows)
+            joined: Sensitive = reduce(Sensitive.followed_by, rows)
+            return joined
 
     def _asked(self, params: dict[str, Any], query: Query) -> Model:
         """Return the model for this query; a user's gain is not computed again."""
