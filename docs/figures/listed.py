@@ -15,18 +15,14 @@ def together(of, text):
     shown = (line for line in LISTED.values() if of(line) and not line.name.startswith("_"))
     lines = sorted(shown, key=lambda x: (of(x), x.name))
     for same, some in groupby(lines, key=of):
-        yield text(same, ", ".join(f"`{line.name}`" for line in some))
+        yield text(same, ", ".join(dict.fromkeys(f"`{line.name}`" for line in some)))
 
 
 def tables():
-    """The versions, the kinds, the classes, and where they are not listed, in Markdown."""
+    """The versions, the classes by kind, and where they are not listed, in Markdown."""
     yield "Read in " + "; ".join(f"{name} {', '.join(of)}" for name, of in READ.items()) + ".\n"
-    yield from (f"* {kind}: {what}" for kind, what in KINDS.items())
-    yield "\n| module | kind | classes |\n|---|---|---|"
-    yield from together(
-        lambda line: (line.module.partition("._")[0], line.kind),
-        lambda same, names: f"| `{same[0]}` | {same[1]} | {names} |",
-    )
+    yield "| what a prediction is | classes |\n|---|---|"
+    yield from together(lambda line: line.kind, lambda kind, names: f"| {KINDS[kind]} | {names} |")
     yield "\nNot listed are\n"
     yield from together(lambda line: line.unless, lambda unless, names: f"* {names} {unless}")
     yield f"* any transformer {OBJECTS_IN_FRAMES}"

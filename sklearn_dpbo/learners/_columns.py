@@ -75,16 +75,16 @@ def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
 
 def _as_array_or_frame(X: Any) -> Any:
     """Return a table whose type no record decides; ValueError, as scikit-learn's would quote X."""
-    if hasattr(X, "to_pandas"):
-        X = as_table(X)
-        own = [name for name, dtype in X.dtypes.items() if hasattr(dtype, "categories")]
-        return X.astype(dict.fromkeys(own, object))
-    if is_frame(X) or issparse(X):  # the latter is refused by its type
+    if is_frame(X) or hasattr(X, "to_pandas"):
+        table = as_table(X)
+        declared = [j for j, dtype in enumerate(table.dtypes) if hasattr(dtype, "categories")]
+        return with_columns(table, {j: X.iloc[:, j] for j in declared})
+    if issparse(X):  # refused by its type
         return X
-    if isinstance(X, list | tuple):
+    if not hasattr(X, "__array__"):
         raise ValueError(
-            "X is a list, in which single records decide the number and the type of columns. Give "
-            "an array or a data frame, such as np.array(X, dtype=float)"
+            f"X is a {type(X).__name__}, in which single records decide the number and the type of "
+            "columns. Give an array or a data frame, such as np.array(X, dtype=float)"
         )
     X = np.asarray(X)
     if X.dtype.kind == "c":

@@ -127,7 +127,8 @@ class Curved(Descent):
             more than two classes in comparison with their mean; of a regressor in units of the
             target); ``of_column``, the
             part of functions of this column alone; ``noise_std``, the standard deviation of the
-            noise in ``change``, at most: see :ref:`private_learners`.
+            noise in ``change``, at most: see "Shape functions" in the
+            documentation.
         """
         check_is_fitted(self, "coef_")
         j = self._position(column)

@@ -244,6 +244,17 @@ def test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make(kind
     assert not ledger.history
 
 
+@pytest.mark.parametrize("time", [0, 2**62])
+def test_columns_whose_cells_might_raise_are_refused_by_their_type(time):
+    pyarrow = pytest.importorskip("pyarrow")
+    frame, y = mixed(20)
+    times = pyarrow.array([time] * 20, type=pyarrow.timestamp("s"))
+    frame["when"] = pd.array(times, dtype=pd.ArrowDtype(times.type))
+    declared = {**DECLARED, "when": [pd.Timestamp(0)]}
+    with pytest.raises(ValueError, match=r"'when' has the dtype timestamp.*cast it to"):
+        PrivateClassifier(categories=declared).fit(frame, y)
+
+
 @pytest.mark.parametrize(
     ("categories", "message"),
     [

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import UserList, deque
 
 import numpy as np
 import pandas as pd
@@ -233,11 +234,12 @@ def test_columns_that_noise_hides_are_named():
         PrivateLogisticRegression(epsilon=100.0).fit(X, y)
 
 
-@pytest.mark.parametrize("X", [[[1.0, 2.0]] * 4, [[1.0], [1.0, 2.0], [], [3.0]], ((1.0,),) * 4])
-def test_lists_are_refused_whatever_their_records_are(X):
+@pytest.mark.parametrize("kind", [list, tuple, deque, UserList])
+@pytest.mark.parametrize("X", [[[1.0, 2.0]] * 4, [[1.0], [1.0, 2.0], [], [3.0]], [["a"]] * 4])
+def test_lists_are_refused_whatever_their_records_are(X, kind):
     for learner in (PrivateLogisticRegression(), PrivateRidge(y_bounds=(0, 1))):
-        with pytest.raises(ValueError, match="^X is a list, in which single records decide"):
-            learner.fit(X, [0, 1, 0, 1])
+        with pytest.raises(ValueError, match=f"^X is a {kind.__name__}, in which single records"):
+            learner.fit(kind(X), [0, 1, 0, 1])
 
 
 def problem(n=300, d=3, seed=0):
