@@ -133,8 +133,8 @@ def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
     if learner is None:
         dtypes = {name: str(X.dtypes[name]) for name in other + times}
         raise ValueError(
-            f"these columns were numbers in fit, and now have other dtypes: {dtypes}. Give numbers, "
-            "for example by pd.to_numeric"
+            f"these columns were numbers in fit, and now have other dtypes: {dtypes}. Give "
+            "numbers, for example by pd.to_numeric"
         )
     said = []
     if other:
