@@ -199,8 +199,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
         except Exception as error:
             which = params or type(options.estimator).__name__
             raise ValueError(
-                f"{which} fails on made-up records of the same columns and dtypes; nothing "
-                f"has been fitted on yours, and nothing spent: {error}"
+                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
+                "nothing has been fitted on yours, and nothing spent)"
             ) from error
 
 

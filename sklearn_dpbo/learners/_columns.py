@@ -132,7 +132,10 @@ def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
         return
     if learner is None:
         dtypes = {name: str(X.dtypes[name]) for name in other + times}
-        raise ValueError(f"these columns were numbers in fit, and now have other dtypes: {dtypes}")
+        raise ValueError(
+            f"these columns were numbers in fit, and now have other dtypes: {dtypes}. Give "
+            "numbers, for example by pd.to_numeric"
+        )
     said = []
     if other:
         call = ", ".join(f"{name!r}: [...]" for name in other)

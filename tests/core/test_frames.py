@@ -279,6 +279,9 @@ def test_other_columns_than_those_of_the_fit_are_refused():
     model = PrivateLogisticRegression(categories=DECLARED, max_iter=1).fit(frame, y)
     with pytest.raises(ValueError, match="same order as they were in fit"):
         model.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match=r"were numbers in fit.*\{'age': '[a-z]+'\}") as caught:
+        model.predict(frame.assign(age="Jane"))
+    assert "Jane" not in str(caught.value)
     with pytest.raises(ValueError, match=r"columns \['site'\] are neither"):
         model.set_params(categories={"ward": WARDS}).fit(frame.astype({"site": str}), y)
 

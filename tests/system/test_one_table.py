@@ -388,7 +388,7 @@ def wrong_inputs():
     other = {"grid": {"model": [model, logistic]}, "estimator": piped}
     yield "two models", other, {}, "another kind of guarantee|which the search sets itself"
     yield "ledger", {"grid": {"ledger": [object()]}}, {}, "give the ledger to the search"
-    yield "fails", {"grid": {"alpha": [-1.0]}}, {}, "fails on made-up records.*nothing spent: alpha"
+    yield "fails", {"grid": {"alpha": [-1.0]}}, {}, "alpha.*fails on made-up records.*nothing spent"
     batch = Pipeline([("step", FunctionTransformer(centred)), ("model", model)])
     yield (
         "batch",
