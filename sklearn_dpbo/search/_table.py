@@ -58,6 +58,7 @@ from ._table_models import (
     labels_of,
     last_step,
     oracle_of,
+    refuse_objects,
     warn_of_model,
     with_budget,
     with_frequent_labels,
@@ -267,6 +268,7 @@ class PrivateTableSearchCV(
         budget = mechanisms.budget
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
+        refuse_objects(self.estimator, X)
         table = self._cut(X, y, groups, training, labels, rng)
         warn_of_weak_guarantee(budget, table.m, table.units.name)
         plan = self._plan(space, training, table, budget, rng)

@@ -15,6 +15,7 @@ from .._counting.evaluator import Evaluator
 from .._counting.fitting import FitOptions, set_candidate
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
+from .._data.tables import is_frame
 from .._privacy.checks import as_floats
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.warn import warn
@@ -96,6 +97,27 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
         return scorer.prepare(labels).first is not None
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
+
+
+def refuse_objects(estimator: Any, X: Any) -> None:
+    """Raise ValueError for a learner on objects, unless they are categories that are texts.
+
+    A search reads texts alone there, as no record must decide what the cells of others are.
+    """
+    if not isinstance(estimator, PrivateLearner):
+        return
+    if is_frame(X):
+        declared = [(name, v) for name, v in (estimator.categories or {}).items() if name in X]
+        numbers = [name for name, v in declared if not all(isinstance(each, str) for each in v)]
+        other = [name for name in numbers if X.dtypes[name].kind == "O"]
+    else:
+        other = ["X"] if getattr(getattr(X, "dtype", None), "kind", "") == "O" else []
+    if other:
+        raise ValueError(
+            f"{other} has dtype object, and there a search reads texts alone: numbers and truth "
+            "values would be missing. Give a type, such as X.astype({'code': 'Int64'}) of a frame, "
+            "or X.astype(float)"
+        )
 
 
 def last_step(estimator: Any) -> Any:

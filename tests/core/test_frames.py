@@ -374,3 +374,17 @@ def test_shape_functions_of_a_frame_are_of_the_column_that_they_name(bounds):
     for name in frame:
         shape = straight.shape_function(name)
         assert np.allclose(shape.change, shape.of_column)
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_a_search_refuses_objects_that_are_no_texts_instead_of_losing_them(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    code, y = rng.choice([1, 2], 300), rng.choice([0, 1], 300)
+    X = pd.DataFrame({"code": pd.Series(code, dtype=object)})
+    learner = PrivateClassifier(classes=[0, 1], categories={"code": [1, 2]})
+    if kind == "array":
+        X, learner = X.to_numpy(), learner.set_params(categories={0: [1, 2]})
+    ledger = PrivacyLedger(tmp_path / "budget.db", "people", 10.0, delta=0.1, create=True)
+    with pytest.raises(ValueError, match="has dtype object, and there a search reads texts alone"):
+        PrivateTableSearchCV(learner, ledger=ledger).fit(X, y)
+    assert not any(ledger.spent.values())
