@@ -781,9 +781,8 @@ MUTANTS = {
     ),
     "a warning with raw counts": Mutant(
         "_counting/evaluator.py",
-        "            return reduce(Sensitive.followed_by, rows)",
-        "            warn(str([row._open() for row in rows]))\n"
-        "            return reduce(Sensitive.followed_by, rows)",
+        "            return joined",
+        "            warn(str([row._open() for row in rows]))\n            return joined",
         LEAKS,
     ),
     "warnings of predictions shown": Mutant(
