@@ -329,9 +329,9 @@ class PrivateRidgeClassifier(_FromGram, LinearClassifier):
     alpha : float, default=1.0
         Regularisation strength, as in scikit-learn's `RidgeClassifier`, for rows that are scaled
         to a norm of at most 1. It is increased as far as the noise requires, see `noise_`.
-    columns, n_components, epsilon, delta, bounds, max_norm : array-like, int or float
+    columns, n_components, epsilon, delta, bounds : array-like, int or float
         As in `PrivateRidge`.
-    categories : dict, default=None
+    categories, max_norm : dict, float, default=None
         As in `PrivateRidge`.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
