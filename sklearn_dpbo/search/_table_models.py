@@ -21,6 +21,7 @@ from .._privacy.mechanisms import Mechanisms
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
+from ..learners._columns import declared_levels
 from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
@@ -100,23 +101,19 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
 
 
 def refuse_objects(estimator: Any, X: Any) -> None:
-    """Raise ValueError for a learner on objects, unless they are categories that are texts.
+    """Raise ValueError for a learner on columns of objects whose categories are no texts.
 
     A search reads texts alone there, as no record must decide what the cells of others are.
     """
-    if not isinstance(estimator, PrivateLearner):
+    if not isinstance(estimator, PrivateLearner) or not is_frame(X):
         return
-    if is_frame(X):
-        declared = [(name, v) for name, v in (estimator.categories or {}).items() if name in X]
-        numbers = [name for name, v in declared if not all(isinstance(each, str) for each in v)]
-        other = [name for name in numbers if X.dtypes[name].kind == "O"]
-    else:
-        other = ["X"] if getattr(getattr(X, "dtype", None), "kind", "") == "O" else []
+    X, levels = declared_levels(X, estimator.categories)
+    of_objects = [j for j in levels if X.dtypes.iloc[j] == "object"]
+    other = [X.columns[j] for j in of_objects if not all(isinstance(v, str) for v in levels[j])]
     if other:
         raise ValueError(
-            f"{other} has dtype object, and there a search reads texts alone: numbers and truth "
-            "values would be missing. Give a type, such as X.astype({'code': 'Int64'}) of a frame, "
-            "or X.astype(float)"
+            f"the columns {other} are of dtype object, and there a search reads texts alone: what "
+            "else they hold would be missing. Give them a type, as X.astype({'code': 'Int64'}) does"
         )
 
 
