@@ -261,14 +261,14 @@ def diffprivlib(kind):
 ARMS = {
     "curved": (private(PrivateClassifier), 99),
     "straight": (private(PrivateLogisticRegression), 99),
-    "scored": (scored, 3),
-    "diffprivlib, logistic": (diffprivlib("logistic"), 3),
+    "scored": (scored, 99),
+    "diffprivlib, logistic": (diffprivlib("logistic"), 99),
     "diffprivlib, forest": (diffprivlib("forest"), 3),
-    "DP-EBM": (ebm, 3),
-    "most frequent": (plain(DummyClassifier(strategy="prior")), 3),
+    "DP-EBM": (ebm, 99),
+    "most frequent": (plain(DummyClassifier(strategy="prior")), 99),
     "logistic regression": (plain(
-        make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))), 3),
-    "boosting": (plain(HistGradientBoostingClassifier(max_iter=60)), 2),
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))), 99),
+    "boosting": (plain(HistGradientBoostingClassifier(max_iter=60)), 99),
 }  # fmt: skip
 NOT_PRIVATE = ("most frequent", "logistic regression", "boosting")
 
@@ -335,7 +335,7 @@ def main():
     parser.add_argument("--tables", nargs="+", choices=list(ALL), default=list(ALL))
     parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0])
-    parser.add_argument("--repeats", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has it")
     parser.add_argument("--show", action="store_true", help="print the tables, and measure nothing")
     options = parser.parse_args()
