@@ -83,7 +83,8 @@ class PrivateRegressor(RegressorMixin, Curved):
     intercept_ : ndarray of shape (1,)
         Intercept (private).
     coef_noise_std_ : float
-        Bound on the standard deviation of the noise in a coefficient (public).
+        Bound on the standard deviation of the noise in a coefficient; proven for a quadratic loss
+        (public).
     categories_ : dict
         Values of each column of categories, by its position (public).
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
