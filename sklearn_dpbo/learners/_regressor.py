@@ -165,7 +165,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         if self.y_bounds is not None or not counted:
             low, high = target_bounds(self.y_bounds)
             middle, half = (low + high) / 2, (high - low) / 2
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         y = targets_of(y, len(X)) - middle
         if half > 0:
             y = y.clip(-half, half)

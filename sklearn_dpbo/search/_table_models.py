@@ -107,7 +107,7 @@ def refuse_objects(estimator: Any, X: Any) -> None:
     """
     if not isinstance(estimator, PrivateLearner) or not is_frame(X):
         return
-    X, levels = declared_levels(X, estimator.categories)
+    X, levels, _ = declared_levels(X, estimator.categories)
     of_objects = [j for j in levels if X.dtypes.iloc[j] == "object"]
     other = [X.columns[j] for j in of_objects if not all(isinstance(v, str) for v in levels[j])]
     if other:
