@@ -215,12 +215,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         mechanisms = Mechanisms(budget, noise)
         least = least_count(stds[0], k, rare)
         of = f"values of about {least:,.0f} {units.name}s or more, for {_OF_COUNTS} of mu squared"
-        record = {"purpose": what, "detail": of * (k > 0), "delta": budget.delta}
-        noisy = mechanisms.tables(price, relative, threshold=least, **record)
+        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
+        noisy = mechanisms.tables(price, relative, purpose=what, **record)
         columns = self._with_frequent(X, units, noisy)
         cut = self._cut_off(units.m, mu)
 
-        def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
+        def release(table: NDArray[np.int64]) -> Any:
             return noisy(Secret(table))
 
         stds = stds[k > 0 :]
