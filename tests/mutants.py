@@ -432,6 +432,12 @@ MUTANTS = {
         "if True",
         FREQUENT + "values_of_one_record_are_released_as_seldom_as_the_noise_says[False]",
     ),
+    "labels in y become public without a word": Mutant(
+        "learners/_labels.py",
+        "if classes is None and warns:",
+        "if False:",
+        "core/test_frames.py::test_labels_that_become_public_are_warned_of_once_and_not_named[True]",
+    ),
     "a missing category is one of the others": Mutant(
         "learners/_columns.py",
         "positions[[i for i in np.flatnonzero(positions < 0) if is_missing(cells[i])]] = n",

@@ -53,7 +53,8 @@ def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]
     """Return the classes; of regression, numbers spread over the bounds of targets."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
-        return public_classes(params.get(training.classes), y)
+        named = training.classes is not None
+        return public_classes(params.get(training.classes), y, warns=named)
     bounds = as_floats(params.get(training.target_bounds))
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, private_evaluation
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
@@ -101,6 +102,31 @@ def test_coefficients_have_names_and_indicators_of_missing_numbers_are_left_out(
         "x0", "x1_0", "x1_1", "x1_2", "x1_3", "x1_missing",
     ]  # fmt: skip
     assert len(model.coef_) == 6
+
+
+def test_every_column_has_a_name_of_its_own():
+    frame, y = mixed(50)
+    frame = frame[["age", "ward"]].assign(age_missing=0.0)
+    model = PrivateClassifier(categories={"ward": ["missing", "north"]}, max_iter=1)
+    assert model.fit(frame, y).get_feature_names_out().tolist() == [
+        "age", "age_missing", "age_missing_", "age_missing_missing",
+        "ward_missing", "ward_north", "ward_missing_",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_labels_that_become_public_are_warned_of_once_and_not_named(searched):
+    frame, y = mixed(300)
+    learner = PrivateRidgeClassifier(categories=DECLARED)
+    fitted = PrivateTableSearchCV(learner, {"alpha": [1.0, 2.0]}) if searched else learner
+    with pytest.warns(PrivacyWarning, match="classes is None.*as classes=") as caught:
+        fitted.fit(frame, np.where(y == 1, "sick", "well"))
+    said = [str(w.message) for w in caught if "classes is" in str(w.message)]
+    assert len(said) == 1 and "sick" not in said[0]
+    learner.set_params(classes=["sick", "well"])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "classes is None")
+        fitted.fit(frame, np.where(y == 1, "sick", "well"))
 
 
 def test_trees_split_columns_alike_however_many_categories_they_have():
