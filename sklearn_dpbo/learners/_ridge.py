@@ -205,7 +205,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Coefficients of the columns, in their units and that of the target (private). They hold for
         rows that are neither clipped nor shortened.
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     coef_std_ : ndarray of shape (n_features,)
         Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
         from the noise (private). They hold where `alpha` hardly matters and the noise is small
