@@ -63,7 +63,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         Bound on the standard deviation of the noise in a coefficient; proven for a quadratic loss
         (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int

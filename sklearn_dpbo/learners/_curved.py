@@ -71,6 +71,7 @@ class Curved(Descent):
         check_number(
             "n_trees", self.n_trees, "a whole number from 1 up", lambda n: n >= 1, Integral
         )
+        check_random_state(self.random_state)  # before the charge
 
     def _draw(self, d: int, m: int) -> None:
         curved = self.curved
@@ -95,7 +96,7 @@ class Curved(Descent):
     def _linear(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
         scaling = Scaling(self.center_, self.scale_, self.max_norm_)
-        blocks = self._blocks(self._table(X, reset=False), scaling)
+        blocks = self._blocks(self._table(X), scaling)
         values: Floats = linear(blocks, self.coef_) + self.intercept_
         return values
 

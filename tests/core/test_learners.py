@@ -269,7 +269,7 @@ def summed(monkeypatch):
     """What gets noise, with its scale; the noise is left out, so that paths are the same."""
     found = []
 
-    def tables(self, price, sensitivities, *, purpose):
+    def tables(self, price, sensitivities, **_):
         def release(table):
             found.append((table._open().copy(), sensitivities[0]))
             return table._open() * 0
