@@ -36,7 +36,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         or by 22 for each column if that is more, and at most 0.66.
     n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
-    C, clip, max_iter : float, float and int, default=1.0, 0.56 and 60
+    C, clip, max_iter : float, float and int, default=1.0, None and 60
         As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
         better probabilities.
     max_norm : float, default=None
@@ -65,6 +65,9 @@ class PrivateClassifier(Curved, DescentClassifier):
         Values of each column of categories, by its position (public).
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
+    reach_, clip_ : float
+        How far columns and gradients reach, as in `PrivateLogisticRegression` (public). Curved
+        functions change within 1 alone.
     n_iter_ : int
     privacy_ : PrivacyReport
         The privacy report; print it.
@@ -92,7 +95,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         curved: float | None = None,
         n_trees: int = 40,
         C: float = 1.0,
-        clip: float = 0.56,
+        clip: float | None = None,
         max_iter: int = 60,
         max_norm: float | None = None,
         random_state: Any = None,

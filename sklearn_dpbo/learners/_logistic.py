@@ -23,12 +23,14 @@ class PrivateLogisticRegression(DescentClassifier):
         Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for rows that
         are scaled to a norm of at most 1. Such rows are shorter than standardised ones: the same C
         is a stronger penalty, and with many records about the number of columns times as much, or
-        more, comes near scikit-learn's default after a `StandardScaler`.
+        more, comes near scikit-learn's default after a `StandardScaler`. Multiplied by the square
+        of `reach_`, as columns that reach farther make usual rows shorter.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
-    clip : float, default=0.56
-        Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.56 only
-        wrongly predicted records are clipped; much smaller values favour frequent labels.
+    clip : float, default=None
+        Norm to which a record's gradient is clipped; the noise is proportional to it. None is
+        0.56 times `reach_`. At 0.56 only wrongly predicted records are clipped; much smaller
+        values favour frequent labels.
     max_iter : int, default=60
         Number of steps; the noise of each grows with the square root of this number.
     learning_rate : float, default=None
@@ -47,10 +49,10 @@ class PrivateLogisticRegression(DescentClassifier):
         a pandas dtype with categories have those. Each value becomes an indicator, and so do
         missing ones; other values are 0 in all of them.
     max_norm : float, default=None
-        Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
-        according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
-        scaled from the bounds to [-1, 1] (those between 0 and 1 stay as they are), and the fit has
-        the whole budget.
+        Scaled rows with a larger norm are shortened to it. With None, that is one row in five
+        (divided by the fourth power of `reach_`), according to noisy counts. With `bounds` and
+        `max_norm` nothing is counted: columns are scaled from the bounds to [-1, 1] (those between
+        0 and 1 stay as they are), and the fit has the whole budget.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     ledger : PrivacyLedger or None, default=None
@@ -67,7 +69,14 @@ class PrivateLogisticRegression(DescentClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        (private). Without bounds, `scale_` is about 2.5 standard deviations.
+    reach_ : float
+        1 where noise matters more than what is cut off. Where the number of records times mu is
+        above 20,000, the fourth root of their quotient, so that less and less is cut off as
+        epsilon grows (public). 1 with `bounds` and `max_norm`.
+    clip_ : float
+        The norm to which gradients are clipped (public).
     categories_ : dict
         Values of each column of categories, by its position (public).
     max_norm_ : float
@@ -87,7 +96,7 @@ class PrivateLogisticRegression(DescentClassifier):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        clip: float = 0.56,
+        clip: float | None = None,
         max_iter: int = 60,
         learning_rate: float | None = None,
         bounds: Any = None,
@@ -106,4 +115,4 @@ class PrivateLogisticRegression(DescentClassifier):
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
-        return {"max_iter": [30, 60, 120], "clip": [0.4, 0.56, 0.8]}
+        return {"max_iter": [30, 60, 120], "clip": [0.4, None, 0.8]}
