@@ -71,6 +71,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     from_release: tuple[str, ...] = ()
     # From so many units times mu on, noise matters less than what is cut off.
     _many = 20_000.0
+    # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
+    # slower.
+    _of_rows = 1
     # Whether numbers that are missing are indicated by columns of their own.
     _indicates_missing = False
 
@@ -254,7 +257,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         if max_norm is None:
             columns = scaling.beside(n_indicators, 1.0).columns(X)
             counts = release(norm_counts(columns, units.labels, features, scaling.reach))
-            shortened = SHORTENED / scaling.reach**4
+            shortened = SHORTENED / scaling.reach**self._of_rows
             max_norm = norm_of_counts(counts, stds[3], units.m, features, shortened)
         moved = replace(scaling, center=scaling.center + middle)
         return moved.beside(n_indicators, float(max_norm))

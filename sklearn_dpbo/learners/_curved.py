@@ -23,10 +23,10 @@ __all__ = ["Curved"]
 
 Floats = NDArray[np.float64]
 
-# The share of curved functions is the number of units of a class times mu, divided by this, or by
-# so many for each column if that is more, up to the largest: with few units their noise costs more
-# than they give.
-_UNITS, _UNITS_OF_COLUMN, _MOST_CURVED = 1_100, 22, 0.66
+# The share of curved functions is the number of units of a class times mu, divided by this and, if
+# there are more columns than so many, by the square of how many times more; up to the largest. With
+# few units, or many columns, their noise costs more than they give.
+_UNITS, _MANY_COLUMNS, _MOST_CURVED = 1_100, 50, 0.66
 _N_WAVES = 100
 
 
@@ -75,7 +75,8 @@ class Curved(Descent):
         curved = self.curved
         if curved is None:
             mu = gdp_within(self.epsilon, self.delta)
-            curved = min(_MOST_CURVED, m * mu / self._n_classes / max(_UNITS, _UNITS_OF_COLUMN * d))
+            enough = self._n_classes * _UNITS * max(1.0, d / _MANY_COLUMNS) ** 2
+            curved = min(_MOST_CURVED, m * mu / enough)
         rng = check_random_state(self.random_state)
         of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
         drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 # Share of the previous step's velocity that a step keeps.
 _MOMENTUM = 0.9
+# The number of steps, if none is given and noise matters.
+_STEPS = 60
 # The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
 # that of the columns. And about the norm of a row with it.
 _INTERCEPT, _NORM = 0.5, 1.12
@@ -77,12 +79,13 @@ class Descent(PrivateLearner):
     ) -> Self:
         """Fit k linear functions; `target`: as for `_tables`, if its range is to be counted."""
         unit = units.labels
-        n, sensitivity = int(self.max_iter), IntegerRows.sensitivity
+        wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
+        n = int(self.max_iter or _STEPS * wider)
         self._draw(X.shape[1], units.m)
         scaling, mechanisms, noisy, std = self._tables(
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
-        self.clip_ = clip = float(self.clip or self._least_clip * self._wider(units.m))
+        self.clip_ = clip = float(self.clip or self._least_clip * wider)
         y = self._targets(y, units.m)
         blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))
@@ -121,7 +124,7 @@ class Descent(PrivateLearner):
         check_number("clip", self.clip, *POSITIVE, optional=True)
         check_number("learning_rate", self.learning_rate, *POSITIVE, optional=True)
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
-        check_number("max_iter", self.max_iter, *of_steps)
+        check_number("max_iter", self.max_iter, *of_steps, optional=True)
 
 
 class DescentClassifier(LinearClassifier, Descent):

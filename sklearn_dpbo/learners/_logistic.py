@@ -17,6 +17,10 @@ class PrivateLogisticRegression(DescentClassifier):
     integers and summed; discrete Gaussian noise is added to the sum. All steps together are
     mu-GDP for the largest mu that implies (epsilon, delta).
 
+    What is cut off vanishes with noise. Let r be the fourth root of the number of records times mu,
+    divided by 20,000, or 1 if that is less: columns and gradients are clipped r times as far as
+    where noise matters, fewer rows are shortened by r, and there are r times as many steps.
+
     Parameters
     ----------
     C : float, default=1.0
@@ -29,10 +33,11 @@ class PrivateLogisticRegression(DescentClassifier):
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. None is
-        0.56 times `reach_`. At 0.56 only wrongly predicted records are clipped; much smaller
+        0.56 times r. At 0.56 only wrongly predicted records are clipped; much smaller
         values favour frequent labels.
-    max_iter : int, default=60
-        Number of steps; the noise of each grows with the square root of this number.
+    max_iter : int, default=None
+        Number of steps; the noise of each grows with the square root of this number. None is 60
+        times r.
     learning_rate : float, default=None
         Step size. With larger or more steps the model moves further from 0 and has more noise.
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
@@ -50,7 +55,7 @@ class PrivateLogisticRegression(DescentClassifier):
         missing ones; other values are 0 in all of them.
     max_norm : float, default=None
         Scaled rows with a larger norm are shortened to it. With None, that is one row in five
-        (divided by the fourth power of `reach_`), according to noisy counts. With `bounds` and
+        (divided by r), according to noisy counts. With `bounds` and
         `max_norm` nothing is counted: columns are scaled from the bounds to [-1, 1] (those between
         0 and 1 stay as they are), and the fit has the whole budget.
     classes : array-like, default=None
@@ -72,9 +77,7 @@ class PrivateLogisticRegression(DescentClassifier):
         Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
         (private). Without bounds, `scale_` is about 2.5 standard deviations.
     reach_ : float
-        1 where noise matters more than what is cut off. Where the number of records times mu is
-        above 20,000, the fourth root of their quotient, so that less and less is cut off as
-        epsilon grows (public). 1 with `bounds` and `max_norm`.
+        r, or 1 with `bounds` and `max_norm` (public).
     clip_ : float
         The norm to which gradients are clipped (public).
     categories_ : dict
@@ -97,7 +100,7 @@ class PrivateLogisticRegression(DescentClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         clip: float | None = None,
-        max_iter: int = 60,
+        max_iter: int | None = None,
         learning_rate: float | None = None,
         bounds: Any = None,
         categories: Any = None,
@@ -115,4 +118,4 @@ class PrivateLogisticRegression(DescentClassifier):
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
-        return {"max_iter": [30, 60, 120], "clip": [0.4, None, 0.8]}
+        return {"max_iter": [30, None, 120], "clip": [0.4, None, 0.8]}

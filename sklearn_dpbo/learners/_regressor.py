@@ -55,7 +55,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
         the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
         where the number of records times mu is above 20,000.
-    max_iter, max_norm : int and float, default=60 and None
+    max_iter, max_norm : int and float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
         Draws trees and waves. It is no secret, and has no effect on the noise.
@@ -114,7 +114,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         n_trees: int = 40,
         C: float = 1.0,
         clip: float | None = None,
-        max_iter: int = 60,
+        max_iter: int | None = None,
         max_norm: float | None = None,
         random_state: Any = None,
         ledger: Any = None,

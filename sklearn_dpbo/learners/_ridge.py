@@ -50,7 +50,7 @@ class _FromGram(PrivateLearner):
 
     # Whether the sum of squared targets is released, too.
     _squares = False
-    _many = 5_000.0
+    _many, _of_rows = 5_000.0, 4
 
     gram_: Floats
     # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
@@ -210,7 +210,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
         (private).
     reach_ : float
-        As in `PrivateLogisticRegression`, from 5,000 on (public).
+        As in `PrivateLogisticRegression`, with 5,000 for 20,000 (public).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int

@@ -527,6 +527,9 @@ def test_share_of_curved_functions_follows_public_numbers():
         shares.append(PrivateClassifier(classes=[0, 1], n_trees=2).fit(X[:n], y[:n]).curved_)
     assert shares[0] == 0 < shares[1] < shares[2] < 0.66
     assert PrivateClassifier(classes=[0, 1], n_trees=2, epsilon=50).fit(X, y).curved_ == 0.66
+    wide = np.zeros((1_000, 50))  # and as many indicators of missing values
+    model = PrivateClassifier(classes=[0, 1], n_trees=2, max_iter=1).fit(wide, y[:1_000])
+    assert model.curved_ == pytest.approx(shares[1] / 4)
 
 
 def curved_targets(n, rng):
