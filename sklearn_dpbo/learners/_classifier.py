@@ -33,7 +33,8 @@ class PrivateClassifier(Curved, DescentClassifier):
     curved : float, default=None
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
         None is a public rule: the number of records per class times mu, divided by 1,100, and by
-        the square of d / 50 if there are d > 50 columns and indicators; at most 0.66.
+        the square of d / 50 if there are d > 50 columns and indicators; at most 0.66. Less than
+        0.05 counts as 0.
     n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
     C, clip, max_iter : float, float and int, default=1.0, None and None

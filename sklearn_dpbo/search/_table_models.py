@@ -50,7 +50,7 @@ def warn_of_model(
             _warn_if_constant(model, labels, rng)
 
 
-def warn_of_search(search: Any, plan: Plan, n_wanted: int, oracle: Evaluator) -> None:
+def warn_of_search(search: Any, plan: Plan, n_wanted: float, oracle: Evaluator) -> None:
     """Warn of what a search costs, if it fits few candidates or could do without.
 
     Before anything is charged, by public facts alone.
