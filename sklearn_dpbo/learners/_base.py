@@ -123,9 +123,10 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _table(self, X: Any) -> Floats:
         """Return columns of numbers, NaN for what is missing, and then indicators."""
-        return self._indicated(self._coded(X, reset=False).table)
+        return self._columns(self._coded(X, reset=False).table)
 
-    def _indicated(self, table: Floats) -> Floats:
+    def _columns(self, table: Floats) -> Floats:
+        """Return columns of numbers, and then indicators."""
         return with_indicators(table, self.categories_, self._indicates_missing)
 
     def _coded(self, X: Any, *, reset: bool) -> Coded:
@@ -236,7 +237,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             released = noisy(Secret(X.counts(units)))
             own = {j: objects([v for i, _, v in released if i == j]) for j in X.occurring}
             self.categories_ = self.categories_ | own
-        return self._indicated(X.among(self.categories_))
+        return self._columns(X.among(self.categories_))
 
     def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
         """Return which share of rows is shortened, and how many times farther columns are clipped.

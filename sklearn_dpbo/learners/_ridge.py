@@ -78,7 +78,7 @@ class _FromGram(PrivateLearner):
 
     def _release(self, X: Coded, targets: Floats, groups: Any) -> None:
         n = len(X)
-        self._check_solved(self._indicated(X.table[:0]).shape[1])
+        self._check_solved(self._columns(X.table[:0]).shape[1])
         units = Units.of(n, groups)
         unit = units.labels
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
