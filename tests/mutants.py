@@ -452,6 +452,13 @@ MUTANTS = {
         "if True",
         FREQUENT + "values_of_one_record_are_released_as_seldom_as_the_noise_says[False]",
     ),
+    "a search reads texts alone in columns of objects": Mutant(
+        "_data/divided_table.py",
+        "rng, levels.get(j, ()))",
+        "rng)",
+        "core/test_frames.py::"
+        "test_a_search_takes_typed_codes_and_objects_as_they_are_declared[levels0-False]",
+    ),
     "labels in y become public without a word": Mutant(
         "learners/_labels.py",
         "if classes is None and warns:",
