@@ -248,7 +248,7 @@ def test_shapes_of_given_columns_and_values_are_drawn_on_given_axes(wide):
     )
     assert [*display.shapes] == ["a", "h"] and display.figure_ is figure
     assert display.lines_[1].get_xdata().tolist() == [0, 1]
-    assert axes[0].get_ylabel() == "change of the log-odds of so"
+    assert axes[0].get_ylabel() == "change of the\nlog-odds of so"
     with pytest.raises(ValueError, match=r"target must be one of \['no', 'so', 'yes'\]"):
         ShapeDisplay.from_estimator(model, ["a"])
     with pytest.raises(ValueError, match="found PrivateLogisticRegression"):
