@@ -143,7 +143,7 @@ ARMS = {
     "curved without bounds": (private(PrivateRegressor, bounded=False), 99),
     "straight": (private(PrivateRidge), 99),
     "scored": (scored, 99),
-    "diffprivlib": (diffprivlib, 99),
+    "diffprivlib": (diffprivlib, 3),
     "DP-EBM": (ebm, 99),
     "mean": (plain(DummyRegressor()), 99),
     "median": (plain(DummyRegressor(strategy="median")), 99),

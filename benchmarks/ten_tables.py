@@ -234,7 +234,7 @@ def of_ebm(split, epsilon):
     numbers = list(frame.select_dtypes("number"))
     frame[numbers] = frame[numbers].astype(float).fillna(frame[numbers].median())
     others = [name for name in frame if name not in numbers]
-    frame[others] = frame[others].astype(str)
+    frame[others] = frame[others].astype(object).fillna("missing").astype(str)
     types = ["continuous" if name in numbers else "nominal" for name in frame]
     bounds = {name: (frame[name].min(), frame[name].max()) for name in numbers}
     parameters = dict(

@@ -14,6 +14,7 @@ from .._privacy.gdp import gdp_within
 from ._curved import Curved
 from ._labels import targets_of
 from ._ridge import target_bounds
+from ._scaling import SHORTENED
 
 __all__ = ["PrivateRegressor"]
 
@@ -21,10 +22,11 @@ Floats = NDArray[np.float64]
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 _CURVATURE = 0.25
-# Gradients are clipped to this norm. Where there are more units times mu than so many, they are
-# clipped at a larger one, and targets farther from their centre: what is cut off matters more than
-# noise then.
-_CLIP, _MANY = 0.1, 20_000
+# Errors are clipped at this norm of their gradient, in units of usual targets. From so many units
+# times mu on, columns, targets and errors are clipped farther from their centre: what is cut off
+# matters more than noise then.
+_CLIP = 0.1
+_MANY_FOR_COLUMNS, _MANY_FOR_TARGETS, _MANY_FOR_ERRORS = 250, 1_500, 20_000
 
 
 class PrivateRegressor(RegressorMixin, Curved):
@@ -174,18 +176,22 @@ class PrivateRegressor(RegressorMixin, Curved):
         self.y_center_ += middle
         return self
 
-    def _wider(self, m: int) -> float:
-        """Return how many times less is cut off of m units than where noise matters."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / _MANY
-        return math.sqrt(math.sqrt(max(1.0, strength)))
+    def _wider(self, m: int, many: float) -> float:
+        """Return how many times farther m units are clipped than up to `many` units times mu."""
+        strength: float = m * gdp_within(self.epsilon, self.delta) / many
+        return max(1.0, strength) ** 0.25
+
+    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
+        return SHORTENED, self._wider(m, _MANY_FOR_COLUMNS)
 
     def _clip(self, m: int) -> float:
-        self.clip_ = float(self.clip or _CLIP * self._wider(m))
+        wider = self._wider(m, _MANY_FOR_ERRORS) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
+        self.clip_ = float(self.clip or _CLIP * wider)
         return self.clip_
 
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
-        self.y_scale_ *= self._wider(m)
+        self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
         if self.y_bounds is not None:
             low, high = target_bounds(self.y_bounds)
             self.y_scale_ = min(self.y_scale_, (high - low) / 2)
