@@ -24,8 +24,8 @@ Floats = NDArray[np.float64]
 _CURVATURE = 0.25
 # Errors are clipped at this norm of their gradient, in units of usual targets. From so many units
 # times mu on, columns, targets and errors are clipped farther from their centre: what is cut off
-# matters more than noise then.
-_CLIP = 0.1
+# matters more than noise then. Of wider columns, bins and trees would see too little.
+_CLIP, _WIDEST_COLUMNS = 0.1, 2.0
 _MANY_FOR_COLUMNS, _MANY_FOR_TARGETS, _MANY_FOR_ERRORS = 250, 1_500, 20_000
 
 
@@ -45,7 +45,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Where most targets lie, within the bounds if they are given, noisy counts tell, as for
         columns; targets farther than 2.5 usual deviations from the centre are clipped (farther ones
-        with many records or a large epsilon, as for `clip`). If `bounds` and `max_norm` are both
+        where the number of records times mu is above 1,500). If `bounds` and `max_norm` are both
         given, nothing is counted: then `y_bounds` are required, and targets are scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
@@ -182,7 +182,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         return max(1.0, strength) ** 0.25
 
     def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        return SHORTENED, self._wider(m, _MANY_FOR_COLUMNS)
+        return SHORTENED, min(_WIDEST_COLUMNS, self._wider(m, _MANY_FOR_COLUMNS))
 
     def _clip(self, m: int) -> float:
         wider = self._wider(m, _MANY_FOR_ERRORS) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
