@@ -93,6 +93,18 @@ MUTANTS = {
         "release(places.counts(X, units.labels)), places.zoom(places.counts(X, units.labels), std)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
+    "ranges of columns: noise alone decides where nothing stands out": Mutant(
+        "learners/_scaling.py",
+        "(pairs - _FARTHER * std * _CELLS_FROM_1).argmax()",
+        "counts.argmax()",
+        LEARNERS + "test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny",
+    ),
+    "columns of a regressor become wider without end": Mutant(
+        "learners/_regressor.py",
+        "min(_WIDEST_COLUMNS, self._wider(m, _MANY_FOR_COLUMNS))",
+        "self._wider(m, _MANY_FOR_COLUMNS)",
+        LEARNERS + "test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets",
+    ),
     "ranges of columns: shares of the budget that add up to more": Mutant(
         "learners/_base.py",
         "rest = 1 - sum(share for _, share in counts)",

@@ -60,8 +60,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         Inverse regularisation strength, as in `PrivateLogisticRegression`.
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
-        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
-        where the number of records times mu is above 20,000.
+        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1; less as
+        that range becomes wider; and more where the number of records times mu is above 20,000.
     max_iter, max_norm : int and float, default=60 and None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
