@@ -99,10 +99,10 @@ MUTANTS = {
         "counts.argmax()",
         LEARNERS + "test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny",
     ),
-    "columns of a regressor become wider without end": Mutant(
-        "learners/_regressor.py",
-        "min(_WIDEST_COLUMNS, self._wider(m, _MANY_FOR_COLUMNS))",
-        "self._wider(m, _MANY_FOR_COLUMNS)",
+    "tails of the columns of a regressor are cut off": Mutant(
+        "learners/_base.py",
+        "self._wider(units.m, self._many_for_columns)",
+        "self._wider(units.m)",
         LEARNERS + "test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets",
     ),
     "ranges of columns: shares of the budget that add up to more": Mutant(
@@ -368,6 +368,26 @@ MUTANTS = {
         "rows: Floats = scaled / np.maximum(norms, self.max_norm)[:, None]",
         "rows: Floats = scaled / self.max_norm",
         LEARNERS + "test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction",
+    ),
+    "columns are cut off at any epsilon": Mutant(
+        "learners/_base.py",
+        "reach=self._wider(units.m)",
+        "reach=1.0",
+        LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
+        "[PrivateRidge]",
+    ),
+    "values beyond the bounds count": Mutant(
+        "learners/_base.py",
+        "X[:, :d] = X[:, :d].clip(*self._bounds(d))",
+        "pass",
+        LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
+        "[PrivateRidge]",
+    ),
+    "a warning says that a choice loses half as much": Mutant(
+        "strategies/_utility.py",
+        "return 2 * scorer.query.sensitivity(units)",
+        "return scorer.query.sensitivity(units)",
+        "system/test_one_table.py::test_a_warning_says_what_a_search_costs[2-False]",
     ),
     "rows that are too long kept": Mutant(
         "learners/_rows.py",

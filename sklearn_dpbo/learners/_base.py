@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,20 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     center_: Floats
     scale_: Floats
     max_norm_: float
+    reach_: float
     categories_: dict[int, NDArray[Any]]
     unresolved_: NDArray[np.intp]
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
     from_release: tuple[str, ...] = ()
+    # From so many units times mu on, noise matters less than what is cut off.
+    _many = 20_000.0
+    # The same of columns, if it is another number.
+    _many_for_columns: float | None = None
+    # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
+    # slower.
+    _of_rows = 1
     # Whether numbers that are missing are indicated by columns of their own.
     _indicates_missing = False
 
@@ -121,9 +130,15 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             table: Floats = validate_data(
                 self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
             )
-        if reset and self.bounds is not None:
-            self._bounds(self._n_numbers)  # raises before anything is charged
-        return with_indicators(table, self.categories_, self._indicates_missing)
+        return self._columns(table)
+
+    def _columns(self, table: Floats) -> Floats:
+        """Return columns of numbers, within the bounds, and then indicators."""
+        X = with_indicators(table, self.categories_, self._indicates_missing)
+        if self.bounds is not None:
+            d = self._n_numbers
+            X[:, :d] = X[:, :d].clip(*self._bounds(d))
+        return X
 
     @property
     def _n_numbers(self) -> int:
@@ -191,23 +206,21 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         mechanisms = Mechanisms(budget, noise)
         noisy = mechanisms.tables(price, relative, purpose=what)
         stds = [price.scale(moved) for moved in relative]
-        cut = self._cut_off(units.m, mu)
 
         def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
             return noisy(Secret(table))
 
-        scaling = self._scaling(X, target, units, release, stds, counted, pairs, cut)
+        scaling = self._scaling(X, target, units, release, stds, counted, pairs)
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
+        self.reach_ = scaling.reach
         return scaling, mechanisms, noisy, stds[-1]
 
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        """Return which share of rows is shortened, and how many times farther columns are clipped.
-
-        Shorter rows would make a descent slower.
-        """
-        return SHORTENED, 1.0
+    def _wider(self, m: int, many: float | None = None) -> float:
+        """Return how many times less is cut off of m units than where noise matters."""
+        strength: float = m * gdp_within(self.epsilon, self.delta) / (many or self._many)
+        return math.sqrt(math.sqrt(max(1.0, strength)))
 
     def _scaling(
         self,
@@ -218,7 +231,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         stds: list[float],
         counted: bool,
         pairs: bool,
-        cut: tuple[float, float],
     ) -> Scaling:
         """Return how columns are scaled: as the parameters say, or by noisy counts.
 
@@ -231,8 +243,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         if self.bounds is not None:
             low, high = self._bounds(d)
             middle, half = (low + high) / 2, (high - low) / 2
-            X = np.hstack([np.clip(X[:, :d], low, high) - middle, X[:, d:]])
-        n_indicators, (shortened, times) = X.shape[1] - d, cut
+            X = np.hstack([X[:, :d] - middle, X[:, d:]])
+        n_indicators = X.shape[1] - d
         if not counted:
             norm = float(max_norm or INDICATOR * math.sqrt(features))
             return Scaling.between(low, high).beside(n_indicators, norm)
@@ -241,14 +253,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        center, scale = places.center[:d], places.scale[:d] * times
+        reach = self._wider(units.m, self._many_for_columns)
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
         if target is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
         if max_norm is None:
-            columns = Scaling(center, scale).beside(n_indicators, 1.0, times).columns(X)
-            counts = release(norm_counts(columns, units.labels, features))
+            columns = scaling.beside(n_indicators, 1.0).columns(X)
+            counts = release(norm_counts(columns, units.labels, features, scaling.reach))
+            shortened = SHORTENED / scaling.reach**self._of_rows
             max_norm = norm_of_counts(counts, stds[3], units.m, features, shortened)
-        return Scaling(center + middle, scale).beside(n_indicators, float(max_norm), times)
+        moved = replace(scaling, center=scaling.center + middle)
+        return moved.beside(n_indicators, float(max_norm))
 
     def _made_up(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return n made-up records, all over the released ranges of columns and all categories."""
@@ -290,9 +305,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             released="the fitted model",
         )
 
-    def _linear(self, X: Any) -> Floats:
+    def _released_scaling(self) -> Scaling:
+        """Return how rows are scaled."""
         check_is_fitted(self, "coef_")
-        rows = Scaling(self.center_, self.scale_, self.max_norm_).rows(self._table(X, reset=False))
+        return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
+
+    def _linear(self, X: Any) -> Floats:
+        rows = self._released_scaling().rows(self._table(X, reset=False))
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values

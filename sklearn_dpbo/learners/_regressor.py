@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from .._data.units import Units
-from .._privacy.gdp import gdp_within
 from ._curved import Curved
 from ._labels import targets_of
 from ._ridge import target_bounds
-from ._scaling import SHORTENED
 
 __all__ = ["PrivateRegressor"]
 
@@ -22,11 +20,8 @@ Floats = NDArray[np.float64]
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 _CURVATURE = 0.25
-# Errors are clipped at this norm of their gradient, in units of usual targets. From so many units
-# times mu on, columns, targets and errors are clipped farther from their centre: what is cut off
-# matters more than noise then. Of wider columns, bins and trees would see too little.
-_CLIP, _WIDEST_COLUMNS = 0.1, 2.0
-_MANY_FOR_COLUMNS, _MANY_FOR_TARGETS, _MANY_FOR_ERRORS = 250, 1_500, 20_000
+# From so many units times mu on, targets are clipped farther from their centre.
+_MANY_FOR_TARGETS = 1_500.0
 
 
 class PrivateRegressor(RegressorMixin, Curved):
@@ -62,7 +57,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
         the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1; less as
         that range becomes wider; and more where the number of records times mu is above 20,000.
-    max_iter, max_norm : int and float, default=60 and None
+    max_iter, max_norm : int and float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
         Draws trees and waves. It is no secret, and has no effect on the noise.
@@ -78,8 +73,8 @@ class PrivateRegressor(RegressorMixin, Curved):
     bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
         What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
         level, and frequencies of waves (public: drawn without the records).
-    clip_ : float
-        The norm to which gradients are clipped (public).
+    reach_, clip_ : float
+        How far columns and gradients reach, as in `PrivateClassifier` (public).
     coef_ : ndarray of shape (1, n_functions)
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
@@ -107,7 +102,9 @@ class PrivateRegressor(RegressorMixin, Curved):
     """
 
     # Targets vary by about half of their range; log-odds by several units.
-    _noise = 0.2
+    _noise, _least_clip = 0.2, 0.1
+    # Targets follow the tails of columns, unlike classes.
+    _many_for_columns = 250.0
 
     def __init__(
         self,
@@ -121,7 +118,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         n_trees: int = 40,
         C: float = 1.0,
         clip: float | None = None,
-        max_iter: int = 60,
+        max_iter: int | None = None,
         max_norm: float | None = None,
         random_state: Any = None,
         ledger: Any = None,
@@ -176,18 +173,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         self.y_center_ += middle
         return self
 
-    def _wider(self, m: int, many: float) -> float:
-        """Return how many times farther m units are clipped than up to `many` units times mu."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / many
-        return max(1.0, strength) ** 0.25
-
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        return SHORTENED, min(_WIDEST_COLUMNS, self._wider(m, _MANY_FOR_COLUMNS))
-
-    def _clip(self, m: int) -> float:
-        wider = self._wider(m, _MANY_FOR_ERRORS) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
-        self.clip_ = float(self.clip or _CLIP * wider)
-        return self.clip_
+    def _usual_clip(self, m: int) -> float:
+        return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
 
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:

@@ -19,14 +19,11 @@ from ..exceptions import LowUtilityWarning
 from ._base import LARGEST, LinearClassifier, PrivateLearner
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
-from ._scaling import SHORTENED
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier", "target_bounds"]
 
 Floats = NDArray[np.float64]
 _STEPS = 2**14
-# From so many units times mu on, noise matters less than what is cut off.
-_MANY = 5_000.0
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
 
@@ -53,6 +50,7 @@ class _FromGram(PrivateLearner):
 
     # Whether the sum of squared targets is released, too.
     _squares = False
+    _many, _of_rows = 5_000.0, 4
 
     gram_: Floats
     # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
@@ -69,11 +67,6 @@ class _FromGram(PrivateLearner):
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
         return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
-
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        """Return the same, less and less as noise vanishes: long rows make nothing slower here."""
-        few = min(1.0, _MANY / (m * mu))
-        return SHORTENED * few, few**-0.25
 
     def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
         n, d = X.shape
@@ -214,7 +207,10 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
         (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        (private).
+    reach_ : float
+        As in `PrivateLogisticRegression`, with 5,000 for 20,000 (public).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int

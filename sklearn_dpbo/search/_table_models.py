@@ -28,9 +28,10 @@ from ..learners._private_training import private_training
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan, frequent_labels
+from ..strategies._utility import largest_loss
 
 __all__ = ["condition_of", "depends_on_labels", "labels_of", "last_step", "oracle_of"]
-__all__ += ["warn_of_model", "with_budget", "with_frequent_labels"]
+__all__ += ["warn_of_model", "warn_of_search", "with_budget", "with_frequent_labels"]
 
 # Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
@@ -47,6 +48,31 @@ def warn_of_model(
         model._warn_of_columns()
         if any("predict" in scorer.response_method for scorer in oracle.scorers):
             _warn_if_constant(model, labels, rng)
+
+
+def warn_of_search(search: Any, plan: Plan, n_wanted: float, oracle: Evaluator) -> None:
+    """Warn of what a search costs, if it fits few candidates or could do without.
+
+    Before anything is charged, by public facts alone.
+    """
+    n, units, model = len(plan.params), oracle.problem.units, last_step(search.estimator)
+    few = search.n_fits is None and n < n_wanted
+    good = isinstance(model, PrivateLearner) and plan.epsilon < search.epsilon
+    if not few and not good:
+        return
+    each = plan.in_words(type(search.estimator).__name__)
+    said = f"{n} of {n_wanted:,} candidates are fitted (n_fits sets another number). " * few
+    said += f"A search costs accuracy: {each} each, take the place of one with "
+    said += f"epsilon={search.epsilon:g}"
+    if oracle.scorer.is_mean:
+        epsilon = (1 - search.score_share) * search.epsilon
+        loss = largest_loss(oracle.scorer, units, plan.n_compared, epsilon)
+        said += f", and the noise of the choice among them, on {units.m:,} {units.name}s, loses up "
+        said += f"to {loss:.2g} of {oracle.scorer.name} on average"
+    known = f"the defaults of {type(model).__name__}" if good else "values known to be good"
+    said += f". One fit with {known}, without a search (param_grid=None), may be better. Nothing "
+    said += "has been charged yet"
+    warn(said, LowUtilityWarning)
 
 
 def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
