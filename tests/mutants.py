@@ -99,6 +99,12 @@ MUTANTS = {
         "counts.argmax()",
         LEARNERS + "test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny",
     ),
+    "ridge is silent where noise is larger than what columns say": Mutant(
+        "learners/_ridge.py",
+        "2 * weights.sum() * (2 * self.noise_) ** 2",
+        "0",
+        LEARNERS + "test_ridge_warns_where_noise_is_larger_than_what_columns_say",
+    ),
     "tails of the columns of a regressor are cut off": Mutant(
         "learners/_base.py",
         "self._wider(units.m, self._many_for_columns)",

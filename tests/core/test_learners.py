@@ -586,6 +586,19 @@ def test_without_noise_a_regressor_cuts_off_no_tail_of_skewed_targets(y_bounds):
     assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
 
 
+def test_ridge_warns_where_noise_is_larger_than_what_columns_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=2_000)
+    with seeded_noise(0), pytest.warns(LowUtilityWarning, match="worse than its mean.*y_bounds"):
+        far = PrivateRidge(y_bounds=(-200, 200)).fit(X, y)
+    assert far.score(X, y) < 0
+    with seeded_noise(0), warnings.catch_warnings():
+        warnings.simplefilter("error", LowUtilityWarning)
+        near = PrivateRidge(y_bounds=(-10, 10)).fit(X, y)
+    assert near.score(X, y) > 0.5
+
+
 def test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets():
     rng = np.random.default_rng(0)
     X = rng.standard_t(2.5, (8_000, 2))
