@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._data.tables import is_frame
+from .._data.tables import is_frame, objects
 from .._data.units import Units
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
@@ -25,7 +25,14 @@ from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
-from ._columns import as_declared, declared_levels, names_of_columns, with_indicators
+from ._columns import (
+    Coded,
+    as_declared,
+    asks_for_frequent,
+    declared_levels,
+    names_of_columns,
+    with_indicators,
+)
 from ._declaration import PrivateTraining
 from ._labels import class_numbers, public_classes
 from ._scaling import (
@@ -33,6 +40,7 @@ from ._scaling import (
     SHORTENED,
     Release,
     Scaling,
+    least_count,
     norm_counts,
     norm_of_counts,
     places_of_counts,
@@ -45,6 +53,9 @@ Floats = NDArray[np.float64]
 
 # Beyond these, numbers overflow: an error after the charge, or a warning that reveals a record.
 LARGEST = 1e100
+# If frequent values are released: the share of the budget (in mu squared) for their counts, and the
+# share of delta for values that one unit alone has.
+_OF_COUNTS, _OF_RARE = 0.1, 1 / 8
 POSITIVE = "a number from 1e-100 to 1e100", lambda v: 1 / LARGEST <= v <= LARGEST
 
 _NOT_PROTECTED = (
@@ -98,7 +109,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def private_training(self) -> PrivateTraining:
         """Return how the model protects its training records."""
         return PrivateTraining(
-            "GDP",
+            # What a threshold lets through is not Gaussian.
+            "approximate" if asks_for_frequent(self.categories) else "GDP",
             groups="groups",
             classes="classes" if is_classifier(self) else None,
             target_bounds="y_bounds" if is_regressor(self) else None,
@@ -118,27 +130,34 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
         check_number("max_norm", self.max_norm, *POSITIVE, optional=True)
 
-    def _table(self, X: Any, *, reset: bool) -> Floats:
+    def _table(self, X: Any) -> Floats:
         """Return columns of numbers, NaN for what is missing, and then indicators."""
-        X, declared = declared_levels(X, self.categories if reset else None)
-        if reset:
-            self.categories_ = declared
-        elif is_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
-        X = as_declared(X, self.categories_, type(self).__name__ if reset else None)
-        with np.errstate(all="ignore"):  # a warning would reveal a record
-            table: Floats = validate_data(
-                self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
-            )
-        return self._columns(table)
+        return self._indicated(self._coded(X, reset=False).table)
 
-    def _columns(self, table: Floats) -> Floats:
+    def _indicated(self, table: Floats) -> Floats:
         """Return columns of numbers, within the bounds, and then indicators."""
         X = with_indicators(table, self.categories_, self._indicates_missing)
         if self.bounds is not None:
             d = self._n_numbers
             X[:, :d] = X[:, :d].clip(*self._bounds(d))
         return X
+
+    def _coded(self, X: Any, *, reset: bool) -> Coded:
+        """Return numbers, NaN for what is missing, and positions among categories."""
+        X, declared, frequent = declared_levels(X, self.categories if reset else None)
+        if reset:
+            self.categories_ = declared
+        elif is_frame(X):
+            validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
+        learner = type(self).__name__ if reset else None
+        X, occurring = as_declared(X, self.categories_, frequent, learner)
+        with np.errstate(all="ignore"):  # a warning would reveal a record
+            table: Floats = validate_data(
+                self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
+            )
+        if reset and self.bounds is not None:
+            self._bounds(self._n_numbers)  # raises before anything is charged
+        return Coded(table, occurring)
 
     @property
     def _n_numbers(self) -> int:
@@ -173,22 +192,23 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _tables(
         self,
-        X: Floats,
+        X: Coded,
         n: int,
         sensitivity: float,
         *,
         what: str,
         units: Units,
         target: tuple[Floats, float] | None = None,
-    ) -> tuple[Scaling, Mechanisms, Series[NDArray[np.int64]], float]:
-        """Return how rows are scaled, and what adds noise to n tables of integers; its scale.
+    ) -> tuple[Floats, Scaling, Mechanisms, Series[Any], float]:
+        """Return columns, how they are scaled, what adds noise to n tables of integers, its scale.
 
-        All is (epsilon, delta)-private together, with the counts from which the rows are scaled,
-        and a `target`: a column, and how far its values can lie from 0 (NaN: unknown).
+        All is (epsilon, delta)-private together, with the frequent values, with the counts from
+        which rows are scaled, and a `target`: a column, and how far its values can lie from 0 (NaN:
+        unknown).
         """
-        d = self._n_numbers + (target is not None)
+        d, k = self._n_numbers + (target is not None), len(X.occurring)
         counted = d > 0 and (self.bounds is None or self.max_norm is None)
-        what = f"ranges of columns, and {what}" if counted else what
+        what = "frequent values, " * (k > 0) + "ranges of columns, and " * counted + what
         noise = noise_source()
         mechanism = type(self).__name__
         budget = budget_on(
@@ -198,24 +218,39 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         mu = gdp_within(budget.epsilon, budget.delta)
         counts, pairs = tables(units.m, max(d, 1), mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
+        counts = [(math.sqrt(2 * k), _OF_COUNTS)] * (k > 0) + counts
         rest = 1 - sum(share for _, share in counts)
         moves = [*counts, *[(sensitivity, rest / n)] * n]
         # Noise in proportion to these numbers gives each table its share of the budget.
         relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
-        price = Price.shared(len(moves), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
-        mechanisms = Mechanisms(budget, noise)
-        noisy = mechanisms.tables(price, relative, purpose=what)
+        rare = budget.delta * _OF_RARE * (k > 0)
+        price = Price.shared(len(moves), budget.epsilon, budget.delta - rare, GAUSSIAN_ONLY)
         stds = [price.scale(moved) for moved in relative]
+        mechanisms = Mechanisms(budget, noise)
+        least = least_count(stds[0], k, rare)
+        of = f"values of about {least:,.0f} {units.name}s or more, for {_OF_COUNTS} of mu squared"
+        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
+        noisy = mechanisms.tables(price, relative, purpose=what, **record)
+        columns = self._with_frequent(X, units, noisy)
 
-        def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
+        def release(table: NDArray[np.int64]) -> Any:
             return noisy(Secret(table))
 
-        scaling = self._scaling(X, target, units, release, stds, counted, pairs)
+        stds = stds[k > 0 :]
+        scaling = self._scaling(columns, target, units, release, stds, counted, pairs)
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
         self.reach_ = scaling.reach
-        return scaling, mechanisms, noisy, stds[-1]
+        return columns, scaling, mechanisms, noisy, stds[-1]
+
+    def _with_frequent(self, X: Coded, units: Units, noisy: Series[Any]) -> Floats:
+        """Release the frequent values, if they are asked for; return columns and indicators."""
+        if X.occurring:
+            released = noisy(Secret(X.counts(units)))
+            own = {j: objects([v for i, _, v in released if i == j]) for j in X.occurring}
+            self.categories_ = self.categories_ | own
+        return self._indicated(X.among(self.categories_))
 
     def _wider(self, m: int, many: float | None = None) -> float:
         """Return how many times less is cut off of m units than where noise matters."""
@@ -275,10 +310,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return made_up
 
     def _warn_of_columns(self) -> None:
-        """Warn if released counts leave open where the values of columns lie."""
+        """Warn of columns without categories, and where released counts leave open the values."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        names = np.delete(np.asarray(names, dtype=object), [*self.categories_])
-        names = np.append(names, "y")
+        names = np.asarray(names, dtype=object)
+        if none := [names[j] for j, own in self.categories_.items() if not len(own)]:
+            warn(
+                f"No value of the columns {none} is known, so that they are of no use: if you "
+                "asked for frequent values, no value was frequent enough. Declare categories, give "
+                "more epsilon, or leave the columns out",
+                LowUtilityWarning,
+            )
+        names = np.append(np.delete(names, [*self.categories_]), "y")
         if len(self.unresolved_):
             warn(
                 f"The noisy counts leave open where the values of the columns "
@@ -311,7 +353,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
 
     def _linear(self, X: Any) -> Floats:
-        rows = self._released_scaling().rows(self._table(X, reset=False))
+        rows = self._released_scaling().rows(self._table(X))
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values

@@ -70,6 +70,7 @@ class Curved(Descent):
         check_number(
             "n_trees", self.n_trees, "a whole number from 1 up", lambda n: n >= 1, Integral
         )
+        check_random_state(self.random_state)  # before the charge
 
     def _draw(self, d: int, m: int) -> None:
         curved = self.curved
@@ -94,7 +95,7 @@ class Curved(Descent):
 
     def _linear(self, X: Any) -> Floats:
         scaling = self._released_scaling()
-        blocks = self._blocks(self._table(X, reset=False), scaling)
+        blocks = self._blocks(self._table(X), scaling)
         values: Floats = linear(blocks, self.coef_) + self.intercept_
         return values
 
@@ -141,7 +142,7 @@ class Curved(Descent):
         table = np.full((len(cells), self.n_features_in_), -1.0)
         table[:, self._numbers] = self.center_[: self._n_numbers]
         table[:, j] = cells
-        blocks = self._blocks(self._columns(table), scaling)
+        blocks = self._blocks(self._indicated(table), scaling)
         moved = [block[1:] - block[[0] * len(values)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_

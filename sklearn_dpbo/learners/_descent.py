@@ -14,6 +14,7 @@ from .._data.units import Units
 from .._privacy.checks import check_number
 from .._privacy.sensitive import Secret
 from ._base import POSITIVE, LinearClassifier, PrivateLearner
+from ._columns import Coded
 from ._rows import IntegerRows, linear, squared_norms
 from ._scaling import Scaling
 
@@ -75,7 +76,7 @@ class Descent(PrivateLearner):
 
     def _descend(
         self,
-        X: Floats,
+        X: Coded,
         y: NDArray[Any],
         k: int,
         units: Units,
@@ -85,13 +86,13 @@ class Descent(PrivateLearner):
         unit = units.labels
         wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
         n = int(self.max_iter or _STEPS * wider)
-        self._draw(X.shape[1], units.m)
-        scaling, mechanisms, noisy, std = self._tables(
+        columns, scaling, mechanisms, noisy, std = self._tables(
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
+        self._draw(columns.shape[1], units.m)
         self.clip_ = clip = float(self.clip or self._usual_clip(units.m))
         y = self._targets(y, units.m)
-        blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]
+        blocks = [*self._blocks(columns, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))
         rows = IntegerRows(blocks, None if unit is None else np.bincount(unit)[unit])
         W = np.zeros((k, sum(block.shape[1] for block in blocks)))
@@ -149,7 +150,7 @@ class DescentClassifier(LinearClassifier, Descent):
             contributes the mean of their gradients.
         """
         self._check()
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         code, units = self._class_numbers(y, len(X)), Units.of(len(X), groups)
         K = len(self.classes_)
         return self._descend(X, code, K if K > 2 else 1, units)

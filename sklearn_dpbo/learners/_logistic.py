@@ -52,7 +52,10 @@ class PrivateLogisticRegression(DescentClassifier):
         ``{"ward": ["north", "south"]}``. Text has to be declared so, and whole numbers may be, such
         as codes. They become public: take them from a code book, not from the records. Columns of
         a pandas dtype with categories have those. Each value becomes an indicator, and so do
-        missing ones; other values are 0 in all of them.
+        missing ones; other values are 0 in all of them. ``{"ward": "frequent"}`` releases the texts
+        or numbers that many records have (of a group, the first record counts), for a tenth of the
+        budget (in mu squared) and an eighth of delta; `privacy_` says how many that are. A search
+        then composes fits by their epsilon and delta alone.
     max_norm : float, default=None
         Scaled rows with a larger norm are shortened to it. With None, that is one row in five
         (divided by r), according to noisy counts. With `bounds` and
@@ -81,7 +84,7 @@ class PrivateLogisticRegression(DescentClassifier):
     clip_ : float
         The norm to which gradients are clipped (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int

@@ -80,9 +80,10 @@ class PrivateRegressor(RegressorMixin, Curved):
     intercept_ : ndarray of shape (1,)
         Intercept (private).
     coef_noise_std_ : float
-        Bound on the standard deviation of the noise in a coefficient (public).
+        Bound on the standard deviation of the noise in a coefficient; proven for a quadratic loss
+        (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int
@@ -164,7 +165,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         if self.y_bounds is not None or not counted:
             low, high = target_bounds(self.y_bounds)
             middle, half = (low + high) / 2, (high - low) / 2
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         y = targets_of(y, len(X)) - middle
         if half > 0:
             y = y.clip(-half, half)

@@ -17,7 +17,8 @@ from scipy.special import ndtri
 
 from .._data.units import Units
 
-__all__ = ["SHORTENED", "Places", "Scaling", "norm_of_counts", "places_of_counts", "tables"]
+__all__ = ["SHORTENED", "Places", "Scaling", "least_count", "norm_of_counts", "places_of_counts"]
+__all__ += ["tables"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -69,6 +70,15 @@ def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
     shares = _SHARES if pairs else _SHARES_OF_FEW
     moves = _sensitivity_of_sizes(d, pairs), *[_sensitivity_of_cells(k) for k in (d, d, 1)]
     return [(move, of_all * share) for move, share in zip(moves, shares, strict=True)], pairs
+
+
+def least_count(std: float, n_columns: int, delta: float) -> float:
+    """Return what one of the values that one unit alone has reaches with a chance of delta at most.
+
+    One of each of these columns. Discrete Gaussian noise reaches a whole number t + 1 at most as
+    often as Gaussian noise reaches t (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 25).
+    """
+    return 2 + _threshold(std, max(n_columns, 1), delta) * (1 + 1e-9)
 
 
 def _sensitivity_of_sizes(d: int, pairs: bool) -> float:

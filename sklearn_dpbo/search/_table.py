@@ -53,11 +53,11 @@ from ._parameters import check_parameters, n_listed, scorers_of, space_of
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._table_models import (
     condition_of,
+    declared_of,
     depends_on_labels,
     labels_of,
     last_step,
     oracle_of,
-    refuse_objects,
     warn_of_model,
     warn_of_search,
     with_budget,
@@ -268,7 +268,6 @@ class PrivateTableSearchCV(
         budget = mechanisms.budget
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
-        refuse_objects(self.estimator, X)
         table = self._cut(X, y, groups, training, labels, rng)
         warn_of_weak_guarantee(budget, table.m, table.units.name)
         plan = self._plan(space, training, table, budget, rng)
@@ -347,7 +346,8 @@ class PrivateTableSearchCV(
             )
         n_val = partial(held_out, epsilon=self.epsilon, share=self.test_size)
         classifies = is_classifier(self.estimator)
-        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
+        levels = declared_of(self.estimator, X)
+        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng, levels)
         return table if groups is None else table.grouped(str(training.groups))
 
     def _plan(

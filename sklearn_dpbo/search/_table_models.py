@@ -30,8 +30,8 @@ from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan, frequent_labels
 from ..strategies._utility import largest_loss
 
-__all__ = ["condition_of", "depends_on_labels", "labels_of", "last_step", "oracle_of"]
-__all__ += ["warn_of_model", "warn_of_search", "with_budget", "with_frequent_labels"]
+__all__ = ["condition_of", "declared_of", "depends_on_labels", "labels_of", "last_step"]
+__all__ += ["oracle_of", "warn_of_model", "warn_of_search", "with_budget", "with_frequent_labels"]
 
 # Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
@@ -79,7 +79,8 @@ def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]
     """Return the classes; of regression, numbers spread over the bounds of targets."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
-        return public_classes(params.get(training.classes), y)
+        named = training.classes is not None
+        return public_classes(params.get(training.classes), y, warns=named)
     bounds = as_floats(params.get(training.target_bounds))
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
@@ -126,21 +127,11 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 
 
-def refuse_objects(estimator: Any, X: Any) -> None:
-    """Raise ValueError for a learner on columns of objects whose categories are no texts.
-
-    A search reads texts alone there, as no record must decide what the cells of others are.
-    """
-    if not isinstance(estimator, PrivateLearner) or not is_frame(X):
-        return
-    X, levels = declared_levels(X, estimator.categories)
-    of_objects = [j for j in levels if X.dtypes.iloc[j] == "object"]
-    other = [X.columns[j] for j in of_objects if not all(isinstance(v, str) for v in levels[j])]
-    if other:
-        raise ValueError(
-            f"the columns {other} are of dtype object, and there a search reads texts alone: what "
-            "else they hold would be missing. Give them a type, as X.astype({'code': 'Int64'}) does"
-        )
+def declared_of(estimator: Any, X: Any) -> dict[int, NDArray[Any]]:
+    """Return the categories that a learner knows of the columns of a frame, by position."""
+    if isinstance(estimator, PrivateLearner) and is_frame(X):
+        return declared_levels(X, estimator.categories)[1]
+    return {}
 
 
 def last_step(estimator: Any) -> Any:
