@@ -1,0 +1,382 @@
+"""The figures that pages print: phrases, and where their numbers come from. See `figures.py`."""
+
+# fmt: off
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+RESULTS = Path(__file__).parent / "results"
+# Numbers that say how something was measured: these, and the phrases without places below.
+CONSTANTS = (
+    r"(?:ε|m|T|δ) = [\d.,]*\d(?: and [\d.]*\d)?", "10⁻⁶", "ε/2", "95 %", r"\d+ seeds",
+    "November 2026", r"(?:CPython|scikit-learn|numpy|OpenDP|Python) [\d.]*\d", "BSD 3", "δ > 0",
+    "Algorithms? 1(?: and 2)?",
+)
+
+
+# ------------------------------------------------------------------ reading results
+@cache
+def read(path):
+    return pd.read_csv(path, dtype=object, keep_default_na=False)
+
+
+def table(name, **values):
+    """Return a file of results, as text, or its rows with these values."""
+    rows = read(RESULTS / f"{name}.csv")
+    for column, value in values.items():
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def number(cell):
+    """Return the first number of a cell, as of "-.002 ± .001" and "1,000"; nan if it has none."""
+    match = re.search(r"[-−+]?[\d,]*\.?\d+", cell)
+    return float(match[0].replace("−", "-").replace(",", "")) if match else float("nan")
+
+
+def after(sign, cells):
+    """Return the first number of each cell after the first of these signs."""
+    return cells.map(lambda cell: number(cell.partition(sign)[2]))
+
+
+def by(name, index, **values):
+    """Return a file of results as numbers, with this column or these as index."""
+    return table(name, **values).set_index(index).map(number)
+
+
+def row(label, form, values):
+    """Return a row of a Markdown table as a figure."""
+    return f"| {label} |" + f" {form} |" * (len(values) // form.count("{")), *values
+
+
+def short(value):
+    return "–" if pd.isna(value) else f"{value:.3f}".lstrip("0")
+
+
+# ------------------------------------------------------------------ time, and a hold-out set
+SIX = ("LogisticRegression", "SVC", "AdaBoost", "RandomForest", "stacking", "HistGradientBoosting")
+
+
+def ratios(*cases, workers="1"):
+    """Return the times over RandomizedSearchCV of cases that begin so, of both starts."""
+    rows = by("overhead", "case", workers=workers)
+    rows = rows[["wall ratio, median (range)", "second start: wall ratio"]].dropna()
+    return rows[rows.index.str.startswith(cases)].stack()
+
+
+def of_time():
+    six, two, own = ratios(*SIX), ratios(SIX[0], workers="2"), ratios("own function")
+    classifier = ratios("own classifier").max()
+    yield ("six estimators take {:.2f} to {:.2f} times as long, with a median of {:.2f}; logistic "
+           "regression on two workers {:.2f} to {:.2f}; a function of your own in a pipeline "
+           "{:.2f} to {:.2f} and a classifier of your own up to {:.2f},", six.min(), six.max(),
+           six.median(), two.min(), two.max(), own.min(), own.max(), classifier)
+    yield "six estimators: median {:.2f} times", six.median()
+    yield "your own classifier: {:.1f} times", classifier
+    guided = by("overhead_guided", "case", n_jobs="1")["wall ratio, median (range)"]
+    memory = by("overhead", "case")
+    memory = memory["private, MiB"] / memory["RandomizedSearchCV, MiB"]
+    yield ("Guidance prefers larger models: {:.2f} to {:.2f} times. Memory: {:.2f} to {:.2f} times",
+           guided.min(), guided.max(), memory.min(), memory.max())
+
+
+WAYS = ["uniform", "defaults", '"none"', '"public"', "random", "Optuna TPE"]
+
+
+def hold_out():
+    """Return mean regrets and test scores, by way, and differences, by problem."""
+    regret, test = by("hold_out_regret", "problem"), by("hold_out_test", "problem")
+    return regret[WAYS].mean(), test[WAYS].mean(), by("hold_out_differences", "problem")
+
+
+def shifted():
+    regret = table("shifted").assign(regret=lambda rows: rows["regret"].map(number))
+    return regret.pivot(index="problem", columns="method", values="regret")
+
+
+def of_hold_out():
+    regret, test, minus = hold_out()
+    yield row("validation regret", "{:.4f}", regret)
+    yield row("test score", "{:.4f}", test)
+    yield ("ε = 1: {:.4f} of test score behind Optuna's TPE", test["Optuna TPE"] - test['"public"'])
+    peer, defaults = minus["best peer: regret"], minus["defaults: test"]
+    yield ("The goal, a regret within 0.005 of the best peer, is met for {} of {} problems; the "
+           "largest difference, for the AUC of a rare class, is {:.4f}. The search beats the "
+           "defaults on {} of {} test sets, and loses at most {:.4f}.", sum(peer <= 0.005),
+           len(peer), peer.max(), sum(defaults > 0), len(defaults), -defaults.min())
+    yield "worse than the defaults on {} of {} problems", sum(defaults < 0), len(defaults)
+    regret, test = minus["none: regret"], minus["none: test"]
+    yield ("validation regret is worse on {} of {} (by up to {:.4f}) and test score better on {}, "
+           "by {:.4f} on average.", sum(regret > 0), len(regret), regret.max(), sum(test > 0),
+           test.mean())
+    tuned = by("hold_out_tuned_on", "problem")
+    mean, tuned = tuned.loc["mean"], tuned.drop("mean")
+    yield ("mean regret is {:.4f} instead of {:.4f}, but worse on {}, and test scores change by "
+           "{:+.4f}.", mean["1"], mean['"none", 1'], sum(tuned["1"] > tuned['"none", 1']),
+           mean["test: minus none"])
+    regret = shifted()
+    ways = regret[["defaults", "none", "public", "Optuna TPE"]].mean()
+    yield ("Mean validation regret: defaults {:.4f}, no guidance {:.4f}, the search {:.4f}, "
+           "Optuna's TPE {:.4f}. The search beats the defaults on {}, no guidance on {}.", *ways,
+           sum(regret["public"] < regret["defaults"]), sum(regret["public"] < regret["none"]))
+    worst = regret.loc["census income by balanced_accuracy, positives three times"]
+    yield ("m = 1,332 is too small to count classes first: {:.4f}, defaults {:.4f}.",
+           worst["public"], worst["defaults"])
+
+
+def of_metrics():
+    """Cells are "private / by accuracy; error, width; met of all", each in the metric itself."""
+    rows = table("metrics_over_m_and_epsilon").set_index(["m", "metric"])
+    many, few = rows.loc["4,000"], rows.loc["1,000"]
+    for m, cells in (("1,000", few["epsilon = 1"]), ("4,000", many["epsilon = 1"])):
+        counts = [int(n) for cell in cells for n in re.search(r"(\d) of (\d)", cell).groups()]
+        yield row(f"met, m = {m}", "{} of {}", counts)
+    low = few["epsilon = 0.3"].str.rpartition("; ")[2]
+    met, tests = low.map(number), after(" of ", low)
+    yield "missed on {:.0f} of {:.0f}", (tests - met).sum(), tests.sum()
+    target = table("metrics_m_4000")["within target"]
+    yield "target met on {} of {} test sets", sum(target.str.endswith("/ yes")), len(target)
+    width = after(", ", many["epsilon = 1"])
+    yield "With m = 4,000, intervals are {:.3f} to {:.3f} wide.", width.min(), width.max()
+    lost = after("/", rows["epsilon = 1"]).unstack()[["F1", "MCC", "balanced accuracy"]].stack()
+    yield "Choosing the first three *by accuracy* loses {:.2f} to {:.2f}.", lost.min(), lost.max()
+
+
+# ------------------------------------------------------------------ one table
+PRIVATE = ["straight", "curved", "scored", "DP-EBM", "diffprivlib, logistic", "diffprivlib, forest"]
+ARMS = ["most frequent", "logistic regression", "boosting", "straight", "curved", *PRIVATE[3:5]]
+TABLES = ("recidivism, 6,172", "bar exam, 21,791", "students, 43,303", "employees, 15,744",
+          "census, 61,395", "credit, 30,000", "nursery, 12,960", "churn, 5,000", "stops, 12,347",
+          "blood, 7,874")
+
+
+def scores(arm, epsilon=1.0, figure="accuracy"):
+    """Return the scores of an arm by table and split."""
+    rows = table("ten_tables", arm=arm, epsilon=str(epsilon)).set_index(["table", "seed"])
+    return rows[figure].astype(float).dropna()
+
+
+def means(arm, epsilon=1.0):
+    return scores(arm, epsilon).groupby("table").mean()
+
+
+def ahead(arm, other, *what):
+    """Return by how much an arm is ahead of another on the splits that both have, by table."""
+    return (scores(arm, *what) - scores(other, *what)).dropna().groupby("table").mean()
+
+
+def behind(arm, epsilon):
+    """Return by how much an arm is behind the best other private one, by table."""
+    others = [ahead(other, arm, epsilon) for other in PRIVATE if other != arm]
+    return pd.concat(others, axis=1).max(axis=1).clip(lower=0)
+
+
+def of_two_classes(arm, epsilon=1.0):
+    """Return the mean of an arm over the tables of two classes, which are those of DP-EBM."""
+    return means(arm, epsilon)[means("DP-EBM").index].mean()
+
+
+def of_one_table():
+    splits = [scores(arm).groupby("table").count() for arm in ARMS]
+    yield "means of {} to {} splits", min(map(min, splits)), max(map(max, splits))
+    columns = [*map(means, ARMS), means("curved", 3.0)]
+    for label in TABLES:
+        name = label.partition(",")[0].replace(" ", "_")
+        yield row(label, "{}", [short(column.get(name)) for column in columns])
+    curved, straight = behind("curved", 1.0), behind("straight", 1.0)
+    yield ("**Curved is at most {:.3f} behind any other private model on each table** at ε = 1 "
+           "(mean {:.3f}), {:.3f} at ε = 3, on splits that both have; straight {:.3f}.",
+           curved.max(), curved.mean(), behind("curved", 3.0).max(), straight.max())
+    yield "with defaults is at most {:.3f} behind the best private model", curved.max()
+    ebm, other = (ahead("curved", arm) for arm in ("DP-EBM", "diffprivlib, logistic"))
+    later, latest = (ahead("curved", arm, 3.0) for arm in ("DP-EBM", "diffprivlib, logistic"))
+    yield ("ahead of DP-EBM on {} of {} tables (by {:.3f} to {:.3f}), and on {} at ε = 3; of "
+           "diffprivlib's logistic regression on {} of {}, and on {} at ε = 3.",
+           sum(ebm > 0), len(ebm), ebm.min(), ebm.max(), sum(later > 0), sum(other > 0),
+           len(other), sum(latest > 0))
+    yield ("on `churn`, boosting reaches {:.3f}, and the best private model {:.3f} at ε = 3",
+           means("boosting")["churn"], max(means(arm, 3.0)["churn"] for arm in PRIVATE))
+    auc = ahead("straight", "curved", 1.0, "auc")
+    yield ("Where straight is better, it is so by up to {:.3f} of accuracy and {:.3f} of AUC",
+           ahead("straight", "curved").max(), auc.max())
+    wide = table("wide").assign(accuracy=lambda rows: rows["accuracy"].map(number))
+    wide = wide.groupby(["epsilon", "arm"])["accuracy"].mean()
+    yield ("of 300 (10,000 made-up records, five classes, one split), curved {:.3f}, straight "
+           "{:.3f} at ε = 1; {:.3f} and {:.3f} at ε = 3; not private {:.3f}.", wide["1.0", "curved"],
+           wide["1.0", "straight"], wide["3.0", "curved"], wide["3.0", "straight"],
+           wide["1.0", "logistic regression"])
+    yield ("A score takes a part of the records, and up to {:.3f} of accuracy.",
+           ahead("curved", "scored").max())
+    rows = by("one_table", "records")
+    gap = (rows["not private"] - rows["curved"]).dropna()
+    few = after(", ", gap.index) <= 5000
+    yield ("with up to 5,000 records, curved is {:.3f} to {:.3f} behind logistic regression "
+           "without privacy (worst on spam), with more at most {:.3f}.", gap[few].min(),
+           gap[few].max(), gap[~few].max())
+    yield ("a search over the alphas of ridge is worse than the default on {} of {} tables",
+           sum(rows["ridge, tuned"] < rows["ridge, defaults"]), len(rows))
+    houses = rows.loc["house prices, 16,000"]
+    yield "(ridge): {:.3f}, not private {:.3f}.", houses["ridge, defaults"], houses["not private"]
+
+
+# ------------------------------------------------------------------ the other sections
+OPTIMISERS = {"this library": "this library, exploration, batches of 8", "Optuna GP": "Optuna GP",
+              "BoTorch": "BoTorch (SingleTaskGP, LogExpectedImprovement)",
+              "Optuna TPE": "Optuna TPE"}
+
+
+def of_optimisers():
+    texts = table("optimiser_values").set_index("optimiser")
+    best = texts.map(number)
+    for label, name in OPTIMISERS.items():
+        yield f"| {label} | {{:.3f}} | {{:.3f}} | {{:.2f}} | {{:.2f}} |", *best.loc[name]
+    seconds = texts.apply(lambda column: after(";", column))
+    times = seconds.loc[OPTIMISERS["BoTorch"]] / seconds.filter(like="this library", axis=0)
+    yield ("in {:.0f} to {:.0f} times less CPU time than BoTorch", times.min().min(),
+           times.max().max())
+
+
+def objective():
+    """Return regrets with noisy scores by epsilon, problem and method."""
+    return by("objective_regret", ["ε", "problem"])
+
+
+def balanced(m):
+    """Return the balanced accuracy lost on test sets with m records, as a mean over all data."""
+    return by("thresholds", "case", scoring="balanced accuracy", m=m).mean()
+
+
+def of_smaller_sections():
+    few, many = balanced("1000"), balanced("10000")
+    yield ("at ε = 1: {:.4f} with m = 1,000 and {:.4f} with 10,000; scikit-learn without privacy "
+           "{:.4f} and {:.4f}; threshold 0.5: {:.4f}.", few["ε = 1"], many["ε = 1"],
+           few["scikit-learn"], many["scikit-learn"], few["0.5"])
+    noisy = by("thresholds", "case", m="1000")
+    yield ("At ε = 0.1 and m = 1,000 the threshold is worse than 0.5 in {} of {} cases.",
+           sum(noisy["ε = 0.1"] > noisy["0.5"]), len(noisy))
+    charges = by("ledger_charges", "place")
+    yield ("A charge takes {:.2f} ms of processor time after 10 charges and {:.2f} after 100,000; "
+           "an equally durable insert into SQLite {:.2f} and {:.2f}; PostgreSQL {:.1f}.",
+           *charges.loc["file, ms", ["after 10", "100,000"]],
+           *charges.loc["insert into SQLite, ms", ["after 10", "100,000"]],
+           charges.loc["PostgreSQL, ms", "after 10"])
+    regret = objective()
+    ratio = (regret["Optuna TPE"] / regret['search, "none"']).loc[["0.3", "1"]]
+    yield ("TPE on private scores has {:.1f} to {:.1f} times the regret of a search without",
+           ratio.min(), ratio.max())
+    last = regret.loc["10"]
+    worst = last.loc[(last["search, default"] - last["Optuna TPE"]).idxmax()]
+    yield ("where they mislead ({:.4f} against {:.4f})", worst["search, default"],
+           worst["Optuna TPE"])
+
+
+def of_papers():
+    noisy = table("strategies").set_index("strategy").filter(regex="^GPNoisy", axis=0)
+    error = noisy.apply(lambda column: after("/", column))
+    yield "of Algorithm 1 is off by {:.2f} to {:.2f}.", error.min().min(), error.max().max()
+    rows = table("outsourced_synthetic").set_index("ε")
+    sound, published = rows["sound"].map(number), rows["published: regret (paper's) by r"]
+    yield ("{:.3f} at ε = 1, {:.3f} at e^1.5; of random rows {:.3f};", sound["e^0.0"],
+           sound["e^1.5"], sound["random rows"])
+    yield ("(../papers/kharkovskii2020.md), {:.3f} and {:.3f}.", *after("r = 10: ", published[:1]),
+           *after("r = 20*: ", published[["e^1.5"]]))
+    rows = by("configuration_regret", "family")
+    share = 100 * (rows["95 % quantile, private"] / rows["bound"].where(rows["bound"] < 1))
+    yield "regret are {:.0f} to {:.0f} % of the bound", share.min(), share.max()
+    better = rows[rows["regret: private"] < rows["default"]]
+    least = (better["instances"] * better["ε"]).groupby("family").min()
+    yield ("from ε|S| of {:,.0f} (knapsack) or {:,.0f} (independent sets), and never for",
+           least["Knapsack, 50 items"], least["IndependentSet, 50 nodes"])
+
+
+# ------------------------------------------------------------------ pages
+def benchmarks():
+    for part in (of_time, of_hold_out, of_metrics, of_one_table, of_optimisers,
+                 of_smaller_sections, of_papers):
+        yield from part()
+    for constant in (
+        "within 0.005 of the exact", "(0.01 for AP and AUC)", "T = 64, 40 repetitions",
+        "1,000 training records", "people of 45 and over", "at most 20,000 records", "beyond 50 columns",
+        "| Branin (0.398) | Hartmann-6 (−3.322) | Levy-4 (0) | Ackley-5 (0) |",
+    ):
+        yield (constant,)
+
+
+def comparison():
+    regret, test, minus = hold_out()
+    defaults = minus["defaults: test"]
+    yield ("7 held-back problems | {:.4f} | not private: Optuna TPE {:.4f}, random search {:.4f}; "
+           "no search (defaults) {:.4f} |",
+           *test[['"public"', "Optuna TPE", "random", "defaults"]])
+    yield ("has a validation regret of {:.4f} instead of {:.4f} at ε = 1; on test data the "
+           "difference is {:.4f}.", regret["Optuna TPE"], regret['"public"'],
+           test["Optuna TPE"] - test['"public"'])
+    yield ("{} of {} problems lost up to {:.4f} of test accuracy against the defaults",
+           sum(defaults < 0), len(defaults), -defaults.min())
+    six = ratios(*SIX)
+    yield "| {:.2f} to {:.2f} (six estimators, median {:.2f};", six.min(), six.max(), six.median()
+    guided = by("overhead_guided", "case", n_jobs="2")["wall ratio, median (range)"]
+    yield "a guided search takes up to {:.2f} times as long as", guided.max()
+    seconds = by("optimiser_seconds", "optimiser", d="6")["CPU s"].drop("sklearn GP, refitted")
+    yield ("| {:.3f} (1,024 candidates), {:.2f} (100,000) | Optuna TPE {:.2f}, Optuna GP {:.1f}; "
+           "scikit-optimize {:.1f} for 100 |", *seconds)
+    mean = objective().loc["1"].mean()
+    yield ("| whole search {:.4f}; `PrivateObjective` with TPE {:.4f} | `PrivateObjective` with "
+           "random search {:.4f} |", *mean[["search, default", "Optuna TPE", "random"]])
+    yield ("eight tables with two classes | {:.3f}; with a score {:.3f} | DP-EBM {:.3f}; "
+           "diffprivlib {:.3f} (logistic regression), {:.3f} (forest); not private: logistic "
+           "regression {:.3f}, boosting {:.3f} |", *map(of_two_classes, [*PRIVATE[1:], *ARMS[1:3]]))
+    employees = [means(arm)["employees"] for arm in ("curved", *PRIVATE[4:], *ARMS[1:3])]
+    yield ("| employees, 15,744 records, curved | {:.3f} | diffprivlib {:.3f}, {:.3f}; not private "
+           "{:.3f}, {:.3f} |", *employees)
+    yield ("lost on the test set | {:.4f} | not private: `TunedThresholdClassifierCV` {:.4f}; "
+           "threshold 0.5: {:.4f} |", *balanced("1000")[["ε = 1", "scikit-learn", "0.5"]])
+    charges = by("ledger_charges", "place")["100,000"]
+    yield ("one charge after 100,000 | {:.2f} ms | insert into SQLite, equally durable: {:.2f} ms",
+           charges["file, ms"], charges["insert into SQLite, ms"])
+    for constant in ("64 fits", "200 suggestions, 6 parameters", "32 calls", "on 3 held-back",
+                     "more) | 1 |"):
+        yield (constant,)
+
+
+def readme():
+    accuracy = by("scans", "parameters")
+    yield row("defaults", "{:.3f}", accuracy.loc["defaults"])
+    public = "cross-validation within the public scans"
+    yield row(public, "{:.3f}", accuracy.loc[public])
+    yield row("private search, ε = 1", "**{:.3f}**", accuracy.loc["private search"])
+    for constant in ("| parameters | 1 | 2 | 3 |", "a digit 5 or more", "(15 seconds)"):
+        yield (constant,)
+
+
+def learners():
+    yield ("| eight tables with two classes, ε = 1 | {:.3f} | interpret's DP-EBM {:.3f} (boosting "
+           "without privacy {:.3f}) |", *map(of_two_classes, ("curved", "DP-EBM", "boosting")))
+    yield ("| the same, ε = 3 | {:.3f} | {:.3f} |", of_two_classes("curved", 3.0),
+           of_two_classes("DP-EBM", 3.0))
+    census = by("census", "epsilon")["curved"]
+    yield "| census income, ε = 0.54 | {:.3f} | S-GBDT 0.829, as published (", census["0.54"]
+    yield "| census income, ε = 0.07 | {:.3f} | S-GBDT 0.813 |", census["0.07"]
+    for constant in ("arXiv:2309.12041", "±1.96 standard deviations"):
+        yield (constant,)
+
+
+def questions():
+    _, _, minus = hold_out()
+    regret, test, of = minus["none: regret"], minus["none: test"], shifted()
+    yield ("its test score was better on {} of {} problems, by {:.4f} on average, and its "
+           "validation regret worse on {}, by up to {:.4f}.", sum(test > 0), len(test), test.mean(),
+           sum(regret > 0), regret.max())
+    yield ("its regret was smaller in {} of {} cases ({:.3f} instead of {:.3f} on average)",
+           sum(of["public"] < of["none"]), len(of), *of[["public", "none"]].mean())
+
+
+PAGES = {  # of each, the sections in which each number is explained; None is all of them
+    "README.md": ([None], readme),
+    "docs/reference/benchmarks.md": ([None], benchmarks),
+    "docs/reference/comparison.md": (["Figures", "Where others are better"], comparison),
+    "docs/how_to/private_learners.md": (["Private trees?"], learners),
+    "docs/how_to/questions.md": (["Does the guided search beat random candidates?"], questions),
+}
