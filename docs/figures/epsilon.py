@@ -1,8 +1,8 @@
-"""Draw the pictures of the page on choosing epsilon: ``python docs/figures/epsilon.py``.
+"""Draw the picture of the page on choosing epsilon: ``python docs/figures/epsilon.py``.
 
-The first is the bound on membership odds. The second sets the bounds of `plan_search` beside the
-measured regrets in ``benchmarks/results/hold_out_tuned_on.csv``, less those at epsilon = 10: what
-is left there is what a search without noise misses, too.
+It sets the bounds of `plan_search` beside the measured regrets in
+``benchmarks/results/hold_out_tuned_on.csv``, less those at epsilon = 10: what is left there is what
+a search without noise misses, too.
 """
 
 import sys
@@ -22,27 +22,7 @@ sys.path.append(str(HERE.parents[1] / "benchmarks"))
 from printed import by  # noqa: E402
 
 SIZE = (5.6, 3.5)
-PRIORS = {0.5: "50 %", 0.1: "10 %", 0.01: "1 %"}
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
-
-
-def draw_odds():
-    """Draw the largest posterior probability against epsilon."""
-    figure, ax = plt.subplots(figsize=SIZE, layout="constrained")
-    epsilon = np.linspace(0, 10, 201)
-    for prior, label in PRIORS.items():
-        odds = prior / (1 - prior) * np.exp(epsilon)
-        ax.plot(epsilon, 100 * odds / (1 + odds), label=f"{label} before")
-    ax.set(
-        xlabel="epsilon, of all releases together",
-        ylabel="at most, after (%)",
-        title="How sure can a reader become?",
-        xlim=(0, 10),
-        ylim=(0, 101),
-    )
-    ax.grid(alpha=0.3)
-    ax.legend(loc="lower right")
-    figure.savefig(HERE / "membership_odds.png", dpi=110)
 
 
 def draw_regret():
@@ -69,5 +49,4 @@ def draw_regret():
 
 
 if __name__ == "__main__":
-    draw_odds()
     draw_regret()
