@@ -210,7 +210,7 @@ def of_one_table():
            "{:.3f} at ε = 1; {:.3f} and {:.3f} at ε = 3; not private {:.3f}.",
            wide["1.0", "curved"], wide["1.0", "straight"], wide["3.0", "curved"],
            wide["3.0", "straight"], wide["1.0", "logistic regression"])
-    yield ("A score takes a part of the records, and up to {:.3f} of accuracy.",
+    yield ("takes a part of the records, and up to {:.3f} of accuracy.",
            ahead("curved", "scored").max())
     rows = by("one_table", "records")
     gap = (rows["not private"] - rows["curved"]).dropna()
