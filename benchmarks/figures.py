@@ -72,11 +72,11 @@ def written(page, figures):
     return page
 
 
-def check(write=False):
-    """Return what is wrong with all pages, after writing the numbers if asked to."""
+def check(write=False, pages=tuple(PAGES)):
+    """Return what is wrong with these pages, after writing the numbers if asked to."""
     wrong = []
-    for name, (titles, phrases) in PAGES.items():
-        path = ROOT / name
+    for name in pages:
+        path, (titles, phrases) = ROOT / name, PAGES[name]
         figures = [Figure(*phrase) for phrase in phrases()]
         if write:
             path.write_text(written(path.read_text(), figures))

@@ -35,15 +35,8 @@ def test_pages_print_the_numbers_of_the_results(figures):
     ("name", "column"),
     [
         ("hold_out_test", '"public"'),
-        ("hold_out_differences", "none: test"),
-        ("shifted", "regret"),
         ("metrics_over_m_and_epsilon", "epsilon = 1"),
         ("ten_tables", "accuracy"),
-        ("one_table", "curved"),
-        ("optimiser_values", "Levy-4, T = 50 (0)"),
-        ("thresholds", "ε = 1"),
-        ("ledger_charges", "100,000"),
-        ("objective_regret", "Optuna TPE"),
         ("outsourced_synthetic", "sound"),
         ("overhead", "second start: wall ratio"),
     ],
@@ -61,7 +54,7 @@ def test_another_result_is_noticed(figures, monkeypatch, name, column):
         return rows.assign(**{column: cells})
 
     monkeypatch.setattr(printed, "read", changed)
-    assert any(each.startswith(PAGE) for each in figures.check())
+    assert figures.check(pages=[PAGE])
 
 
 def test_another_digit_on_the_page_is_noticed(figures):
@@ -74,7 +67,7 @@ def test_another_digit_on_the_page_is_noticed(figures):
         for at in re.finditer(r"\d", match.group())
     ]  # fmt: skip
     assert len(digits) > 400
-    for at in digits[::11]:
+    for at in digits[::23]:
         wrong = page[:at] + str(9 - int(page[at])) + page[at + 1 :]
         assert list(figures.problems(wrong, all_figures, titles)), page[at - 40 : at + 40]
 
