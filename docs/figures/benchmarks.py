@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parents[1] / "benchmarks"))
 
-from printed import by, means  # noqa: E402
+from printed import hold_out, means  # noqa: E402
 
 
 def draw(axes, columns, best, shown):
@@ -33,7 +33,7 @@ def draw(axes, columns, best, shown):
 
 
 figure, axes = plt.subplots(2, 1, figsize=(9, 6.4), layout="constrained")
-test = by("hold_out_test", "problem")
+test = hold_out("test")
 draw(
     axes[0],
     test,
