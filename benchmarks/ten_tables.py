@@ -190,9 +190,9 @@ SEVERAL_CLASSES = "employees", "nursery", "diamonds", "flights"
 
 
 def wide():
-    """Tell five classes apart by 300 columns (made up)."""
-    X, y = make_classification(13_333, 300, n_informative=20, n_classes=5, n_clusters_per_class=1,
-                               class_sep=1.5, random_state=0)  # fmt: skip
+    """Tell three classes apart by 60 columns (made up)."""
+    X, y = make_classification(13_333, 60, n_informative=20, n_classes=3, n_clusters_per_class=1,
+                               random_state=0)  # fmt: skip
     return pd.DataFrame(X).add_prefix("x"), y
 
 

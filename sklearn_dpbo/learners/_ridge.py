@@ -17,16 +17,14 @@ from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ._base import LARGEST, LinearClassifier, PrivateLearner
+from ._columns import Coded
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
-from ._scaling import SHORTENED
 
 __all__ = ["PrivateRidge", "PrivateRidgeClassifier", "target_bounds"]
 
 Floats = NDArray[np.float64]
 _STEPS = 2**14
-# From so many units times mu on, noise matters less than what is cut off.
-_MANY = 5_000.0
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
 
@@ -53,6 +51,7 @@ class _FromGram(PrivateLearner):
 
     # Whether the sum of squared targets is released, too.
     _squares = False
+    _many, _of_rows = 5_000.0, 4
 
     gram_: Floats
     # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
@@ -70,23 +69,19 @@ class _FromGram(PrivateLearner):
         """Return values that are worth a search, as its `param_distributions`."""
         return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        """Return the same, less and less as noise vanishes: long rows make nothing slower here."""
-        few = min(1.0, _MANY / (m * mu))
-        return SHORTENED * few, few**-0.25
-
-    def _release(self, X: Floats, targets: Floats, groups: Any) -> None:
-        n, d = X.shape
-        self._check_solved(d)
+    def _release(self, X: Coded, targets: Floats, groups: Any) -> None:
+        n = len(X)
+        self._check_solved(self._indicated(X.table[:0]).shape[1])
         units = Units.of(n, groups)
         unit = units.labels
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        scaling, mechanisms, noisy, std = self._tables(
+        columns, scaling, mechanisms, noisy, std = self._tables(
             X, 1, sensitivity, what="sums of products", units=units
         )
-        parts: list[Floats] = [scaling.rows(X), np.ones((n, 1)), targets]
+        d = columns.shape[1]
+        parts: list[Floats] = [scaling.rows(columns), np.ones((n, 1)), targets]
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         integers = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
@@ -203,7 +198,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Coefficients of the columns, in their units and that of the target (private). They hold for
         rows that are neither clipped nor shortened.
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     coef_std_ : ndarray of shape (n_features,)
         Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
         from the noise (private). They hold where `alpha` hardly matters and the noise is small
@@ -214,7 +209,10 @@ class PrivateRidge(RegressorMixin, _FromGram):
         Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
         (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        (private).
+    reach_ : float
+        As in `PrivateLogisticRegression`, with 5,000 for 20,000 (public).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int
@@ -265,7 +263,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         """
         self._check()
         low, high = target_bounds(self.y_bounds)
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
@@ -388,7 +386,7 @@ class PrivateRidgeClassifier(_FromGram, LinearClassifier):
             Protected labels. A label that is not among the classes counts for no class.
         """
         self._check()
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         code, K = self._class_numbers(y, len(X)), len(self.classes_)
         targets = np.where(code[:, None] == np.arange(K), 1.0, 0.0)
         if K == 2:
