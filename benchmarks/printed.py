@@ -249,19 +249,7 @@ def of_optimisers():
     yield "takes {:.0f} to {:.0f} times the CPU time", times.min().min(), times.max().max()
 
 
-def balanced(m):
-    """Return the balanced accuracy lost on test sets with m records, as a mean over all data."""
-    return by("thresholds", "case", scoring="balanced accuracy", m=m).mean()
-
-
 def of_smaller_sections():
-    few, many = balanced("1000"), balanced("10000")
-    yield ("at ε = 1: {:.4f} with m = 1,000 and {:.4f} with 10,000; scikit-learn without privacy "
-           "{:.4f} and {:.4f}; threshold 0.5: {:.4f}.", few["ε = 1"], many["ε = 1"],
-           few["scikit-learn"], many["scikit-learn"], few["0.5"])
-    noisy = by("thresholds", "case", m="1000")
-    yield ("At ε = 0.1 and m = 1,000 the threshold is worse than 0.5 in {} of {} cases.",
-           sum(noisy["ε = 0.1"] > noisy["0.5"]), len(noisy))
     charges = by("ledger_charges", "place")
     yield ("A charge takes {:.2f} ms of processor time after 10 charges and {:.2f} after 100,000; "
            "an equally durable insert into SQLite {:.2f} and {:.2f}; PostgreSQL {:.1f}.",
