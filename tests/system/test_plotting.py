@@ -255,6 +255,17 @@ def test_shapes_of_given_columns_and_values_are_drawn_on_given_axes(wide):
         ShapeDisplay.from_estimator(PrivateLogisticRegression(max_iter=1).fit(X, y > 0))
 
 
+def test_bars_and_names_of_many_categories_have_room_side_by_side():
+    codes = [f"code {i}" for i in range(50)]
+    X = pd.DataFrame({"code": np.resize(codes, 200)})
+    model = PrivateRegressor(categories={"code": codes}, y_bounds=(0, 1), max_iter=3, n_trees=3)
+    display = ShapeDisplay.from_estimator(model.fit(X, np.zeros(200)))
+    (ax,) = display.axes_
+    width = ax.get_position().width * display.figure_.get_figwidth() * 72  # in points
+    assert 50 * display.bands_[0].get_linewidth()[0] < width
+    assert 50 * ax.get_xticklabels()[0].get_fontsize() < width
+
+
 # ---------------------------------------------------------------- all displays
 def all_displays(search):
     """Return a function for each display, which draws it on given or new axes."""
