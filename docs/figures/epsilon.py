@@ -1,8 +1,8 @@
-"""Draw the pictures of the page on choosing epsilon: ``python docs/figures/epsilon.py``.
+"""Draw the picture of the page on choosing epsilon: ``python docs/figures/epsilon.py``.
 
-The first is the bound on membership odds. The second sets the bounds of `plan_search` beside the
-measured regrets of the page of benchmarks ("Over epsilon"), less those at epsilon = 10: what is
-left there is what a search without noise misses, too.
+It sets the bounds of `plan_search` beside the measured regrets of the page of benchmarks ("Over
+epsilon"), less those at epsilon = 10: what is left there is what a search without noise misses,
+too.
 """
 
 from pathlib import Path
@@ -17,7 +17,6 @@ from sklearn_dpbo import plan_search
 
 HERE = Path(__file__).parent
 SIZE = (5.6, 3.5)
-PRIORS = {0.5: "50 %", 0.1: "10 %", 0.01: "1 %"}
 # docs/reference/benchmarks.md, "Over epsilon": records, and the mean regrets at each epsilon.
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 MEASURED = {
@@ -28,25 +27,6 @@ MEASURED = {
     3000: (0.0084, 0.0048, 0.0029, 0.0028, 0.0028),
     900: (0.0063, 0.0065, 0.0045, 0.0020, 0.0018),
 }
-
-
-def draw_odds():
-    """Draw the largest posterior probability against epsilon."""
-    figure, ax = plt.subplots(figsize=SIZE, layout="constrained")
-    epsilon = np.linspace(0, 10, 201)
-    for prior, label in PRIORS.items():
-        odds = prior / (1 - prior) * np.exp(epsilon)
-        ax.plot(epsilon, 100 * odds / (1 + odds), label=f"{label} before")
-    ax.set(
-        xlabel="epsilon, of all releases together",
-        ylabel="at most, after (%)",
-        title="How sure can a reader become?",
-        xlim=(0, 10),
-        ylim=(0, 101),
-    )
-    ax.grid(alpha=0.3)
-    ax.legend(loc="lower right")
-    figure.savefig(HERE / "membership_odds.png", dpi=110)
 
 
 def draw_regret():
@@ -74,5 +54,4 @@ def draw_regret():
 
 
 if __name__ == "__main__":
-    draw_odds()
     draw_regret()

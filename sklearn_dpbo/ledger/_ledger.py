@@ -76,7 +76,8 @@ class PrivacyLedger:
     unit : str, default=None
         The privacy unit, in at most 200 characters: "record", the default of a new ledger, or a
         name for all records of a group, such as "patient". A ledger that adds up losses per patient
-        refuses fits without groups, whose loss is per record.
+        refuses fits without groups, whose loss is per record; one per "row within 1" accepts
+        `GaussianCurator(distance=1)` as well.
     purpose : str, default=None
         What the charges are for, shown in the history: for example "paper, section 3".
     who : str, default=None

@@ -22,7 +22,8 @@ def test_each_claim_has_a_status_and_a_check_that_exists():
         assert re.search("proven|repaired|refuted|relied on|measured|holds", status), claim
     lines = (ROOT / "tests" / "claims.csv").read_text().splitlines()[1:]
     checks = dict(line.split(",") for line in lines)
-    assert [claim for claim, _ in claims] == list(checks)
+    of_papers = [claim for claim in checks if not claim.startswith("R")]
+    assert [claim for claim, _ in claims] == of_papers, "R: results of others, relied on"
     assert [check for check in checks.values() if not exists(check)] == []
     tested = [claim for claim, check in checks.items() if check.startswith("tests/")]
     assert list(BUGS_OF_CLAIMS) == tested, "a bug is planted for each"

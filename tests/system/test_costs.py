@@ -26,7 +26,7 @@ from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "costs.md"
 ROWS = dict(re.findall(r"^\| `(.*)` \| (\d+) \|", PAGE.read_text(), re.MULTILINE))
 # Of libraries that the tests do not need.
-ELSEWHERE = re.compile("OptunaSearchCV|DoubleML|ExponentiatedGradient|FairGridSearch|skrub")
+ELSEWHERE = re.compile("DoubleML|ExponentiatedGradient")
 CALLERS = [
     CalibratedClassifierCV, BaggingClassifier, StackingClassifier, SequentialFeatureSelector,
     IterativeImputer, permutation_importance, GridSearchCV, cross_val_score, cross_validate,

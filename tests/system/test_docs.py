@@ -39,7 +39,6 @@ def longest_are_slow(pages):
     long = (
         "audits.md",
         "own_table.md",
-        "kusner2015.md",
         "evaluation.md",
         "one_table.md",
         "private_learners.md",
@@ -68,9 +67,7 @@ def names():
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 @pytest.mark.parametrize("page", longest_are_slow(filter(blocks_of, PAGES)))
 def test_python_blocks_of_documentation_run(page, names, capsys, request):
-    """One after another, in one namespace; those of papers as they stand."""
-    if page.parent.name == "papers":
-        names = {}
+    """One after another, in one namespace."""
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name])
     for block in blocks_of(page):
@@ -118,6 +115,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "evaluation._private_evaluation",
         "papers.balcan2018._configurator",
         "papers.kusner2015._branch_and_bound",
+        "papers.kusner2015._gp_noisy",
         "papers.kusner2015._unit_ball",
         "ledger._ledger",
         "papers.kharkovskii2020._modeler",
@@ -128,6 +126,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "search._threshold",
     ],
 )
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 def test_docstring_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"sklearn_dpbo.{module}"))
     assert result.attempted and not result.failed

@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import shlex
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +15,6 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.ledger._command import main
 
-ROOT = Path(__file__).parents[2]
 DAY = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 FITS = (("the best candidate and its score", "permute-and-flip, Laplace", "SVC", 0.5),
         ("a decision threshold", "permute-and-flip", "LogisticRegression", 0.25))  # fmt: skip
@@ -136,23 +134,6 @@ def test_texts_cannot_control_a_terminal(run, folder):
     out = run("x.ledger")[1]
     assert all(line.isprintable() for line in out.splitlines())
     assert "\\x1b[2J" in out and out.count("\n") <= 11 and "\x1b" not in str(ledger)
-
-
-def test_the_page_on_ledgers_shows_what_the_command_prints(run, folder):
-    """Identifiers and hashes apart, which differ from ledger to ledger."""
-    ledger = opened("patients.ledger", purpose="paper, section 3")
-    report = {"ledger": [ledger.charge(0.5, what=FITS[0][0], mechanism=FITS[0][1], estimator="SVC",
-                                       time=DAY + timedelta(days=2))._asdict()]}  # fmt: skip
-    Path("report.json").write_text(json.dumps(report))
-    Path("backup.ledger").write_bytes(b"".join(Path("patients.ledger").open("rb").readlines()[:3]))
-    page = (ROOT / "docs/how_to/ledger.md").read_text()
-    shown = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    commands = re.findall(r"\$ python -m sklearn_dpbo.ledger (.*)\n([^$]*)", "\n".join(shown))
-    assert len(commands) == 2
-    for command, expected in commands:
-        _, out, err = run(*shlex.split(command))
-        mask = lambda text: re.sub(r"[0-9a-f]{32,}", "#", text).split()  # noqa: E731
-        assert mask(out + err) == mask(expected), command
 
 
 def test_print_shows_what_is_left_and_the_last_charges_and_not_the_path(folder):

@@ -64,6 +64,21 @@ class GPNoisy(GPStrategy):
     -----
     A fit that fails gets the lowest score and is not reported, because that would reveal the path;
     so ``error_score="raise"`` applies to the first candidate only, which is public.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.svm import SVC
+    >>> from sklearn_dpbo import PrivateBayesSearchCV
+    >>> from sklearn_dpbo.papers.kusner2015 import GPNoisy
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> space = {"C": [0.1, 1, 10, 100], "gamma": [1e-4, 1e-3, 1e-2]}
+    >>> search = PrivateBayesSearchCV(
+    ...     SVC(), space, strategy=GPNoisy(), epsilon=1.0, delta=0.05, n_iter=12
+    ... )
+    >>> search = search.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    >>> search.privacy_.assumption is None
+    False
     """
 
     _bounds_type: type[NoisyBounds] = NoisyBounds
