@@ -271,7 +271,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
                 LowUtilityWarning,
             )
 
-    def _set_linear(self, w: Floats, constants: Floats | float) -> None:
+    def _set_linear(self, w: Floats, constants: Floats) -> None:
         """Set the coefficients, (..., n_features), from those of rows of norm at most 1."""
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_

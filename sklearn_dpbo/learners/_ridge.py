@@ -241,7 +241,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         """Return the positions of the columns that the model uses."""
         return np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
 
-    def _solved(self) -> tuple[Floats, float]:
+    def _solved(self) -> tuple[Floats, Any]:
         """Return the coefficients and the constant, of scaled rows and targets."""
         of = self._used(len(self.gram_) - 1).tobytes(), self.n_components
         if self._kept is None or self._kept[0] != of:
@@ -253,7 +253,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         ridge = float(self.alpha) + max(0.0, least - squares.min())
         w: Floats = basis @ (products / (squares + ridge))
         d = len(w)
-        return w, float((self.gram_[d, -1] - self.gram_[d, :d] @ w) / self.gram_[d, d])
+        return w, (self.gram_[d, -1] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
     def _directions(self) -> tuple[Floats, Floats, Floats]:
         """Return uncorrelated directions of centred columns, squares, products with the target."""
