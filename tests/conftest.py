@@ -53,6 +53,7 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::sklearn_dpbo.exceptions.PrivacyWarning")
     # Where noise would only disturb, tests take an epsilon or a delta that nobody should.
     config.addinivalue_line("filterwarnings", "ignore:epsilon=.* promise little")
+    config.addinivalue_line("filterwarnings", "ignore:classes is None")
     config.addinivalue_line("filterwarnings", "ignore:score\\(\\) of protected records is exact")
     # Of threads, which `_fits_are_not_counted` does not reach.
     config.addinivalue_line("filterwarnings", "ignore:fit number")

@@ -37,6 +37,8 @@ CHOICE = "core/test_choice.py::"
 POPULATION = "core/test_population_intervals.py::test_"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
+FREQUENT = "core/test_frequent_values.py::test_"
+
 MUTANTS = {
     # ------------------------------------------------------------------ too little noise
     "seeded noise in threads that inherit the context": Mutant(
@@ -176,8 +178,8 @@ MUTANTS = {
     ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
-        ".tables(price, relative, purpose=what)",
-        ".tables(price, [each / 2 for each in relative], purpose=what)",
+        "relative = [moved / math.sqrt(share * len(moves))",
+        "relative = [moved / 2 / math.sqrt(share * len(moves))",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "curator: noise halved": Mutant(
@@ -363,6 +365,26 @@ MUTANTS = {
         "rows: Floats = scaled / self.max_norm",
         LEARNERS + "test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction",
     ),
+    "columns are cut off at any epsilon": Mutant(
+        "learners/_base.py",
+        "reach=self._wider(units.m)",
+        "reach=1.0",
+        LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
+        "[PrivateRidge]",
+    ),
+    "values beyond the bounds count": Mutant(
+        "learners/_base.py",
+        "X[:, :d] = X[:, :d].clip(*self._bounds(d))",
+        "pass",
+        LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
+        "[PrivateRidge]",
+    ),
+    "a warning says that a choice loses half as much": Mutant(
+        "strategies/_utility.py",
+        "return 2 * scorer.query.sensitivity(units)",
+        "return scorer.query.sensitivity(units)",
+        "system/test_one_table.py::test_a_warning_says_what_a_search_costs[2-False]",
+    ),
     "rows that are too long kept": Mutant(
         "learners/_rows.py",
         "integers[squares > (steps + 1) ** 2] = 0",
@@ -381,6 +403,66 @@ MUTANTS = {
         "given.get(name, X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None)",
         "core/test_frames.py::"
         "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
+    ),
+    "frequent values: a group counts for values of all its records": Mutant(
+        "learners/_columns.py",
+        "if units.labels is None else units.labels",
+        "if True else units.labels",
+        FREQUENT + "replacing_a_unit_moves_counts_by_no_more_than_one_value_of_a_column[True]",
+    ),
+    "frequent values: those of no unit get noise": Mutant(
+        "learners/_columns.py",
+        "            if count\n",
+        "",
+        FREQUENT + "what_a_unit_has_in_other_records_is_not_counted",
+    ),
+    "frequent values: which of 1, 1.0 and True is released depends on the first record": Mutant(
+        "learners/_columns.py",
+        "cells = [_value(cell) for cell in column.tolist()]",
+        "cells = [None if _value(cell) is None else cell for cell in column.tolist()]",
+        FREQUENT + "values_are_of_plain_types_in_an_order_that_no_record_decides",
+    ),
+    "frequent values: the threshold forgets the unit itself": Mutant(
+        "learners/_scaling.py",
+        "return 2 + _threshold(",
+        "return _threshold(",
+        FREQUENT + "a_value_of_one_unit_passes_as_seldom_as_its_part_of_delta_says[1e-07-1-30.0]",
+    ),
+    "frequent values: columns do not share delta": Mutant(
+        "learners/_scaling.py",
+        "_threshold(std, max(n_columns, 1), delta)",
+        "_threshold(std, 1, delta)",
+        FREQUENT + "a_value_of_one_unit_passes_as_seldom_as_its_part_of_delta_says[0.01-5-30.0]",
+    ),
+    "frequent values: noise for one column": Mutant(
+        "learners/_base.py",
+        "(math.sqrt(2 * k), _OF_COUNTS)",
+        "(math.sqrt(2), _OF_COUNTS)",
+        FREQUENT + "no_unit_costs_more_than_promised[ridge-False]",
+    ),
+    "frequent values: their delta is spent on noise, too": Mutant(
+        "learners/_base.py",
+        "budget.delta - rare, GAUSSIAN_ONLY",
+        "budget.delta, GAUSSIAN_ONLY",
+        FREQUENT + "no_unit_costs_more_than_promised[ridge-False]",
+    ),
+    "frequent values: a search takes them for Gaussian": Mutant(
+        "learners/_base.py",
+        '"approximate" if asks_for_frequent(self.categories) else "GDP"',
+        '"GDP"',
+        FREQUENT + "a_search_takes_it_for_no_gaussian_release",
+    ),
+    "frequent values: no threshold": Mutant(
+        "_privacy/mechanisms.py",
+        "if count >= threshold",
+        "if True",
+        FREQUENT + "values_of_one_record_are_released_as_seldom_as_the_noise_says[False]",
+    ),
+    "labels in y become public without a word": Mutant(
+        "learners/_labels.py",
+        "if classes is None and warns:",
+        "if False:",
+        "core/test_frames.py::test_labels_that_become_public_are_warned_of_once_and_not_named[True]",
     ),
     "a missing category is one of the others": Mutant(
         "learners/_columns.py",

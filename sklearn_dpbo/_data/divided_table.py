@@ -7,7 +7,7 @@ part alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,12 @@ from scipy.sparse import issparse
 
 from .canonical import check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import as_table, dense, is_frame, n_rows, plain_array, take_rows
+from .tables import as_table, dense, is_frame, n_rows, objects, plain_array, take_rows
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
 
+Levels = Mapping[int, Any]
 # Made-up records; of classes, so many of each at least.
 _STAND_INS, _OF_EACH_CLASS = 256, 4
 
@@ -40,6 +41,7 @@ class DividedTable:
     units_val: Units
     labels: NDArray[Any]
     classes: bool
+    levels: Levels
 
     @classmethod
     def divide(
@@ -51,9 +53,12 @@ class DividedTable:
         classes: bool,
         n_val: Callable[[int], int],
         rng: np.random.Generator,
+        levels: Levels,
     ) -> DividedTable:
         """Cut a table at random; models are evaluated on n_val(m) of m units (of groups, if given).
 
+        `levels` are the values that were declared of columns, by position: of one of objects they
+        say which kinds of cells it has. Else it has texts.
         Raises ValueError if X is no plain table, y is no single column, lengths differ, or a part
         would be empty.
         """
@@ -71,13 +76,14 @@ class DividedTable:
             )
         unit = np.arange(units.m) if units.labels is None else units.labels
         held_out = np.isin(unit, rng.permutation(units.m)[:number])
-        _, X = in_one_form(stand_in_rows(X, 2, rng), X)
+        n_stand_ins = max([2, *map(len, levels.values())])
+        _, X = in_one_form(stand_in_rows(X, n_stand_ins, rng, levels), X)
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         units, units_val = (
             Units.of(len(rows), unit[rows] if units.grouped else None) for rows in (fit, val)
         )
         training = Training(take_rows(X, fit), y[fit])
-        return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes)
+        return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes, levels)
 
     @property
     def m(self) -> int:
@@ -97,7 +103,7 @@ class DividedTable:
         counts = np.maximum(_OF_EACH_CLASS, np.rint(_STAND_INS * frequent)).astype(int)
         y = np.repeat(self.labels, counts)
         y = y[rng.permutation(len(y))]
-        X = stand_in_rows(self.X_val, len(y), rng)
+        X = stand_in_rows(self.X_val, len(y), rng, self.levels)
         name = self.units.name
         protected = (
             f"X and y as given; models are fitted on {self.units.m:,} {name}s and compared on the "
@@ -126,22 +132,23 @@ def plain_table(X: Any) -> Any:
     return X
 
 
-def stand_in_rows(X: Any, n: int, rng: np.random.Generator) -> Any:
+def stand_in_rows(X: Any, n: int, rng: np.random.Generator, levels: Levels) -> Any:
     """Return n made-up rows with the schema of a table, which is as `plain_table` returns it.
 
     They stand in for public records: beside protected ones, and at a first try of every estimator.
+    Columns of objects hold their `levels`, by position, and others texts.
     """
     if not is_frame(X):
         return _made_up(X.dtype, (n, X.shape[1]), rng).astype(X.dtype)
     frame = X.iloc[:0].reindex(range(n))
     for j, dtype in enumerate(X.dtypes):
-        cells = _made_up(dtype, (n,), rng)
+        cells = _made_up(dtype, (n,), rng, levels.get(j, ()))
         frame.isetitem(j, type(X.iloc[:0, j])(cells, dtype=cells.dtype).astype(dtype))
     return frame
 
 
-def _made_up(dtype: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-    """Return cells of a dtype: categories, fractions from -1 to 1, 0 and 1, or texts."""
+def _made_up(dtype: Any, shape: tuple[int, ...], rng: np.random.Generator, levels: Any = ()) -> Any:
+    """Return cells of a dtype: categories, fractions from -1 to 1, 0 and 1, levels, or texts."""
     categories, kind = getattr(dtype, "categories", None), getattr(dtype, "kind", "O")
     if categories is not None and len(categories):
         return categories[rng.integers(len(categories), size=shape)]
@@ -150,4 +157,4 @@ def _made_up(dtype: Any, shape: tuple[int, ...], rng: np.random.Generator) -> An
     if kind in "biumM":
         return rng.integers(0, 2, shape)
     texts = ["", "a"] if categories is None else [None]
-    return np.resize(np.array(texts, dtype=object), shape)
+    return np.resize(objects(levels if len(levels) else texts), shape)

@@ -206,23 +206,35 @@ class Mechanisms:
         return draw
 
     def tables(
-        self, price: Price, sensitivities: Sequence[float], *, purpose: str
-    ) -> Series[NDArray[np.int64]]:
+        self,
+        price: Price,
+        sensitivities: Sequence[float],
+        *,
+        purpose: str,
+        threshold: float = math.inf,
+        **record: Any,
+    ) -> Series[Any]:
         """Return a series of releases of tables of integers, with discrete Gaussian noise on each.
 
         The caller vouches for the price, and that a unit moves each table by its sensitivity in the
         Euclidean norm; or by ``a_i`` times it with ``sum_i a_i^2`` at most the number of tables.
+        Of a dict, which counts what occurs, those keys alone are released, sorted, whose noisy
+        count reaches the threshold; that nothing passes which one unit alone has, the caller
+        vouches for up to a `delta` that is charged beside that of the price.
         """
         scales = map(price.scale, sensitivities)
 
-        def draw(_: Secret, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        def draw(_: Secret, table: Any) -> Any:
             add = self.noise.discrete_gaussian(next(scales))
+            if isinstance(table, dict):
+                noisy = zip(table, add([*table.values()]), strict=True)
+                return sorted(key for key, count in noisy if count >= threshold)
             return np.array(add(table.ravel().tolist())).reshape(table.shape)
 
         mu = math.sqrt(price.n) / price.spread
         how = f"discrete Gaussian noise on {price.n} tables, {mu:.3g}-GDP together"
         how = how if price.n > 1 else "discrete Gaussian noise"
-        return self._series(price, how, draw, purpose=purpose)
+        return self._series(price, how, draw, purpose=purpose, **record)
 
 
 def _choice(sampler: Sampler, price: Price) -> Draw[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._data.tables import is_frame
+from .._data.tables import is_frame, objects
 from .._data.units import Units
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
@@ -24,13 +25,21 @@ from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
-from ._columns import as_declared, declared_levels, names_of_columns, with_indicators
+from ._columns import (
+    Coded,
+    as_declared,
+    asks_for_frequent,
+    declared_levels,
+    names_of_columns,
+    with_indicators,
+)
 from ._declaration import PrivateTraining
 from ._scaling import (
     INDICATOR,
     SHORTENED,
     Release,
     Scaling,
+    least_count,
     norm_counts,
     norm_of_counts,
     places_of_counts,
@@ -43,6 +52,9 @@ Floats = NDArray[np.float64]
 
 # Beyond these, numbers overflow: an error after the charge, or a warning that reveals a record.
 LARGEST = 1e100
+# If frequent values are released: the share of the budget (in mu squared) for their counts, and the
+# share of delta for values that one unit alone has.
+_OF_COUNTS, _OF_RARE = 0.1, 1 / 8
 POSITIVE = "a number from 1e-100 to 1e100", lambda v: 1 / LARGEST <= v <= LARGEST
 
 _NOT_PROTECTED = (
@@ -60,12 +72,18 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     center_: Floats
     scale_: Floats
     max_norm_: float
+    reach_: float
     categories_: dict[int, NDArray[Any]]
     unresolved_: NDArray[np.intp]
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
     from_release: tuple[str, ...] = ()
+    # From so many units times mu on, noise matters less than what is cut off.
+    _many = 20_000.0
+    # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
+    # slower.
+    _of_rows = 1
     # Whether numbers that are missing are indicated by columns of their own.
     _indicates_missing = False
 
@@ -88,7 +106,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     def private_training(self) -> PrivateTraining:
         """Return how the model protects its training records."""
         return PrivateTraining(
-            "GDP",
+            # What a threshold lets through is not Gaussian.
+            "approximate" if asks_for_frequent(self.categories) else "GDP",
             groups="groups",
             classes="classes" if is_classifier(self) else None,
             target_bounds="y_bounds" if is_regressor(self) else None,
@@ -108,21 +127,34 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
         check_number("max_norm", self.max_norm, *POSITIVE, optional=True)
 
-    def _table(self, X: Any, *, reset: bool) -> Floats:
+    def _table(self, X: Any) -> Floats:
         """Return columns of numbers, NaN for what is missing, and then indicators."""
-        X, declared = declared_levels(X, self.categories if reset else None)
+        return self._indicated(self._coded(X, reset=False).table)
+
+    def _indicated(self, table: Floats) -> Floats:
+        """Return columns of numbers, within the bounds, and then indicators."""
+        X = with_indicators(table, self.categories_, self._indicates_missing)
+        if self.bounds is not None:
+            d = self._n_numbers
+            X[:, :d] = X[:, :d].clip(*self._bounds(d))
+        return X
+
+    def _coded(self, X: Any, *, reset: bool) -> Coded:
+        """Return numbers, NaN for what is missing, and positions among categories."""
+        X, declared, frequent = declared_levels(X, self.categories if reset else None)
         if reset:
             self.categories_ = declared
         elif is_frame(X):
             validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
-        X = as_declared(X, self.categories_, type(self).__name__ if reset else None)
+        learner = type(self).__name__ if reset else None
+        X, occurring = as_declared(X, self.categories_, frequent, learner)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             table: Floats = validate_data(
                 self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
             )
         if reset and self.bounds is not None:
             self._bounds(self._n_numbers)  # raises before anything is charged
-        return with_indicators(table, self.categories_, self._indicates_missing)
+        return Coded(table, occurring)
 
     @property
     def _n_numbers(self) -> int:
@@ -157,22 +189,23 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _tables(
         self,
-        X: Floats,
+        X: Coded,
         n: int,
         sensitivity: float,
         *,
         what: str,
         units: Units,
         target: tuple[Floats, float] | None = None,
-    ) -> tuple[Scaling, Mechanisms, Series[NDArray[np.int64]], float]:
-        """Return how rows are scaled, and what adds noise to n tables of integers; its scale.
+    ) -> tuple[Floats, Scaling, Mechanisms, Series[Any], float]:
+        """Return columns, how they are scaled, what adds noise to n tables of integers, its scale.
 
-        All is (epsilon, delta)-private together, with the counts from which the rows are scaled,
-        and a `target`: a column, and how far its values can lie from 0 (NaN: unknown).
+        All is (epsilon, delta)-private together, with the frequent values, with the counts from
+        which rows are scaled, and a `target`: a column, and how far its values can lie from 0 (NaN:
+        unknown).
         """
-        d = self._n_numbers + (target is not None)
+        d, k = self._n_numbers + (target is not None), len(X.occurring)
         counted = d > 0 and (self.bounds is None or self.max_norm is None)
-        what = f"ranges of columns, and {what}" if counted else what
+        what = "frequent values, " * (k > 0) + "ranges of columns, and " * counted + what
         noise = noise_source()
         mechanism = type(self).__name__
         budget = budget_on(
@@ -182,31 +215,44 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         mu = gdp_within(budget.epsilon, budget.delta)
         counts, pairs = tables(units.m, max(d, 1), mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
+        counts = [(math.sqrt(2 * k), _OF_COUNTS)] * (k > 0) + counts
         rest = 1 - sum(share for _, share in counts)
         moves = [*counts, *[(sensitivity, rest / n)] * n]
         # Noise in proportion to these numbers gives each table its share of the budget.
         relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
-        price = Price.shared(len(moves), budget.epsilon, budget.delta, GAUSSIAN_ONLY)
-        mechanisms = Mechanisms(budget, noise)
-        noisy = mechanisms.tables(price, relative, purpose=what)
+        rare = budget.delta * _OF_RARE * (k > 0)
+        price = Price.shared(len(moves), budget.epsilon, budget.delta - rare, GAUSSIAN_ONLY)
         stds = [price.scale(moved) for moved in relative]
-        cut = self._cut_off(units.m, mu)
+        mechanisms = Mechanisms(budget, noise)
+        least = least_count(stds[0], k, rare)
+        of = f"values of about {least:,.0f} {units.name}s or more, for {_OF_COUNTS} of mu squared"
+        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
+        noisy = mechanisms.tables(price, relative, purpose=what, **record)
+        columns = self._with_frequent(X, units, noisy)
 
-        def release(table: NDArray[np.int64]) -> NDArray[np.int64]:
+        def release(table: NDArray[np.int64]) -> Any:
             return noisy(Secret(table))
 
-        scaling = self._scaling(X, target, units, release, stds, counted, pairs, cut)
+        stds = stds[k > 0 :]
+        scaling = self._scaling(columns, target, units, release, stds, counted, pairs)
         self.center_ = scaling.center
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
-        return scaling, mechanisms, noisy, stds[-1]
+        self.reach_ = scaling.reach
+        return columns, scaling, mechanisms, noisy, stds[-1]
 
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        """Return which share of rows is shortened, and how many times farther columns are clipped.
+    def _with_frequent(self, X: Coded, units: Units, noisy: Series[Any]) -> Floats:
+        """Release the frequent values, if they are asked for; return columns and indicators."""
+        if X.occurring:
+            released = noisy(Secret(X.counts(units)))
+            own = {j: objects([v for i, _, v in released if i == j]) for j in X.occurring}
+            self.categories_ = self.categories_ | own
+        return self._indicated(X.among(self.categories_))
 
-        Shorter rows would make a descent slower.
-        """
-        return SHORTENED, 1.0
+    def _wider(self, m: int) -> float:
+        """Return how many times less is cut off of m units than where noise matters."""
+        strength: float = m * gdp_within(self.epsilon, self.delta) / self._many
+        return math.sqrt(math.sqrt(max(1.0, strength)))
 
     def _scaling(
         self,
@@ -217,7 +263,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         stds: list[float],
         counted: bool,
         pairs: bool,
-        cut: tuple[float, float],
     ) -> Scaling:
         """Return how columns are scaled: as the parameters say, or by noisy counts.
 
@@ -230,8 +275,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         if self.bounds is not None:
             low, high = self._bounds(d)
             middle, half = (low + high) / 2, (high - low) / 2
-            X = np.hstack([np.clip(X[:, :d], low, high) - middle, X[:, d:]])
-        n_indicators, (shortened, times) = X.shape[1] - d, cut
+            X = np.hstack([X[:, :d] - middle, X[:, d:]])
+        n_indicators = X.shape[1] - d
         if not counted:
             norm = float(max_norm or INDICATOR * math.sqrt(features))
             return Scaling.between(low, high).beside(n_indicators, norm)
@@ -240,14 +285,16 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        center, scale = places.center[:d], places.scale[:d] * times
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=self._wider(units.m))
         if target is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
         if max_norm is None:
-            columns = Scaling(center, scale).beside(n_indicators, 1.0, times).columns(X)
-            counts = release(norm_counts(columns, units.labels, features))
+            columns = scaling.beside(n_indicators, 1.0).columns(X)
+            counts = release(norm_counts(columns, units.labels, features, scaling.reach))
+            shortened = SHORTENED / scaling.reach**self._of_rows
             max_norm = norm_of_counts(counts, stds[3], units.m, features, shortened)
-        return Scaling(center + middle, scale).beside(n_indicators, float(max_norm), times)
+        moved = replace(scaling, center=scaling.center + middle)
+        return moved.beside(n_indicators, float(max_norm))
 
     def _made_up(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return n made-up records, all over the released ranges of columns and all categories."""
@@ -259,10 +306,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return made_up
 
     def _warn_of_columns(self) -> None:
-        """Warn if released counts leave open where the values of columns lie."""
+        """Warn of columns without categories, and where released counts leave open the values."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        names = np.delete(np.asarray(names, dtype=object), [*self.categories_])
-        names = np.append(names, "y")
+        names = np.asarray(names, dtype=object)
+        if none := [names[j] for j, own in self.categories_.items() if not len(own)]:
+            warn(
+                f"No value of the columns {none} is known, so that they are of no use: if you "
+                "asked for frequent values, no value was frequent enough. Declare categories, give "
+                "more epsilon, or leave the columns out",
+                LowUtilityWarning,
+            )
+        names = np.append(np.delete(names, [*self.categories_]), "y")
         if len(self.unresolved_):
             warn(
                 f"The noisy counts leave open where the values of the columns "
@@ -289,9 +343,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             released="the fitted model",
         )
 
-    def _linear(self, X: Any) -> Floats:
+    def _released_scaling(self) -> Scaling:
+        """Return how rows are scaled."""
         check_is_fitted(self, "coef_")
-        rows = Scaling(self.center_, self.scale_, self.max_norm_).rows(self._table(X, reset=False))
+        return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
+
+    def _linear(self, X: Any) -> Floats:
+        rows = self._released_scaling().rows(self._table(X))
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values

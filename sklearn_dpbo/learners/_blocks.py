@@ -24,13 +24,13 @@ _BINS, _FALL, _KEPT = 32, 4.0, 8
 _USUAL = 0.75
 # The depths that trees have in turn, and the standard deviation of their thresholds.
 _DEPTHS, _SPREAD = (3, 4, 5, 6), 0.4
-# The smallest share that is not lost in rounding.
-_LEAST = 0.01
+# With a smaller share, curved functions do not pay for the time of their noise.
+_LEAST = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Curved functions of columns in [-1, 1]: those of single ones, trees and waves.
+    """Curved functions of columns, clipped to [-1, 1]: those of single ones, trees and waves.
 
     Their squared norms are at most 1 - `curved` for the columns themselves, and a third of `curved`
     for each kind. `max_norm` is the norm beyond which rows are shortened. The first `n_numbers`
@@ -62,11 +62,12 @@ class Blocks:
         if not self.curved:
             return [rows]
         share = math.sqrt(self.curved / 3)
-        dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(columns, max_norm)]
-        phases = rows @ self.frequencies
+        near = columns.clip(-1, 1)
+        dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(near, max_norm)]
+        phases = _shortened(near / max_norm) @ self.frequencies
         share_of_wave = share / math.sqrt(phases.shape[1])
         dense += [share_of_wave * np.cos(phases), share_of_wave * np.sin(phases)]
-        return [np.hstack(dense), self._of_trees(columns, share)]
+        return [np.hstack(dense), self._of_trees(near, share)]
 
     def _of_bins(self, columns: Floats, max_norm: float) -> Floats:
         """Return smooth functions of each column of numbers, 0 where it is at its centre."""

@@ -32,11 +32,12 @@ class PrivateClassifier(Curved, DescentClassifier):
         All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
-        None is a public rule: the number of records per class times mu, divided by 1,100,
-        or by 22 for each column if that is more, and at most 0.66.
+        None is a public rule: the number of records per class times mu, divided by 1,100, and by
+        the square of d / 50 if there are d > 50 columns and indicators; at most 0.66. Less than
+        0.05 counts as 0.
     n_trees : int, default=40
         Number of random trees, of depths 3 to 6.
-    C, clip, max_iter : float, float and int, default=1.0, 0.56 and 60
+    C, clip, max_iter : float, float and int, default=1.0, None and None
         As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
         better probabilities.
     max_norm : float, default=None
@@ -62,9 +63,12 @@ class PrivateClassifier(Curved, DescentClassifier):
     coef_noise_std_ : float
         Bound on the standard deviation of the noise in a coefficient (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
+    reach_, clip_ : float
+        How far columns and gradients reach, as in `PrivateLogisticRegression` (public). Curved
+        functions change within 1 alone.
     n_iter_ : int
     privacy_ : PrivacyReport
         The privacy report; print it.
@@ -92,8 +96,8 @@ class PrivateClassifier(Curved, DescentClassifier):
         curved: float | None = None,
         n_trees: int = 40,
         C: float = 1.0,
-        clip: float = 0.56,
-        max_iter: int = 60,
+        clip: float | None = None,
+        max_iter: int | None = None,
         max_norm: float | None = None,
         random_state: Any = None,
         ledger: Any = None,
@@ -117,4 +121,4 @@ class PrivateClassifier(Curved, DescentClassifier):
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
-        return {"curved": [0.0, 0.33, 0.66], "max_iter": [60, 120]}
+        return {"curved": [0.0, 0.33, 0.66], "max_iter": [None, 120]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,27 +12,70 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from .._data.canonical import as_array, kind_of
-from .._data.tables import as_table, is_frame, is_missing, objects, with_columns
+from .._data.tables import as_number, as_table, is_frame, is_missing, objects, with_columns
+from .._data.units import Units
 from ..scoring._labels import encode
 
-__all__ = [
-    "as_declared",
-    "category_positions",
-    "declared_levels",
-    "names_of_columns",
-    "with_indicators",
-]
+__all__ = ["Coded", "as_declared", "asks_for_frequent", "category_positions", "declared_levels"]
+__all__ += ["names_of_columns", "with_indicators"]
 
 Floats = NDArray[np.float64]
 # The values that a column of categories can have, by its position.
 Levels = dict[int, NDArray[Any]]
+# In place of the categories of a column: those that are frequent are released.
+_FREQUENT = "frequent"
 
 
-def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels]:
-    """Return a table of numpy or pandas, and which of its columns have which categories.
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A table of numbers and of positions among categories.
+
+    In the columns of `occurring`, whose categories are to be released, these are positions among
+    all values that occur: the number of values stands for what is missing.
+    """
+
+    table: Floats
+    occurring: Levels
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def counts(self, units: Units) -> dict[tuple[int, bool, Any], int]:
+        """Return how many units have each value, by its column, whether it is text, and itself.
+
+        A unit has one value of a column: that of its first record. Only values that a unit has are
+        counted, not those of other records.
+        """
+        own = np.arange(len(self)) if units.labels is None else units.labels
+        first = self.table[np.unique(own, return_index=True)[1]]
+        return {
+            (j, isinstance(values[i], str), values[i]): int(count)
+            for j, values in self.occurring.items()
+            for i, count in enumerate(np.bincount(first[:, j].astype(int))[: len(values)])
+            if count
+        }
+
+    def among(self, levels: Levels) -> Floats:
+        """Return the table with positions among these categories in all columns that have some."""
+        table = self.table.copy()
+        for j, values in self.occurring.items():
+            positions = np.append(encode(values, levels[j]), len(levels[j]))
+            table[:, j] = positions[table[:, j].astype(np.intp)]
+        return table
+
+
+def asks_for_frequent(categories: Any) -> bool:
+    """Whether categories are to be released."""
+    named = isinstance(categories, Mapping)
+    return named and any(isinstance(values, str) for values in categories.values())
+
+
+def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
+    """Return a table of numpy or pandas, which of its columns have which categories, and frequent.
 
     Those of `categories`, by name in a frame and else by position, and of pandas' dtypes. Other
-    libraries' categories may be the values that occur. ValueError if they are not well formed.
+    libraries' categories may be the values that occur. The categories of the columns that are
+    returned last are to be released: none is known. ValueError if they are not well formed.
     """
     X = _as_array_or_frame(X)
     if not isinstance(categories, Mapping | None):
@@ -47,19 +91,30 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels]:
             near = get_close_matches(str(name), map(str, names), 1)
             hint = f"; did you mean {near[0]!r}?" if near else f": it has {names}"
             raise ValueError(f"categories names {name!r}, which X does not have{hint}")
-    levels = {}
+    levels, frequent = {}, []
     for j, name in enumerate(names):
         dtype = X.dtypes.iloc[j] if named else X.dtype
         values = given.get(name, getattr(dtype, "categories", None))
+        if isinstance(values, str) and values == _FREQUENT:
+            frequent.append(j)
+            values = []
+            if kind_of(dtype) not in (None, "text", "numbers"):
+                raise ValueError(
+                    f"{name!r} has dtype {dtype}, and {_FREQUENT!r} takes text and numbers alone: "
+                    "give its categories as a list"
+                )
         if values is not None:
             levels[j] = _levels(name, values, dtype)
-    return X, levels
+    return X, levels, frequent
 
 
 def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
     """Return the categories of a column, without one that stands for missing values."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ValueError(f"categories[{name!r}] must list all values of it; found {values!r}")
+        raise ValueError(
+            f"categories[{name!r}] must list all values of it, or be {_FREQUENT!r}, which releases "
+            f"those that many records have; found {values!r}"
+        )
     levels = [value for value in getattr(values, "tolist", values.__iter__)()]
     levels = [value for value in levels if not is_missing(value)]
     if len(set(levels)) < len(levels):
@@ -99,26 +154,52 @@ def _as_array_or_frame(X: Any) -> Any:
     return X
 
 
-def as_declared(X: Any, levels: Levels, learner: str | None) -> Any:
+def as_declared(
+    X: Any, levels: Levels, frequent: list[int], learner: str | None
+) -> tuple[Any, Levels]:
     """Return the table with positions among the categories in their columns, the rest as it is.
 
-    In arrays of objects, cells that are not numbers are missing. ValueError if frames have columns
-    of other types: it says how to declare them, or without a `learner` that they were numbers.
+    And the values that occur in those of `frequent`: positions there are among these. In arrays of
+    objects, cells that are not numbers are missing. ValueError if frames have columns of other
+    types: it says how to declare them, or without a `learner` that they were numbers.
     """
     if issparse(X):
-        return X
-    if is_frame(X):
+        return X, {}
+    framed = is_frame(X)
+    if framed:
         _refuse_undeclared(X, levels, learner)
-        return with_columns(
-            X, {j: category_positions(X.iloc[:, j], own) for j, own in levels.items()}
-        )
+    columns = {j: X.iloc[:, j] if framed else X[:, j] for j in levels}
+    own = {j: _values_and_positions(columns[j]) for j in frequent}
+    positions = {j: category_positions(columns[j], levels[j]) for j in levels if j not in own}
+    positions |= {j: place for j, (_, place) in own.items()}
+    occurring = {j: values for j, (values, _) in own.items()}
+    if framed:
+        return with_columns(X, positions), occurring
     table = as_array(X, np.zeros((1, X.shape[1]))) if X.dtype == object and X.shape[1] else X
-    if levels:
+    if positions:
         table = table.astype(float)
-        table[:, [*levels]] = np.transpose(
-            [category_positions(X[:, j], own) for j, own in levels.items()]
-        )
-    return table
+        table[:, [*positions]] = np.transpose([*positions.values()])
+    return table, occurring
+
+
+def _values_and_positions(column: Any) -> tuple[NDArray[Any], Floats]:
+    """Return the values that occur, and of each cell its position there; their number if none."""
+    cells = [_value(cell) for cell in column.tolist()]
+    values = sorted({*cells} - {None}, key=lambda value: (isinstance(value, str), value))
+    position = {value: i for i, value in enumerate([*values, None])}
+    return objects(values), np.array([position[cell] for cell in cells], dtype=float)
+
+
+def _value(cell: Any) -> Any:
+    """Return a text, or a number, as the one of its kind that equals it; None for other cells."""
+    if issubclass(type(cell), str):
+        return str.__str__(cell)
+    if type(cell) is int:
+        return cell
+    number = as_number(cell)
+    if number.is_integer():
+        return int(number)
+    return None if np.isnan(number) else number
 
 
 def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
@@ -142,7 +223,9 @@ def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
         said.append(
             f"the columns {other} are neither numbers nor declared categories. Categories that are "
             "learnt from the records would reveal rare ones. Declare all values that each can "
-            f"have, from a code book and not from the records: {learner}(categories={{{call}}})"
+            f"have, from a code book and not from the records: {learner}(categories={{{call}}}). "
+            f"If nobody knows them, {_FREQUENT!r} in place of a list releases those that many "
+            "records have, which takes a part of the budget"
         )
     if times:
         X_when = f"X[{times[0]!r}]"
@@ -182,10 +265,18 @@ def with_indicators(table: Floats, levels: Levels, missing: bool) -> Floats:
 
 
 def names_of_columns(names: list[Any], levels: Levels, missing: bool) -> list[str]:
-    """Return the names of what `with_indicators` returns, by those of the table's columns."""
+    """Return the names of what `with_indicators` returns, by those of the table's columns.
+
+    A name that another one has, as of a category "missing", gets an underscore.
+    """
     numbers = [str(name) for j, name in enumerate(names) if j not in levels]
     of_levels = [f"{names[j]}_{level}" for j, own in levels.items() for level in (*own, "missing")]
-    return numbers + [f"{name}_missing" for name in numbers] * missing + of_levels
+    unique: dict[str, None] = {}
+    for name in numbers + [f"{name}_missing" for name in numbers] * missing + of_levels:
+        while name in unique:
+            name += "_"
+        unique[name] = None
+    return list(unique)
 
 
 def chances_of_columns(n_numbers: int, levels: Levels, d: int) -> Floats:

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._data.tables import objects
 from .._privacy.checks import check_number
 from .._privacy.gdp import gdp_within
 from ._blocks import Blocks
-from ._columns import category_positions, chances_of_columns, with_indicators
+from ._columns import category_positions, chances_of_columns
 from ._descent import Descent
 from ._rows import linear, squared_norms
 from ._scaling import Scaling
@@ -24,10 +23,10 @@ __all__ = ["Curved"]
 
 Floats = NDArray[np.float64]
 
-# The share of curved functions is the number of units of a class times mu, divided by this, or by
-# so many for each column if that is more, up to the largest: with few units their noise costs more
-# than they give.
-_UNITS, _UNITS_OF_COLUMN, _MOST_CURVED = 1_100, 22, 0.66
+# The share of curved functions is the number of units of a class times mu, divided by this and, if
+# there are more columns than so many, by the square of how many times more; up to the largest. With
+# few units, or many columns, their noise costs more than they give.
+_UNITS, _MANY_COLUMNS, _MOST_CURVED = 1_100, 50, 0.66
 _N_WAVES = 100
 
 
@@ -71,12 +70,14 @@ class Curved(Descent):
         check_number(
             "n_trees", self.n_trees, "a whole number from 1 up", lambda n: n >= 1, Integral
         )
+        check_random_state(self.random_state)  # before the charge
 
     def _draw(self, d: int, m: int) -> None:
         curved = self.curved
         if curved is None:
             mu = gdp_within(self.epsilon, self.delta)
-            curved = min(_MOST_CURVED, m * mu / self._n_classes / max(_UNITS, _UNITS_OF_COLUMN * d))
+            enough = self._n_classes * _UNITS * max(1.0, d / _MANY_COLUMNS) ** 2
+            curved = min(_MOST_CURVED, m * mu / enough)
         rng = check_random_state(self.random_state)
         of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
         drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
@@ -93,9 +94,8 @@ class Curved(Descent):
         self.coef_, self.intercept_ = w, constants
 
     def _linear(self, X: Any) -> Floats:
-        check_is_fitted(self, "coef_")
-        scaling = Scaling(self.center_, self.scale_, self.max_norm_)
-        blocks = self._blocks(self._table(X, reset=False), scaling)
+        scaling = self._released_scaling()
+        blocks = self._blocks(self._table(X), scaling)
         values: Floats = linear(blocks, self.coef_) + self.intercept_
         return values
 
@@ -113,8 +113,8 @@ class Curved(Descent):
             Position or name of the column.
         values : array-like of shape (n_values,), default=None
             Values of the column. None: its categories; of numbers 101 values from `center_` -
-            `scale_` to `center_` + `scale_` (within `bounds`), outside of which the model is
-            constant.
+            `scale_` to `center_` + `scale_` (within `bounds`), outside of which curved functions
+            are constant, and straight ones from `reach_` times as far on.
         target : label, default=None
             The class whose log-odds are meant, required if there are more than two. Ignored
             otherwise: of two classes, it is the second.
@@ -130,7 +130,7 @@ class Curved(Descent):
             noise in ``change``, at most: see "Shape functions" in the
             documentation.
         """
-        check_is_fitted(self, "coef_")
+        scaling = self._released_scaling()
         j = self._position(column)
         if j in self.categories_:
             values = objects(list(self.categories_[j] if values is None else values))
@@ -142,8 +142,7 @@ class Curved(Descent):
         table = np.full((len(cells), self.n_features_in_), -1.0)
         table[:, self._numbers] = self.center_[: self._n_numbers]
         table[:, j] = cells
-        X = with_indicators(table, self.categories_, self._indicates_missing)
-        blocks = self._blocks(X, Scaling(self.center_, self.scale_, self.max_norm_))
+        blocks = self._blocks(self._indicated(table), scaling)
         moved = [block[1:] - block[[0] * len(values)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_
@@ -158,7 +157,7 @@ class Curved(Descent):
         )
 
     def _range(self, k: int) -> Floats:
-        """Return values between which the model changes with the k-th column of numbers."""
+        """Return values between which curved functions change with the k-th column of numbers."""
         low, high = self.center_[k] - self.scale_[k], self.center_[k] + self.scale_[k]
         if self.bounds is not None:
             lows, highs = self._bounds(self._n_numbers)

@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, is_regressor
+from sklearn.base import ClassifierMixin
 
 from .._data.units import Units
 from .._privacy.checks import check_number
 from .._privacy.sensitive import Secret
 from ._base import POSITIVE, PrivateLearner
+from ._columns import Coded
 from ._labels import class_numbers, public_classes
 from ._rows import IntegerRows, linear, squared_norms
 from ._scaling import Scaling
@@ -25,6 +26,8 @@ Floats = NDArray[np.float64]
 
 # Share of the previous step's velocity that a step keeps.
 _MOMENTUM = 0.9
+# The number of steps, if none is given and noise matters.
+_STEPS = 60
 # The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
 # that of the columns. And about the norm of a row with it.
 _INTERCEPT, _NORM = 0.5, 1.12
@@ -40,19 +43,18 @@ class Descent(PrivateLearner):
     clip: Any
     max_iter: Any
     learning_rate: Any
+    clip_: float
     n_iter_: int
     coef_noise_std_: float
 
     # If no step size is given: the standard deviation that noise has in a coefficient (of rows of
     # norm 1) after all steps, and the largest step.
     _noise, _largest_rate = 3.0, 12.0
+    # The norm to which gradients are clipped, if none is given and noise matters.
+    _least_clip = 0.56
 
     def _draw(self, d: int, m: int) -> None:
         """Draw what is public of a model of d columns and m units."""
-
-    def _clip(self, m: int) -> float:
-        """Return the norm to which gradients are clipped, for m units."""
-        return float(self.clip)
 
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
         """Return what the model is linear in: together of norm at most 1."""
@@ -72,7 +74,7 @@ class Descent(PrivateLearner):
 
     def _descend(
         self,
-        X: Floats,
+        X: Coded,
         y: NDArray[Any],
         k: int,
         units: Units,
@@ -80,22 +82,23 @@ class Descent(PrivateLearner):
     ) -> Self:
         """Fit k linear functions; `target`: as for `_tables`, if its range is to be counted."""
         unit = units.labels
-        n, sensitivity = int(self.max_iter), IntegerRows.sensitivity
-        self._draw(X.shape[1], units.m)
-        scaling, mechanisms, noisy, std = self._tables(
+        wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
+        n = int(self.max_iter or _STEPS * wider)
+        columns, scaling, mechanisms, noisy, std = self._tables(
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
+        self._draw(columns.shape[1], units.m)
+        self.clip_ = clip = float(self.clip or self._least_clip * wider)
         y = self._targets(y, units.m)
-        blocks = [*self._blocks(X, scaling), np.full((len(X), 1), _INTERCEPT)]
+        blocks = [*self._blocks(columns, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))
         rows = IntegerRows(blocks, None if unit is None else np.bincount(unit)[unit])
         W = np.zeros((k, sum(block.shape[1] for block in blocks)))
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
-        clip = self._clip(units.m)
         step = clip * rows.step / units.m
         noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
         rate = self.learning_rate or min(self._largest_rate, self._noise / noise_of_steps)
-        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m))
+        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m * self.reach_**2))
         for i in range(n):
             factors = _clipped(self._errors(linear(blocks, W), y), norms, clip)
             gradient = step * noisy(Secret(rows.total(factors))).astype(np.float64)
@@ -121,10 +124,10 @@ class Descent(PrivateLearner):
     def _check(self) -> None:
         super()._check()
         check_number("C", self.C, *POSITIVE)
-        check_number("clip", self.clip, *POSITIVE, optional=is_regressor(self))
+        check_number("clip", self.clip, *POSITIVE, optional=True)
         check_number("learning_rate", self.learning_rate, *POSITIVE, optional=True)
         of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
-        check_number("max_iter", self.max_iter, *of_steps)
+        check_number("max_iter", self.max_iter, *of_steps, optional=True)
 
 
 class DescentClassifier(ClassifierMixin, Descent):
@@ -150,7 +153,7 @@ class DescentClassifier(ClassifierMixin, Descent):
             contributes the mean of their gradients.
         """
         self._check()
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         self.classes_ = public_classes(self.classes, y)
         code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
         K = len(self.classes_)
@@ -159,7 +162,7 @@ class DescentClassifier(ClassifierMixin, Descent):
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         """Return the intercepts of a model without columns, by its gradient where all are 0."""
         K = len(self.classes_)
-        clipped = min(1.0, float(self.clip) / (math.sqrt(1 - 1 / K) * _NORM))
+        clipped = min(1.0, self.clip_ / (math.sqrt(1 - 1 / K) * _NORM))
         shares = 1 / K - (gradient if K == 2 else gradient / clipped)
         shares = np.clip(shares, min(2 * noise, 1 / K), 1 - min(2 * noise, 1 / K))
         logits: Floats = np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)

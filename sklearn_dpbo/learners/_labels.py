@@ -11,16 +11,27 @@ from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import check_labels, kind_of, refuse_complex
 from .._data.tables import dense, is_missing, is_number, objects
+from .._privacy.warn import warn
+from ..exceptions import PrivacyWarning
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 
 __all__ = ["class_numbers", "public_classes", "targets_of"]
 
 
-def public_classes(classes: Any, y: Any) -> NDArray[Any]:
-    """Return the classes, in sorted order; by default those of y that are not missing."""
+def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
+    """Return the classes, in sorted order; by default those of y that are not missing.
+
+    It warns of the default, unless the estimator has no parameter to give them.
+    """
     declared = getattr(y, "dtype", None)
     refuse_complex(y)
+    if classes is None and warns:
+        warn(
+            "classes is None: the classes are the labels in y, which become public, even one that "
+            "a single record has. Give all labels that there can be, as classes=[0, 1]",
+            PrivacyWarning,
+        )
     if classes is None:
         # A list is read label by label: numpy would choose one type for all.
         labels = objects(y) if isinstance(y, list | tuple) else column_or_1d(dense(y))

@@ -17,20 +17,27 @@ class PrivateLogisticRegression(DescentClassifier):
     integers and summed; discrete Gaussian noise is added to the sum. All steps together are
     mu-GDP for the largest mu that implies (epsilon, delta).
 
+    What is cut off vanishes with noise. Let r be the fourth root of the number of records times mu,
+    divided by 20,000, or 1 if that is less: columns and gradients are clipped r times as far as
+    where noise matters, fewer rows are shortened by r, and there are r times as many steps.
+
     Parameters
     ----------
     C : float, default=1.0
         Inverse regularisation strength, as in scikit-learn's `LogisticRegression`, for rows that
         are scaled to a norm of at most 1. Such rows are shorter than standardised ones: the same C
         is a stronger penalty, and with many records about the number of columns times as much, or
-        more, comes near scikit-learn's default after a `StandardScaler`.
+        more, comes near scikit-learn's default after a `StandardScaler`. Multiplied by the square
+        of `reach_`, as columns that reach farther make usual rows shorter.
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
-    clip : float, default=0.56
-        Norm to which a record's gradient is clipped; the noise is proportional to it. At 0.56 only
-        wrongly predicted records are clipped; much smaller values favour frequent labels.
-    max_iter : int, default=60
-        Number of steps; the noise of each grows with the square root of this number.
+    clip : float, default=None
+        Norm to which a record's gradient is clipped; the noise is proportional to it. None is
+        0.56 times r. At 0.56 only wrongly predicted records are clipped; much smaller
+        values favour frequent labels.
+    max_iter : int, default=None
+        Number of steps; the noise of each grows with the square root of this number. None is 60
+        times r.
     learning_rate : float, default=None
         Step size. With larger or more steps the model moves further from 0 and has more noise.
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
@@ -45,12 +52,15 @@ class PrivateLogisticRegression(DescentClassifier):
         ``{"ward": ["north", "south"]}``. Text has to be declared so, and whole numbers may be, such
         as codes. They become public: take them from a code book, not from the records. Columns of
         a pandas dtype with categories have those. Each value becomes an indicator, and so do
-        missing ones; other values are 0 in all of them.
+        missing ones; other values are 0 in all of them. ``{"ward": "frequent"}`` releases the texts
+        or numbers that many records have (of a group, the first record counts), for a tenth of the
+        budget (in mu squared) and an eighth of delta; `privacy_` says how many that are. A search
+        then composes fits by their epsilon and delta alone.
     max_norm : float, default=None
-        Scaled rows with a larger norm are shortened to it. With None, that is one row in five,
-        according to noisy counts. With `bounds` and `max_norm` nothing is counted: columns are
-        scaled from the bounds to [-1, 1] (those between 0 and 1 stay as they are), and the fit has
-        the whole budget.
+        Scaled rows with a larger norm are shortened to it. With None, that is one row in five
+        (divided by r), according to noisy counts. With `bounds` and
+        `max_norm` nothing is counted: columns are scaled from the bounds to [-1, 1] (those between
+        0 and 1 stay as they are), and the fit has the whole budget.
     classes : array-like, default=None
         All labels, which are public. None uses the labels in y, which then become public.
     ledger : PrivacyLedger or None, default=None
@@ -67,9 +77,14 @@ class PrivateLogisticRegression(DescentClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        (private). Without bounds, `scale_` is about 2.5 standard deviations.
+    reach_ : float
+        r, or 1 with `bounds` and `max_norm` (public).
+    clip_ : float
+        The norm to which gradients are clipped (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int
@@ -87,8 +102,8 @@ class PrivateLogisticRegression(DescentClassifier):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        clip: float = 0.56,
-        max_iter: int = 60,
+        clip: float | None = None,
+        max_iter: int | None = None,
         learning_rate: float | None = None,
         bounds: Any = None,
         categories: Any = None,
@@ -106,4 +121,4 @@ class PrivateLogisticRegression(DescentClassifier):
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
-        return {"max_iter": [30, 60, 120], "clip": [0.4, 0.56, 0.8]}
+        return {"max_iter": [30, None, 120], "clip": [0.4, None, 0.8]}

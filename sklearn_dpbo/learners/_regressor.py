@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from .._data.units import Units
-from .._privacy.gdp import gdp_within
 from ._curved import Curved
 from ._labels import targets_of
 from ._ridge import target_bounds
@@ -21,10 +20,6 @@ Floats = NDArray[np.float64]
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 _CURVATURE = 0.25
-# Gradients are clipped to this norm. Where there are more units times mu than so many, they are
-# clipped at a larger one, and targets farther from their centre: what is cut off matters more than
-# noise then.
-_CLIP, _MANY = 0.1, 20_000
 
 
 class PrivateRegressor(RegressorMixin, Curved):
@@ -60,7 +55,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
         the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
         where the number of records times mu is above 20,000.
-    max_iter, max_norm : int and float, default=60 and None
+    max_iter, max_norm : int and float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
         Draws trees and waves. It is no secret, and has no effect on the noise.
@@ -76,8 +71,8 @@ class PrivateRegressor(RegressorMixin, Curved):
     bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
         What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
         level, and frequencies of waves (public: drawn without the records).
-    clip_ : float
-        The norm to which gradients are clipped (public).
+    reach_, clip_ : float
+        How far columns and gradients reach, as in `PrivateClassifier` (public).
     coef_ : ndarray of shape (1, n_functions)
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
@@ -85,7 +80,7 @@ class PrivateRegressor(RegressorMixin, Curved):
     coef_noise_std_ : float
         Bound on the standard deviation of the noise in a coefficient (public).
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     n_iter_ : int
@@ -105,7 +100,7 @@ class PrivateRegressor(RegressorMixin, Curved):
     """
 
     # Targets vary by about half of their range; log-odds by several units.
-    _noise = 0.2
+    _noise, _least_clip = 0.2, 0.1
 
     def __init__(
         self,
@@ -119,7 +114,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         n_trees: int = 40,
         C: float = 1.0,
         clip: float | None = None,
-        max_iter: int = 60,
+        max_iter: int | None = None,
         max_norm: float | None = None,
         random_state: Any = None,
         ledger: Any = None,
@@ -165,7 +160,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         if self.y_bounds is not None or not counted:
             low, high = target_bounds(self.y_bounds)
             middle, half = (low + high) / 2, (high - low) / 2
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         y = targets_of(y, len(X)) - middle
         if half > 0:
             y = y.clip(-half, half)
@@ -173,15 +168,6 @@ class PrivateRegressor(RegressorMixin, Curved):
         self._descend(X, y, 1, Units.of(len(X), groups), (y, half) if counted else None)
         self.y_center_ += middle
         return self
-
-    def _wider(self, m: int) -> float:
-        """Return how many times less is cut off of m units than where noise matters."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / _MANY
-        return math.sqrt(math.sqrt(max(1.0, strength)))
-
-    def _clip(self, m: int) -> float:
-        self.clip_ = float(self.clip or _CLIP * self._wider(m))
-        return self.clip_
 
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:

@@ -17,9 +17,9 @@ from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ._base import LARGEST, PrivateLearner
+from ._columns import Coded
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
-from ._scaling import SHORTENED
 
 __all__ = ["PrivateRidge", "target_bounds"]
 
@@ -28,8 +28,6 @@ Floats = NDArray[np.float64]
 # noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
 # by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and the target.
 _STEPS = 2**14
-# From so many units times mu on, noise matters less than what is cut off.
-_MANY = 5_000.0
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
 
@@ -83,7 +81,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         Coefficients of the columns, in their units and that of the target (private). They hold for
         rows that are neither clipped nor shortened.
     categories_ : dict
-        Values of each column of categories, by its position (public).
+        Values of each column of categories, by its position (public; private if "frequent").
     coef_std_ : ndarray of shape (n_features,)
         Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
         from the noise (private). They hold where `alpha` hardly matters and the noise is small
@@ -94,7 +92,10 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
         (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-1, 1] (private).
+        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        (private).
+    reach_ : float
+        As in `PrivateLogisticRegression`, with 5,000 for 20,000 (public).
     max_norm_ : float
         Rows of such columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int
@@ -110,6 +111,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
+    _many, _of_rows = 5_000.0, 4
     gram_: Floats
     # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
     _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
@@ -155,7 +157,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         """
         self._check()
         low, high = target_bounds(self.y_bounds)
-        X = self._table(X, reset=True)
+        X = self._coded(X, reset=True)
         with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
@@ -165,24 +167,20 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         self._warn_of_columns()
         return self
 
-    def _cut_off(self, m: int, mu: float) -> tuple[float, float]:
-        """Return the same, less and less as noise vanishes: long rows make nothing slower here."""
-        few = min(1.0, _MANY / (m * mu))
-        return SHORTENED * few, few**-0.25
-
-    def _release(self, X: Floats, target: Floats, groups: Any) -> None:
+    def _release(self, X: Coded, target: Floats, groups: Any) -> None:
         """Release the sums of products."""
-        n, d = X.shape
-        self._check_solved(d)
+        n = len(X)
+        self._check_solved(self._indicated(X.table[:0]).shape[1])
         units = Units.of(n, groups)
         unit = units.labels
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        scaling, mechanisms, noisy, std = self._tables(
+        columns, scaling, mechanisms, noisy, std = self._tables(
             X, 1, sensitivity, what="sums of products", units=units
         )
-        parts: list[Floats] = [scaling.rows(X), np.ones((n, 1)), target[:, None]]
+        d = columns.shape[1]
+        parts: list[Floats] = [scaling.rows(columns), np.ones((n, 1)), target[:, None]]
         if unit is not None:  # the rows of a unit have the weight of one
             parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
         rows = np.hstack([integer_rows(p, k, unit) for p, k in zip(parts, steps, strict=True)])

@@ -17,7 +17,8 @@ from scipy.special import ndtri
 
 from .._data.units import Units
 
-__all__ = ["SHORTENED", "Places", "Scaling", "norm_of_counts", "places_of_counts", "tables"]
+__all__ = ["SHORTENED", "Places", "Scaling", "least_count", "norm_of_counts", "places_of_counts"]
+__all__ += ["tables"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,8 +40,8 @@ _EDGES_OF_DISTANCES: Floats = _OCTAVES / math.sqrt(2)
 _EDGES_OF_SIZES: Floats = _EDGES_OF_DISTANCES[::2]
 # Most distances are in so many neighbouring octaves.
 _RUN = 4
-# The root mean square of distances of normal values is sqrt(2) deviations: columns are clipped at
-# 2.5 deviations.
+# The root mean square of distances of normal values is sqrt(2) deviations: the scale of a column
+# is 2.5 deviations.
 _SPREAD = 2.5 / math.sqrt(2)
 # Probability with which noise alone makes cells of a column count as ones that have values; and a
 # cell of sizes, which may be far away from all values.
@@ -51,7 +52,7 @@ _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
 _NORM_CELLS = 24
 # What an indicator is beside columns in [-1, 1], of which most deviate by less from their centre.
 INDICATOR = 0.5
-# Share of the rows that are shortened.
+# Share of the rows that are shortened, where noise matters.
 SHORTENED = 0.2
 
 
@@ -66,6 +67,15 @@ def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
     shares = _SHARES if pairs else _SHARES_OF_FEW
     moves = _sensitivity_of_sizes(d, pairs), *[_sensitivity_of_cells(k) for k in (d, d, 1)]
     return [(move, of_all * share) for move, share in zip(moves, shares, strict=True)], pairs
+
+
+def least_count(std: float, n_columns: int, delta: float) -> float:
+    """Return what one of the values that one unit alone has reaches with a chance of delta at most.
+
+    One of each of these columns. Discrete Gaussian noise reaches a whole number t + 1 at most as
+    often as Gaussian noise reaches t (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 25).
+    """
+    return 2 + _threshold(std, max(n_columns, 1), delta) * (1 + 1e-9)
 
 
 def _sensitivity_of_sizes(d: int, pairs: bool) -> float:
@@ -144,11 +154,15 @@ def _usual_distance(counts: Integers, std: float, half: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows become rows of norm at most 1: `PrivateLogisticRegression` has the attributes."""
+    """How rows become rows of norm at most 1: `PrivateLogisticRegression` has the attributes.
+
+    `reach`: where columns are clipped.
+    """
 
     center: Floats
     scale: Floats
     max_norm: float = 1.0
+    reach: float = 1.0
 
     @classmethod
     def between(cls, low: Floats, high: Floats) -> Self:
@@ -157,16 +171,17 @@ class Scaling:
         center = np.where(is_share, 0.0, (low + high) / 2)
         return cls(center, np.where(is_share, 1.0, (high - low) / 2))
 
-    def beside(self, n: int, max_norm: float, times: float = 1.0) -> Self:
-        """Return the same, with n indicators after the columns, divided by `times` as these are."""
-        scale = np.append(self.scale, np.full(n, times / INDICATOR))
-        return type(self)(np.append(self.center, np.zeros(n)), scale, max_norm)
+    def beside(self, n: int, max_norm: float) -> Self:
+        """Return the same, with n indicators after the columns."""
+        scale = np.append(self.scale, np.full(n, 1 / INDICATOR))
+        return type(self)(np.append(self.center, np.zeros(n)), scale, max_norm, self.reach)
 
     def columns(self, X: Floats) -> Floats:
-        """Return columns in [-1, 1]; missing numbers count as the centre."""
+        """Return columns in [-reach, reach]; missing numbers count as the centre."""
         with np.errstate(all="ignore"):  # a warning would reveal a record
-            scaled: Floats = np.clip(np.nan_to_num((X - self.center) / self.scale), -1, 1)
-        return scaled
+            scaled = np.nan_to_num((X - self.center) / self.scale)
+        clipped: Floats = np.clip(scaled, -self.reach, self.reach)
+        return clipped
 
     def rows(self, X: Floats) -> Floats:
         """Return scaled rows of norm at most 1."""
@@ -255,16 +270,19 @@ def places_of_counts(
     return places
 
 
-def norm_counts(rows: Floats, unit: NDArray[np.intp] | None, d: int) -> Integers:
-    """Return counts of the norms of rows, up to the largest possible: 1 from each of d columns."""
+def norm_counts(
+    rows: Floats, unit: NDArray[np.intp] | None, d: int, reach: float = 1.0
+) -> Integers:
+    """Return counts of the norms of rows, up to the largest possible: `reach` from each column."""
     norms = np.sqrt((rows**2).sum(axis=1))
-    cells = np.minimum(norms / math.sqrt(d) * _NORM_CELLS, _NORM_CELLS - 1)
-    return _counts(cells.astype(np.intp), _shares(len(rows), unit), norms, _NORM_CELLS)
+    n = math.ceil(reach * _NORM_CELLS)
+    cells = np.minimum(norms / math.sqrt(d) * _NORM_CELLS, n - 1)
+    return _counts(cells.astype(np.intp), _shares(len(rows), unit), norms, n)
 
 
 def norm_of_counts(noisy: Integers, std: float, m: int, d: int, shortened: float) -> float:
     """Return the norm that all but this share of m units do not exceed, as far as noise allows."""
     above = np.cumsum(noisy[::-1])[::-1]
-    noise = std * np.sqrt(np.arange(_NORM_CELLS, 0, -1))
+    noise = std * np.sqrt(np.arange(len(noisy), 0, -1))
     full = np.flatnonzero(above > shortened * m * _STEPS + noise / 2)
     return math.sqrt(d) * (1 + int(full.max(initial=0))) / _NORM_CELLS

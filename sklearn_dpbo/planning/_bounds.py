@@ -13,10 +13,9 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import ClassVar, cast
 
-from scipy.optimize import minimize_scalar
-
 from .._privacy.checks import check_number
 from .._privacy.noisy_counts import NoisyCounts
+from ..strategies._utility import mean_of_choice, tail_of_choice
 
 __all__ = ["MeanErrors", "least", "mean_of_choice", "quantile_of_choice", "tail_of_choice"]
 
@@ -24,40 +23,11 @@ __all__ = ["MeanErrors", "least", "mean_of_choice", "quantile_of_choice", "tail_
 GRID_STEPS = 2**20
 
 
-def tail_of_choice(n: int, t: float) -> float:
-    """Return the largest probability that permute-and-flip misses the best of n by t or more.
-
-    It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t`` (Theorem 1).
-    """
-    p = math.exp(-t)
-    if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
-        terms = 0.0
-        term = -1.0
-        for j in range(1, 5):
-            term *= -(n - j) * p / j
-            terms += term / (j + 1)
-        return terms
-    missed = 1.0 if p == 1.0 else -math.expm1(n * math.log1p(-p))
-    return max(0.0, 1 - missed / (n * p))
-
-
 @lru_cache(maxsize=1024)
 def quantile_of_choice(n: int, failure: float) -> float:
     """Return the least t with ``tail_of_choice(n, t) <= failure``, rounded up."""
     t = least(lambda t: tail_of_choice(n, t) <= failure, 1e-12, 1e3, 1e-15)
     return cast(float, t)  # Lemma 1: the tail is at most n e^-t
-
-
-@lru_cache(maxsize=1024)
-def mean_of_choice(n: int) -> float:
-    """Return the largest expected regret of permute-and-flip, in units of the noise scale."""
-    if n == 1:
-        return 0.0
-    end = math.log(n) + 5
-    minimum = minimize_scalar(
-        lambda t: -t * tail_of_choice(n, t), bounds=(0.0, end), options={"xatol": 1e-10}
-    )
-    return -float(minimum.fun)
 
 
 def least(

@@ -21,7 +21,6 @@ from .._data.units import Units, unit_name
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
-from .._privacy.warn import warn
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
@@ -54,12 +53,13 @@ from ._parameters import check_parameters, n_listed, scorers_of, space_of
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._table_models import (
     condition_of,
+    declared_of,
     depends_on_labels,
     labels_of,
     last_step,
     oracle_of,
-    refuse_objects,
     warn_of_model,
+    warn_of_search,
     with_budget,
     with_frequent_labels,
 )
@@ -268,10 +268,10 @@ class PrivateTableSearchCV(
         budget = mechanisms.budget
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
-        refuse_objects(self.estimator, X)
         table = self._cut(X, y, groups, training, labels, rng)
         warn_of_weak_guarantee(budget, table.m, table.units.name)
         plan = self._plan(space, training, table, budget, rng)
+        n_wanted = min(space.n_points, n_listed(space))
         options = FitOptions(
             with_budget(self.estimator, plan, training, labels),
             n_jobs=self.n_jobs,
@@ -281,6 +281,7 @@ class PrivateTableSearchCV(
         make = partial(oracle_of, options, table, scorers, report, rng)
         even = np.full(len(labels), 1 / len(labels))
         warned = self._try(plan, tried := make(even), table, budget)
+        warn_of_search(self, plan, n_wanted, tried)
         second = replace(mechanisms, budget=Budget(budget.epsilon))
         with watched(self), note_on_error(lambda: spent_before(budget)):
             # Every record pays for what is released of its own part: this one pays for all fits.
@@ -345,7 +346,8 @@ class PrivateTableSearchCV(
             )
         n_val = partial(held_out, epsilon=self.epsilon, share=self.test_size)
         classifies = is_classifier(self.estimator)
-        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng)
+        levels = declared_of(self.estimator, X)
+        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng, levels)
         return table if groups is None else table.grouped(str(training.groups))
 
     def _plan(
@@ -356,25 +358,16 @@ class PrivateTableSearchCV(
         budget: Budget,
         rng: np.random.Generator,
     ) -> Plan:
-        """Return what is fitted, and warn if that is less than what was asked for."""
-        n_candidates = n_listed(space)
+        """Return what is fitted."""
         plan = plan_fits(
             space,
             training,
             budget,
             n_fits=self.n_fits or default_fits(table.m, self.epsilon),
-            n_candidates=n_candidates,
+            n_candidates=n_listed(space),
             first=self.estimator.get_params(deep=True),
             rng=rng,
         )
-        if self.n_fits is None and len(plan.params) < (wanted := min(space.n_points, n_candidates)):
-            warn(
-                f"{len(plan.params)} of {wanted:,} candidates are fitted, as each fit costs: "
-                f"{table.m:,} {table.units.name}s with epsilon={self.epsilon:g} are few. One fit "
-                "with parameters that are known to be good, without a search (param_grid=None), "
-                "may be better. n_fits sets another number",
-                LowUtilityWarning,
-            )
         if self.verbose:
             print(plan.in_words(type(self.estimator).__name__), flush=True)
         return plan

@@ -28,9 +28,10 @@ from ..learners._private_training import private_training
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan, frequent_labels
+from ..strategies._utility import largest_loss
 
-__all__ = ["condition_of", "depends_on_labels", "labels_of", "last_step", "oracle_of"]
-__all__ += ["warn_of_model", "with_budget", "with_frequent_labels"]
+__all__ = ["condition_of", "declared_of", "depends_on_labels", "labels_of", "last_step"]
+__all__ += ["oracle_of", "warn_of_model", "warn_of_search", "with_budget", "with_frequent_labels"]
 
 # Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
@@ -49,11 +50,37 @@ def warn_of_model(
             _warn_if_constant(model, labels, rng)
 
 
+def warn_of_search(search: Any, plan: Plan, n_wanted: float, oracle: Evaluator) -> None:
+    """Warn of what a search costs, if it fits few candidates or could do without.
+
+    Before anything is charged, by public facts alone.
+    """
+    n, units, model = len(plan.params), oracle.problem.units, last_step(search.estimator)
+    few = search.n_fits is None and n < n_wanted
+    good = isinstance(model, PrivateLearner) and plan.epsilon < search.epsilon
+    if not few and not good:
+        return
+    each = plan.in_words(type(search.estimator).__name__)
+    said = f"{n} of {n_wanted:,} candidates are fitted (n_fits sets another number). " * few
+    said += f"A search costs accuracy: {each} each, take the place of one with "
+    said += f"epsilon={search.epsilon:g}"
+    if oracle.scorer.is_mean:
+        epsilon = (1 - search.score_share) * search.epsilon
+        loss = largest_loss(oracle.scorer, units, plan.n_compared, epsilon)
+        said += f", and the noise of the choice among them, on {units.m:,} {units.name}s, loses up "
+        said += f"to {loss:.2g} of {oracle.scorer.name} on average"
+    known = f"the defaults of {type(model).__name__}" if good else "values known to be good"
+    said += f". One fit with {known}, without a search (param_grid=None), may be better. Nothing "
+    said += "has been charged yet"
+    warn(said, LowUtilityWarning)
+
+
 def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
     """Return the classes; of regression, numbers spread over the bounds of targets."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
-        return public_classes(params.get(training.classes), y)
+        named = training.classes is not None
+        return public_classes(params.get(training.classes), y, warns=named)
     bounds = as_floats(params.get(training.target_bounds))
     if bounds is None or bounds.shape != (2,) or not bounds[0] < bounds[1]:
         raise ValueError(
@@ -100,21 +127,11 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
     return packed(scorer.prepare(labels)) != packed(scorer.prepare(rare))
 
 
-def refuse_objects(estimator: Any, X: Any) -> None:
-    """Raise ValueError for a learner on columns of objects whose categories are no texts.
-
-    A search reads texts alone there, as no record must decide what the cells of others are.
-    """
-    if not isinstance(estimator, PrivateLearner) or not is_frame(X):
-        return
-    X, levels = declared_levels(X, estimator.categories)
-    of_objects = [j for j in levels if X.dtypes.iloc[j] == "object"]
-    other = [X.columns[j] for j in of_objects if not all(isinstance(v, str) for v in levels[j])]
-    if other:
-        raise ValueError(
-            f"the columns {other} are of dtype object, and there a search reads texts alone: what "
-            "else they hold would be missing. Give them a type, as X.astype({'code': 'Int64'}) does"
-        )
+def declared_of(estimator: Any, X: Any) -> dict[int, NDArray[Any]]:
+    """Return the categories that a learner knows of the columns of a frame, by position."""
+    if isinstance(estimator, PrivateLearner) and is_frame(X):
+        return declared_levels(X, estimator.categories)[1]
+    return {}
 
 
 def last_step(estimator: Any) -> Any:

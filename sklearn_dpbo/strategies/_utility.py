@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from .._counting.evaluator import Evaluator
@@ -24,9 +26,12 @@ from ..scoring._scorers import PrivateScorer, Score
 from ._release import expected_widths
 
 __all__ = [
+    "largest_loss",
+    "mean_of_choice",
     "noise_hints",
     "released_hints",
     "shift_hints",
+    "tail_of_choice",
     "warn_of_low_utility",
     "warn_of_wide_intervals",
 ]
@@ -45,6 +50,49 @@ _MOST_TIMES = 1000
 _FALSE_ALARMS = 0.01
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
+
+
+def tail_of_choice(n: float, t: float) -> float:
+    """Return the largest probability that permute-and-flip misses the best of n by t or more.
+
+    It is ``1 - (1 - (1 - p)^n) / (n p)`` with ``p = e^-t`` (Theorem 1).
+    """
+    p = math.exp(-t)
+    if n * p < 1e-3:  # the first terms of the series, because the formula would cancel
+        terms = 0.0
+        term = -1.0
+        for j in range(1, 5):
+            term *= -(n - j) * p / j
+            terms += term / (j + 1)
+        return terms
+    missed = 1.0 if p == 1.0 else -math.expm1(n * math.log1p(-p))
+    return max(0.0, 1 - missed / (n * p))
+
+
+@lru_cache(maxsize=1024)
+def mean_of_choice(n: float) -> float:
+    """Return the largest expected regret of permute-and-flip, in units of the noise scale."""
+    if n == 1:
+        return 0.0
+    end = math.log(n) + 5
+    minimum = minimize_scalar(
+        lambda t: -t * tail_of_choice(n, t), bounds=(0.0, end), options={"xatol": 1e-10}
+    )
+    return -float(minimum.fun)
+
+
+def _scale_of_choice(scorer: PrivateScorer, units: Units, epsilon: float) -> float:
+    """Return the noise scale of a choice, in units of the score."""
+    return 2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon
+
+
+def largest_loss(scorer: PrivateScorer, units: Units, n: float, epsilon: float) -> float:
+    """Return how much the noise of a choice among n models costs on average, at most.
+
+    In units of the score of these units: Theorem 1 of "What noise costs".
+    """
+    scorer = scorer.for_choice(units, math.ceil(n), epsilon)
+    return _scale_of_choice(scorer, units, epsilon) * mean_of_choice(n)
 
 
 def warn_of_low_utility(hints: Sequence[str]) -> None:
@@ -168,10 +216,7 @@ def noise_hints(
     """Say if noise hides differences: of a choice at epsilon, or of a score in its interval."""
     what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
     if epsilon is not None:
-        what, noise = (
-            "choice",
-            2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon,
-        )
+        what, noise = "choice", _scale_of_choice(scorer, units, epsilon)
     known = np.array([score for score in public_scores if np.isfinite(score)])
     spread = _ASSUMED_SPREAD * scorer.score_range
     how = "assumed: a tenth of the score's range, as too few scores are public"

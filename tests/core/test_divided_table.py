@@ -16,7 +16,7 @@ CLASSES = np.array([0, 1])
 def divided(X, y=None, groups=None, test_size=0.25, seed=0, labels=CLASSES):
     y = np.arange(len(X)) % 2 if y is None else y
     rng = np.random.default_rng(seed)
-    return DividedTable.divide(X, y, groups, labels, True, lambda m: round(test_size * m), rng)
+    return DividedTable.divide(X, y, groups, labels, True, lambda m: round(test_size * m), rng, {})
 
 
 def numbered(n, others=0.0):
@@ -95,7 +95,7 @@ def frame(seed, n=30):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?"])
 def test_made_up_arrays_depend_on_the_schema_only(dtype):
     made = [
-        stand_in_rows(plain_table(values.astype(dtype)), 20, np.random.default_rng(0))
+        stand_in_rows(plain_table(values.astype(dtype)), 20, np.random.default_rng(0), {})
         for values in (np.full((9, 3), 77.0), np.zeros((500, 3)), np.ones((1, 3)))
     ]
     assert made[0].dtype == dtype and made[0].shape == (20, 3)
@@ -105,7 +105,7 @@ def test_made_up_arrays_depend_on_the_schema_only(dtype):
 
 def test_made_up_frames_depend_on_the_schema_only():
     a, b = (
-        stand_in_rows(plain_table(frame(*args)), 50, np.random.default_rng(0))
+        stand_in_rows(plain_table(frame(*args)), 50, np.random.default_rng(0), {})
         for args in ((0,), (1, 400))
     )
     pd.testing.assert_frame_equal(a, b)
@@ -173,7 +173,7 @@ def test_what_does_not_make_two_parts_is_refused():
         divided(numbered(8), np.zeros((8, 2)))
     with pytest.raises(ValueError, match="one label per record"):
         DividedTable.divide(
-            numbered(8), None, None, CLASSES, True, lambda m: 2, np.random.default_rng(0)
+            numbered(8), None, None, CLASSES, True, lambda m: 2, np.random.default_rng(0), {}
         )  # fmt: skip
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         divided(numbered(8), np.zeros(7))

@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, private_evaluation
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
@@ -71,7 +72,7 @@ def prepared(frame):
 def test_columns_are_numbers_then_indicators_with_names():
     frame, y = mixed(50)
     model = PrivateClassifier(categories=DECLARED, max_iter=1, n_trees=1).fit(frame, y)
-    table = pd.DataFrame(model._table(frame, reset=False), columns=model.get_feature_names_out())
+    table = pd.DataFrame(model._table(frame), columns=model.get_feature_names_out())
     assert list(table)[:4] == ["age", "smoker", "age_missing", "smoker_missing"]
     for ward in WARDS:
         assert (table[f"ward_{ward}"] == (frame["ward"] == ward)).all()
@@ -100,6 +101,31 @@ def test_coefficients_have_names_and_indicators_of_missing_numbers_are_left_out(
         "x0", "x1_0", "x1_1", "x1_2", "x1_3", "x1_missing",
     ]  # fmt: skip
     assert len(model.coef_) == 6
+
+
+def test_every_column_has_a_name_of_its_own():
+    frame, y = mixed(50)
+    frame = frame[["age", "ward"]].assign(age_missing=0.0)
+    model = PrivateClassifier(categories={"ward": ["missing", "north"]}, max_iter=1)
+    assert model.fit(frame, y).get_feature_names_out().tolist() == [
+        "age", "age_missing", "age_missing_", "age_missing_missing",
+        "ward_missing", "ward_north", "ward_missing_",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_labels_that_become_public_are_warned_of_once_and_not_named(searched):
+    frame, y = mixed(300)
+    learner = PrivateLogisticRegression(categories=DECLARED, max_iter=1)
+    fitted = PrivateTableSearchCV(learner, {"C": [1.0, 2.0]}) if searched else learner
+    with pytest.warns(PrivacyWarning, match="classes is None.*as classes=") as caught:
+        fitted.fit(frame, np.where(y == 1, "sick", "well"))
+    said = [str(w.message) for w in caught if "classes is" in str(w.message)]
+    assert len(said) == 1 and "sick" not in said[0]
+    learner.set_params(classes=["sick", "well"])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "classes is None")
+        fitted.fit(frame, np.where(y == 1, "sick", "well"))
 
 
 def test_trees_split_columns_alike_however_many_categories_they_have():
@@ -164,7 +190,7 @@ def test_unknown_categories_are_zeros_and_missing_ones_a_category():
     rows = frame.iloc[:3].copy()
     rows["ward"], rows["code"] = ["west", None, "north"], [9, 0, 0]
     rows["site"] = pd.Categorical(["z", None, "a"], categories=["z", "a"])
-    table = pd.DataFrame(model._table(rows, reset=False), columns=names)
+    table = pd.DataFrame(model._table(rows), columns=names)
     assert table.filter(like="ward").sum(axis=1).tolist() == [0, 1, 1]
     assert table["ward_missing"].tolist() == [0, 1, 0] == table["site_missing"].tolist()
     assert table.filter(like="code").sum(axis=1).tolist() == [0, 1, 1]
@@ -179,7 +205,7 @@ def losses(monkeypatch):
     """
     path, fits = [], []
 
-    def tables(self, price, sensitivities, *, purpose):
+    def tables(self, price, sensitivities, **_):
         fits.append([])
         scales = iter(sensitivities)
 
@@ -260,7 +286,7 @@ def test_columns_whose_cells_might_raise_are_refused_by_their_type(time):
         ({"city": ["a"]}, r"names 'city', which X does not have: it has \['age'"),
         ({"wrad": ["a"]}, r"names 'wrad', which X does not have; did you mean 'ward'\?"),
         ({0: ["a"]}, "names 0, which X does not have: it has"),
-        ({"ward": "north"}, r"\['ward'\] must list all values of it; found 'north'"),
+        ({"ward": "north"}, r"\['ward'\] must list all .* or be 'frequent'.*; found 'north'"),
         ({"ward": ["a", "a"]}, "has a value twice"),
         ({"ward": [1, 2]}, r"'ward' has dtype str.*but its categories are \[1, 2\]"),
         ({"code": ["0", "1"]}, r"'code' has dtype int64.*\['0', '1'\]: .* Give numbers"),
@@ -376,21 +402,12 @@ def test_shape_functions_of_a_frame_are_of_the_column_that_they_name(bounds):
         assert np.allclose(shape.change, shape.of_column)
 
 
-def test_a_search_refuses_objects_that_are_no_texts_instead_of_losing_them(tmp_path):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"code": pd.Series(rng.choice([1, 2], 300), dtype=object)})
-    learner = PrivateClassifier(classes=[0, 1], categories={"code": [1, 2]})
-    ledger = PrivacyLedger(tmp_path / "budget.db", "people", 10.0, delta=0.1, create=True)
-    with pytest.raises(ValueError, match=r"\['code'\] are of dtype object.*reads texts alone"):
-        PrivateTableSearchCV(learner, ledger=ledger).fit(X, rng.choice([0, 1], 300))
-    assert not any(ledger.spent.values())
-
-
-@pytest.mark.parametrize("levels", [[1, 2], ["a", "b"]])
-def test_a_search_takes_typed_codes_and_objects_that_are_declared_texts(levels):
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("levels", [[1, 2], ["a", "b"], [1, "b"]])
+def test_a_search_takes_typed_codes_and_objects_as_they_are_declared(levels, typed):
     y = np.random.default_rng(0).choice([0, 1], 3_000)
     column = pd.Series([levels[label] for label in y], dtype=object)
-    if levels == [1, 2]:
+    if typed:
         column = column.astype(pd.CategoricalDtype(levels))
     X = column.to_frame("code")
     learner = PrivateClassifier(classes=[0, 1], categories={"code": levels})

@@ -61,10 +61,12 @@ def test_no_unit_has_rows_longer_than_promised(rows, steps, data):
 
 
 @settings(max_examples=60)
-@given(TABLES, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(rows, norm, center, scale):
+@given(TABLES, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(1, 9))
+def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(
+    rows, norm, center, scale, reach
+):
     d = rows.shape[1]
-    found = Scaling(np.full(d, center), np.full(d, scale), norm).rows(rows)
+    found = Scaling(np.full(d, center), np.full(d, scale), norm, reach).rows(rows)
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
     with np.errstate(all="ignore"):
         scaled = (rows - center) / scale
@@ -89,7 +91,8 @@ def counted(X, unit, pairs, release):
 
     stds = [2.0**20] * 3
     places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
-    seen.append(norm_counts(Scaling(places.center, places.scale).columns(X), unit, X.shape[1]))
+    columns = Scaling(places.center, places.scale, reach=2.5).columns(X)
+    seen.append(norm_counts(columns, unit, X.shape[1], reach=2.5))
     return places, seen
 
 
@@ -158,6 +161,19 @@ def kinds(n, rng):
         "rare ones": (z > 2) * 1.0,
         "counts": np.floor(np.exp(z)),
     }, z
+
+
+@pytest.mark.parametrize("learner", [PrivateLogisticRegression, PrivateClassifier, PrivateRidge])
+def test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts(learner):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (500, 2))
+    own = {"y_bounds": (0, 1)} if learner is PrivateRidge else {"max_iter": 2}
+    few, many = (learner(epsilon=e, bounds=(-1, 1), **own).fit(X, X[:, 0] > 0) for e in (1, 1e6))
+    assert few.reach_ == 1 < many.reach_
+    beyond, at = (many._linear(np.array([row])) for row in ((5.0, -8.0), (1.0, -1.0)))
+    assert (beyond == at).all()
+    known = learner(epsilon=1e6, bounds=(-1, 1), max_norm=1.0, **own).fit(X, X[:, 0] > 0)
+    assert known.reach_ == 1, "the ranges are the bounds"
 
 
 def test_columns_of_any_unit_are_scaled_as_far_as_they_spread():
@@ -267,7 +283,7 @@ def summed(monkeypatch):
     """What gets noise, with its scale; the noise is left out, so that paths are the same."""
     found = []
 
-    def tables(self, price, sensitivities, *, purpose):
+    def tables(self, price, sensitivities, **_):
         def release(table):
             found.append((table._open().copy(), sensitivities[0]))
             return table._open() * 0
@@ -464,7 +480,7 @@ def test_a_classifier_of_curved_functions_separates_what_no_line_does():
 def test_all_functions_of_a_record_together_have_a_norm_of_at_most_one(seed, d, curved, max_norm):
     rng = np.random.default_rng(seed)
     blocks = Blocks.draw(np.full(d, 1 / d), d, curved, 7, 5, np.random.RandomState(seed))
-    columns = np.vstack([rng.uniform(-1, 1, (20, d)), rng.choice([-1.0, 0.0, 1.0], (20, d))])
+    columns = np.vstack([rng.uniform(-3, 3, (20, d)), rng.choice([-9.0, 0.0, 1.0], (20, d))])
     squares = squared_norms(blocks.of(columns, max_norm))
     assert squares.max() <= 1 + 1e-12
     if curved == 0.66:  # trees and waves always have theirs
@@ -503,6 +519,9 @@ def test_share_of_curved_functions_follows_public_numbers():
         shares.append(PrivateClassifier(classes=[0, 1], n_trees=2).fit(X[:n], y[:n]).curved_)
     assert shares[0] == 0 < shares[1] < shares[2] < 0.66
     assert PrivateClassifier(classes=[0, 1], n_trees=2, epsilon=50).fit(X, y).curved_ == 0.66
+    wide = np.zeros((4_000, 50))  # and as many indicators of missing values
+    model = PrivateClassifier(classes=[0, 1], n_trees=2, max_iter=1).fit(wide, y)
+    assert model.curved_ == pytest.approx(shares[2] / 4)
 
 
 def curved_targets(n, rng):
@@ -625,7 +644,7 @@ def curved_model(kind, **params):
     if kind == "regressor":
         model = PrivateRegressor(y_bounds=(-2, 2), clip=0.1, **KNOWN_RANGES, **params)
     else:
-        model = PrivateClassifier(classes=range(kind), **KNOWN_RANGES, **params)
+        model = PrivateClassifier(classes=range(kind), clip=0.56, **KNOWN_RANGES, **params)
     model.learning_rate = 3.0
     return model
 

@@ -282,7 +282,7 @@ def cut(units, test_size=0.5):
     rows = np.arange(len(units), dtype=float)[:, None]
     labels = np.array([0, 1])
     table = DividedTable.divide(
-        rows, rows[:, 0] % 2, units, labels, True, lambda m: round(test_size * m), rng
+        rows, rows[:, 0] % 2, units, labels, True, lambda m: round(test_size * m), rng, {}
     )
     return table.training.X[:, 0].astype(int), table.X_val[:, 0].astype(int)
 

@@ -1,5 +1,6 @@
 """A search that protects every record of one table: the flow, from parameters to the report."""
 
+import math
 import warnings
 from contextvars import Context
 
@@ -437,14 +438,32 @@ def test_all_values_are_tried_before_anything_is_spent(grid, witness, accounted)
     assert witness.ledger_.spent["epsilon"] == 0
 
 
-@pytest.mark.parametrize(("n_fits", "warned"), [(None, True), (2, False)])
-def test_a_warning_says_that_few_candidates_are_fitted(n_fits, warned):
-    search = search_of(grid={"max_norm": [1, 2, 3]}, n_fits=n_fits)
-    with warnings.catch_warnings(record=True) as found:
+def warned_by(search):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(*table())
-    texts = [str(each.message) for each in found]
-    assert any("2 of 3 candidates are fitted" in text for text in texts) == warned
+    return " ".join(str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize(("n_fits", "few"), [(None, True), (2, False)])
+def test_a_warning_says_what_a_search_costs(n_fits, few):
+    said = warned_by(search_of(grid={"max_norm": [1, 2, 3]}, n_fits=n_fits))
+    assert ("2 of 3 candidates are fitted" in said) == few
+    assert "2 fits of PrivateLogisticRegression, with epsilon=1." in said
+    # Of two models t noise scales apart, the worse one is chosen with a probability of e^-t / 2, so
+    # that 1 / (2 e) scales are lost at most. A scale is 2 / epsilon of the choice.
+    lost = 2 / (0.6 * 2.0) / (2 * math.e) / 30
+    assert f"on 30 records, loses up to {lost:.2g} of accuracy on average" in said
+
+
+@pytest.mark.parametrize("grid", [None, ALPHAS])
+def test_no_warning_of_a_search_with_a_single_fit(grid):
+    assert "A search costs" not in warned_by(search_of(RIDGE, grid))
+
+
+def test_a_warning_of_a_search_by_another_metric_has_no_number():
+    said = warned_by(search_of(grid={"max_norm": [1, 2]}, scoring="f1"))
+    assert "A search costs accuracy" in said and "noise of the choice among" not in said
 
 
 def test_a_model_that_was_dropped_is_not_to_be_fitted_again():

@@ -345,7 +345,7 @@ def measured(monkeypatch):
     """
     found, best_of, counts = [], Mechanisms.best_of, Mechanisms.release_counts
 
-    def tables(self, price, sensitivities, *, purpose):
+    def tables(self, price, sensitivities, **_):
         def release(table):
             found.append((table._open().ravel().astype(float), sensitivities[0], 2))
             return table._open() * 0
