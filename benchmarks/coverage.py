@@ -1,6 +1,6 @@
 """Claim: how often 95 % intervals contain the number that they are for, and how wide they are.
 
-    python benchmarks/coverage.py {evaluation,regression} [--repetitions 500] [--quick]
+    python benchmarks/coverage.py PART [--repetitions 500] [--quick]
 
 Each repetition draws new records and new noise (without a seed). Intervals for the population must
 contain its number, computed by scikit-learn from 400,000 further records; those for the records,
@@ -22,7 +22,7 @@ A part prints a table and writes ``results/coverage_PART.csv``. The standard err
   effects of their own.
 * choice: `best_score_population_interval_` after a search among T candidates that are equally good
   in the population, and whose errors are independent: the worst case, as luck alone decides.
-* means: the same for means of gains of other distributions, of one candidate and of 64.
+* means: the same for means of gains of other distributions, of one candidate and of 16.
 * comparison: differences by `private_comparison`, and by two evaluations with epsilon / 2 each,
   whose intervals are combined in quadrature (a tenth of the repetitions): of a logistic regression
   and one with a feature more, of a tree and a logistic regression, of two thresholds of one model.

@@ -95,6 +95,24 @@ MUTANTS = {
         "release(places.counts(X, units.labels)), places.zoom(places.counts(X, units.labels), std)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
+    "ranges of columns: noise alone decides where nothing stands out": Mutant(
+        "learners/_scaling.py",
+        "(pairs - _FARTHER * std * _CELLS_FROM_1).argmax()",
+        "counts.argmax()",
+        LEARNERS + "test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny",
+    ),
+    "ridge is silent where noise is larger than what columns say": Mutant(
+        "learners/_ridge.py",
+        "2 * weights.sum() * (2 * self.noise_) ** 2",
+        "0",
+        LEARNERS + "test_ridge_warns_where_noise_is_larger_than_what_columns_say",
+    ),
+    "tails of the columns of a regressor are cut off": Mutant(
+        "learners/_base.py",
+        "self._wider(units.m, self._many_for_columns)",
+        "self._wider(units.m)",
+        LEARNERS + "test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets",
+    ),
     "ranges of columns: shares of the budget that add up to more": Mutant(
         "learners/_base.py",
         "rest = 1 - sum(share for _, share in counts)",
@@ -457,6 +475,13 @@ MUTANTS = {
         "if count >= threshold",
         "if True",
         FREQUENT + "values_of_one_record_are_released_as_seldom_as_the_noise_says[False]",
+    ),
+    "a search reads texts alone in columns of objects": Mutant(
+        "_data/divided_table.py",
+        "rng, levels.get(j, ()))",
+        "rng)",
+        "core/test_frames.py::"
+        "test_a_search_takes_typed_codes_and_objects_as_they_are_declared[levels0-False]",
     ),
     "labels in y become public without a word": Mutant(
         "learners/_labels.py",

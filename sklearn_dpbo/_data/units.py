@@ -68,6 +68,14 @@ class Units:
             return np.arange(first, last)
         return np.flatnonzero((first <= self.labels) & (self.labels < last))
 
+    def places(self) -> NDArray[np.intp]:
+        """Return the place of each row among the rows of its unit, from 0."""
+        labels = np.arange(self.m) if self.labels is None else self.labels
+        order, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return places
+
     def mean(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the mean of integers from 0 up over each unit, rounded to the nearest one."""
         if self.labels is None:

@@ -81,6 +81,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     from_release: tuple[str, ...] = ()
     # From so many units times mu on, noise matters less than what is cut off.
     _many = 20_000.0
+    # The same of columns, if it is another number.
+    _many_for_columns: float | None = None
     # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
     # slower.
     _of_rows = 1
@@ -249,9 +251,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.categories_ = self.categories_ | own
         return self._indicated(X.among(self.categories_))
 
-    def _wider(self, m: int) -> float:
+    def _wider(self, m: int, many: float | None = None) -> float:
         """Return how many times less is cut off of m units than where noise matters."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / self._many
+        strength: float = m * gdp_within(self.epsilon, self.delta) / (many or self._many)
         return math.sqrt(math.sqrt(max(1.0, strength)))
 
     def _scaling(
@@ -285,7 +287,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        scaling = Scaling(places.center[:d], places.scale[:d], reach=self._wider(units.m))
+        reach = self._wider(units.m, self._many_for_columns)
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
         if target is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
         if max_norm is None:

@@ -61,7 +61,8 @@ class PrivateClassifier(Curved, DescentClassifier):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept (private).
     coef_noise_std_ : float
-        Bound on the standard deviation of the noise in a coefficient (public).
+        Bound on the standard deviation of the noise in a coefficient; proven for a quadratic loss
+        (public).
     categories_ : dict
         Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray

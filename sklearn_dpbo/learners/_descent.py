@@ -56,6 +56,10 @@ class Descent(PrivateLearner):
     def _draw(self, d: int, m: int) -> None:
         """Draw what is public of a model of d columns and m units."""
 
+    def _usual_clip(self, m: int) -> float:
+        """Return the norm to which gradients are clipped, if none is given."""
+        return self._least_clip * self._wider(m)
+
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
         """Return what the model is linear in: together of norm at most 1."""
         return [scaling.rows(X)]
@@ -88,7 +92,7 @@ class Descent(PrivateLearner):
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
         self._draw(columns.shape[1], units.m)
-        self.clip_ = clip = float(self.clip or self._least_clip * wider)
+        self.clip_ = clip = float(self.clip or self._usual_clip(units.m))
         y = self._targets(y, units.m)
         blocks = [*self._blocks(columns, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))

@@ -164,6 +164,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         self._release(X, target, groups)
         self.refitted()
         self._warn_of_bounds()
+        self._warn_of_noise()
         self._warn_of_columns()
         return self
 
@@ -199,6 +200,18 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         self._kept = None
         self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
         self.privacy_ = self._report(mechanisms, units)
+
+    def _warn_of_noise(self) -> None:
+        """Warn if the products with the target are less than twice what noise alone makes them."""
+        _, squares, products = cast(tuple[Any, Any], self._kept)[1]
+        weights = 1 / np.maximum(squares, self.noise_)
+        if weights @ products**2 < 2 * weights.sum() * (2 * self.noise_) ** 2:
+            warn(
+                "Noise is larger than what the columns say of the target, so that predictions may "
+                "be worse than its mean: give narrower y_bounds, fewer columns, a larger alpha or "
+                "more epsilon, or fit a PrivateRegressor",
+                LowUtilityWarning,
+            )
 
     def _warn_of_bounds(self) -> None:
         """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""

@@ -27,8 +27,9 @@ LAYERS = (
     "plotting", "planning",
 )  # fmt: skip
 # The lines of code that a reader has to believe, at most: to be lowered when there are fewer. About
-# 60 of them make intervals for the population, of released counts alone; 9 release categories.
-TRUSTED_LINES = 3_943
+# 60 of them make intervals for the population, of released counts alone; 9 release categories; 8
+# number the rows of groups.
+TRUSTED_LINES = 3_951
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,

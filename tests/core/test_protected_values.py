@@ -564,6 +564,24 @@ def test_nothing_is_charged_where_every_record_would_count_as_the_worst(tmp_path
 # ------------------------------------------------------------ records that answer when asked
 
 
+def by_number(frame):
+    return frame.mul(np.where(frame.index % 2, -1, 1), axis=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_larger_group_does_not_number_the_rows_of_others_anew():
+    x = np.random.default_rng(0).normal(size=300)
+    X = pd.DataFrame({"x": x}, index=np.arange(0, 600, 2))
+    model = make_pipeline(FunctionTransformer(by_number), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
+    scores = []
+    for groups in (np.arange(60), np.append(0, np.arange(60))):
+        held_out = pd.DataFrame({"x": np.ones(len(groups))})
+        protected = {"X_val": held_out, "y_val": 1 - groups % 2, "groups_val": groups}
+        scores.append(search.fit(X, (x > 0).astype(int), **protected).best_score_)
+    assert abs(scores[0] - scores[1]) < 0.05
+
+
 @pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])
 def test_label_of_a_row_that_another_unit_of_time_cannot_hold_moves_nothing(several):
     X, y = whole_numbers()

@@ -1,8 +1,7 @@
 """Intervals of clipped scores contain the number that `clipping` names, however skewed it is.
 
 Each run draws public and protected records and noise anew. ``python -m pytest -m slow`` runs all
-settings of the row "clipped losses" in the documentation, "How metrics are made private"; run as a
-program, this module prints the coverage of each.
+settings; run as a program, this module prints the coverage of each.
 """
 
 import itertools

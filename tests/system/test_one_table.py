@@ -7,6 +7,7 @@ from contextvars import Context
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +23,12 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, make_private_scorer
 from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
-from sklearn_dpbo.learners import PrivateClassifier, PrivateLogisticRegression, PrivateRidge
+from sklearn_dpbo.learners import (
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PrivateRidge,
+)
 from sklearn_dpbo.strategies import _one_table
 from sklearn_dpbo.testing import seeded_noise
 
@@ -485,7 +491,7 @@ def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_pat
 
 
 # ------------------------------------------------------------------------- kinds of tables
-@pytest.mark.parametrize("kind", ["groups", "mostly zeros", "several classes"])
+@pytest.mark.parametrize("kind", ["groups", "mostly zeros", "several classes", "regression"])
 def test_a_search_of_any_kind_of_table_comes_to_a_model_and_a_score_in_workers(kind):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (600, 4))
@@ -495,9 +501,20 @@ def test_a_search_of_any_kind_of_table_comes_to_a_model_and_a_score_in_workers(k
     elif kind == "mostly zeros":
         X *= rng.random(X.shape) < 0.2
     y = np.digitize(X[:, 0], [-0.3, 0.3] if kind == "several classes" else [0.0])
-    model = PrivateLogisticRegression(classes=np.unique(y), bounds=(-1, 1), max_norm=1.0)
+    scaled = {"bounds": (-1, 1), "max_norm": 1.0}
+    model = PrivateLogisticRegression(classes=np.unique(y), **scaled)
+    if kind == "regression":
+        y, model = X[:, 0], PrivateRegressor(y_bounds=(-1, 1), n_trees=5, **scaled)
     search = search_of(model, {"C": [1e-6, 100.0]}, n_jobs=2, **FREE).fit(X, y, groups=groups)
     assert search.best_params_ == {"C": 100.0}
     assert search.best_score_ > 0.8
     assert search.score(X, y) > 0.8
     assert search.privacy_.m == (200 if kind == "groups" else 600)
+
+
+def test_a_sparse_table_is_refused_before_anything_is_spent(tmp_path):
+    X, y = table()
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 10.0, delta=1e-3, create=True)
+    with pytest.raises(ValueError, match=r"found a sparse table.*X\.toarray\(\)"):
+        search_of(ledger=ledger).fit(csr_array(X), y)
+    assert ledger.spent["epsilon"] == 0
