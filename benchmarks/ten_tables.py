@@ -29,7 +29,8 @@ one column for each value. Of the records a quarter is held out, at most
 
 * most frequent, logistic regression, boosting: scikit-learn's, not private;
 * straight, curved: one fit of `PrivateLogisticRegression` and `PrivateClassifier` to all records;
-* scored: one fit and a score by `PrivateTableSearchCV`;
+* scored: one fit and a score by `PrivateTableSearchCV`; searched: the same for a choice from
+  `PrivateClassifier.search_space()`;
 * DP-EBM: interpret's `DPExplainableBoostingClassifier`, for two classes. Its epsilon is for adding
   or removing a record: it gets half. The true ranges of columns are given to it for nothing;
 * diffprivlib: its logistic regression and random forest, which get true ranges for nothing too;
@@ -245,11 +246,15 @@ def private(learner):
     return arm
 
 
-def scored(split, epsilon, options):
-    model = PrivateClassifier(classes=np.arange(len(split.classes)))
-    search = PrivateTableSearchCV(model, epsilon=epsilon, delta=DELTA, prediction="together")
-    with seeded_noise(split.seed):
-        return split.probabilities(search, split.declared)
+def scored(space):
+    def arm(split, epsilon, options):
+        model = PrivateClassifier(classes=np.arange(len(split.classes)))
+        search = PrivateTableSearchCV(model, space, epsilon=epsilon, delta=DELTA,
+                                      prediction="together")  # fmt: skip
+        with seeded_noise(split.seed):
+            return split.probabilities(search, split.declared)
+
+    return arm
 
 
 def of_ebm(split, epsilon):
@@ -300,7 +305,8 @@ def diffprivlib(kind):
 ARMS = {
     "curved": (private(PrivateClassifier), 99),
     "straight": (private(PrivateLogisticRegression), 99),
-    "scored": (scored, 99),
+    "scored": (scored(None), 99),
+    "searched": (scored(PrivateClassifier.search_space()), 5),
     "diffprivlib, logistic": (diffprivlib("logistic"), 99),
     "diffprivlib, forest": (diffprivlib("forest"), 3),
     "DP-EBM": (ebm, 99),
