@@ -220,8 +220,9 @@ def of_one_table():
     yield ("with up to 5,000 records, curved is {:.3f} to {:.3f} behind logistic regression "
            "without privacy (worst on spam), with more at most {:.3f}.", gap[few].min(),
            gap[few].max(), gap[~few].max())
-    yield ("a search over the alphas of ridge is worse than the default on {} of {} tables",
-           sum(rows["ridge, tuned"] < rows["ridge, defaults"]), len(rows))
+    ridge = rows.loc["house prices, 16,000"]
+    yield ("R² of house prices is {:.3f} with a search over the alphas of ridge, and {:.3f} with "
+           "the default.", ridge["ridge, tuned"], ridge["ridge, defaults"])
 
 
 OF_REGRESSION = {

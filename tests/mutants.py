@@ -188,6 +188,12 @@ MUTANTS = {
         "velocity = (np.arange(n) == i) * 1.0",
         LEARNERS + "test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says",
     ),
+    "sums of products: sensitivity without the whole of the diagonal": Mutant(
+        "learners/_ridge.py",
+        "math.sqrt((b + 2 * c) ** 2 + b**2)",
+        "(b + 2 * c)",
+        LEARNERS + "test_the_release_of_a_ridge_moves_as_far_as_promised",
+    ),
     "learners: noise halved": Mutant(
         "learners/_base.py",
         "relative = [moved / math.sqrt(share * len(moves))",

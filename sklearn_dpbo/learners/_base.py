@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.tables import is_frame, objects
@@ -34,7 +34,6 @@ from ._columns import (
     with_indicators,
 )
 from ._declaration import PrivateTraining
-from ._labels import class_numbers, public_classes
 from ._scaling import (
     INDICATOR,
     SHORTENED,
@@ -47,7 +46,7 @@ from ._scaling import (
     tables,
 )
 
-__all__ = ["LARGEST", "POSITIVE", "LinearClassifier", "PrivateLearner"]
+__all__ = ["LARGEST", "POSITIVE", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
@@ -329,7 +328,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             )
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
-        """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""
+        """Set the coefficients, (..., n_features), from those of rows of norm at most 1."""
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_
 
@@ -356,26 +355,3 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values
-
-
-class LinearClassifier(ClassifierMixin, PrivateLearner):
-    """Linear classifier: one column of coefficients for two classes, else one for each."""
-
-    classes: Any
-
-    def _class_numbers(self, y: Any, n: int) -> NDArray[np.intp]:
-        """Set the classes, and return the position of each of n labels; -1 for other labels."""
-        self.classes_ = public_classes(self.classes, y)
-        return class_numbers(y, self.classes_, n)
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
-        values = self._linear(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of records."""
-        values = self.decision_function(X)
-        code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
-        labels: NDArray[Any] = self.classes_[code]
-        return labels
