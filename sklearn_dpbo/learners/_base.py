@@ -227,7 +227,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         stds = [price.scale(moved) for moved in relative]
         mechanisms = Mechanisms(budget, noise)
         least = least_count(stds[0], k, rare)
-        of = f"frequent: about {least:,.0f} {units.name}s or more, {_OF_COUNTS} of mu squared"
+        of = f"where about {least:,.0f} {units.name}s make one frequent, {_OF_COUNTS} of mu squared"
         record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
         noisy = mechanisms.tables(price, relative, purpose=what, **record)
         columns = self._with_frequent(X, units, noisy)

@@ -115,7 +115,8 @@ class ShapeDisplay:
         self.lines_, self.of_columns_, self.bands_ = [], [], []
         for ax, (name, shape) in zip(self.axes_, self.shapes.items(), strict=True):
             x, y, half = shape.grid_values, shape.change, _Z95 * shape.noise_std
-            model, alone = {"ls": "-"}, {"ls": "--", "lw": 1}
+            model: dict[str, Any] = {"ls": "-"}
+            alone: dict[str, Any] = {"ls": "--", "lw": 1}
             if x.dtype == object:  # categories
                 points = min(8.0, _POINTS / len(x))  # side by side, however many
                 ax.set_xticks(range(len(x)), x, rotation=90, fontsize=points)
