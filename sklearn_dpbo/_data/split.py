@@ -141,7 +141,7 @@ def hold_out(
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, X_val, y_val, units, origin, subgroups)
+    return Problem(training, units.labelled(X_val), y_val, units, origin, subgroups)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:
