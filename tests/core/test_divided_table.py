@@ -72,7 +72,10 @@ def test_a_larger_group_labels_no_row_of_others_anew():
     frames = []
     for size in (1, 2, 7):
         own = np.append(np.zeros(size, dtype=int), groups[2:])
-        table = divided(pd.DataFrame({"x": 100.0 * own}), groups=own)
+        X = pd.DataFrame({"x": 100.0 * own})
+        X.attrs["rows"] = len(X)
+        table = divided(X, groups=own)
+        assert not table.training.X.attrs and not table.X_val.attrs
         frames.append([table.training.X, table.X_val])
     (one, *others) = [[part[part["x"] > 0] for part in parts] for parts in frames]
     for parts in others:

@@ -599,6 +599,25 @@ def test_a_larger_group_does_not_label_the_rows_of_others_anew(labels, of):
     assert abs(scores[0] - scores[1]) < 0.05
 
 
+def by_attrs(frame):
+    return frame.mul(-1 if frame.attrs.get("rows", 1) % 2 else 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_attrs_of_a_frame_reach_no_estimator():
+    groups = np.append(0, np.arange(60))
+    X, X_val = pd.DataFrame({"x": np.linspace(-1, 1, 60)}), pd.DataFrame({"x": np.ones(61)})
+    model = make_pipeline(FunctionTransformer(by_attrs), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
+    scores = []
+    for rows in (60, 61):  # 60: as those of X, which estimators got then
+        X.attrs, X_val.attrs = {"rows": 60}, {"rows": rows}
+        protected = {"X_val": X_val, "y_val": np.ones(61, dtype=int), "groups_val": groups}
+        scores.append(search.fit(X, (X["x"] > 0).astype(int), **protected).best_score_)
+    assert abs(scores[0] - scores[1]) < 0.05
+    assert X_val.attrs == {"rows": 61}
+
+
 @pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])
 def test_label_of_a_row_that_another_unit_of_time_cannot_hold_moves_nothing(several):
     X, y = whole_numbers()
