@@ -471,6 +471,13 @@ MUTANTS = {
         "X)",
         "core/test_divided_table.py::test_a_larger_group_labels_no_row_of_others_anew",
     ),
+    "a larger group that is held out labels training rows anew": Mutant(
+        "_data/split.py",
+        "training = training.labelled(Units.of(n_rows(X), groups))",
+        "pass",
+        "core/test_split.py::"
+        "test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set",
+    ),
     "attrs of a frame reach estimators": Mutant(
         "_data/tables.py",
         "table.attrs = {}",
