@@ -1,7 +1,7 @@
 """Claims: what privacy costs in utility and time, for a parameter and for a decision threshold.
 
     python benchmarks/configuration.py [--part families rotations time threshold]
-                                       [--json configuration.json]
+                                       [--json configuration.json] [--csv thresholds.csv]
     python benchmarks/configuration.py --quick
 
 * families: regret of `PrivateConfigurator` on its own sample, mean utility of the best parameter
@@ -16,17 +16,17 @@
 * threshold: `PrivateThresholdClassifier` and scikit-learn's `TunedThresholdClassifierCV`, on the
   same validation set and the same fitted classifier. Regret is the score of the best of all
   possible thresholds minus that of the one chosen, on the validation set and on a test set (there
-  against the best for the test set, which nobody knows). Then seconds of `fit`.
+  against the best for the test set, which nobody knows).
 
 epsilon is that of the whole fit, score included. For regrets, noise is seeded, which is quicker and
 has the same distribution; where time is measured, it is not.
 """
 
+import csv
 import time
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 
 from harness import parser_of, save
 
@@ -424,10 +424,10 @@ METHODS = [*(f"ε = {epsilon:g}" for epsilon in EPSILONS), "scikit-learn", "0.5"
 
 
 def fitted(cut, models):
-    """Name, fitted model and what it says of each part, model by model."""
+    """Name and what the fitted model says of each part, model by model."""
     for name, model in models.items():
         model = clone(model).fit(*cut[0])
-        yield name, model, [(model.predict_proba(X)[:, 1], y) for X, y in cut]
+        yield name, [(model.predict_proba(X)[:, 1], y) for X, y in cut]
 
 
 def regret_rows(label, said, sizes, repeats):
@@ -447,66 +447,31 @@ def regret_rows(label, said, sizes, repeats):
     return rows
 
 
-def time_rows(label, model, cut, sizes, quick):
-    """Seconds of fit of either side, in turn, from the fitted model on: medians."""
-    rows, ((X, y), (X_pool, y_pool), _) = [], cut
-    for scoring in SCORINGS:
-        ours = PrivateThresholdClassifier(FrozenEstimator(model), scoring=SCORINGS[scoring][0])
-        theirs = peer(model, scoring)
-        for m in sizes:
-            X_val, y_val = X_pool[:m], y_pool[:m]
-            runs = [partial(ours.fit, X, y, X_val=X_val, y_val=y_val),
-                    partial(theirs.fit, X_val, y_val)]  # fmt: skip
-            took = [[seconds(run) for run in runs] for _ in range(1 if quick else 5)]
-            a, b = (median(side) for side in zip(*took, strict=True))
-            rows.append({"case": label, "scoring": scoring, "m": m, "seconds": a,
-                         "seconds_peer": b, "ratio": a / b})  # fmt: skip
-    return rows
-
-
-def fit_inside(label, model, cut, m):
-    """Seconds with the model's fits: one on the training set, against scikit-learn's default."""
-    (X, y), (X_pool, y_pool), _ = cut
-    ours, theirs = PrivateThresholdClassifier(model), TunedThresholdClassifierCV(model)
-    a = seconds(lambda: ours.fit(X, y, X_val=X_pool[:m], y_val=y_pool[:m]))
-    X_all, y_all = np.concatenate([X, X_pool[:m]]), np.concatenate([y, y_pool[:m]])
-    b = seconds(lambda: theirs.fit(X_all, y_all))
-    return {"case": label, "m": m, "seconds": a, "seconds_peer": b, "ratio": a / b}
-
-
 def threshold(quick, data):
-    regret, timed, inside = [], [], []
+    rows = []
     for name in ["adult"] if quick else data:
         make, sizes = DATA_SETS[name]
         sizes, repeats = (sizes[:2], 2) if quick else (sizes, 20)
         cut, models = make()
-        for model_name, model, said in fitted(cut, models):
-            label = f"{name}, {model_name}"
-            start = time.perf_counter()
-            regret += regret_rows(label, said, sizes, repeats)
-            took = time.perf_counter() - start
-            timed += time_rows(label, model, cut, sizes, quick)
-            inside.append(fit_inside(label, models[model_name], cut, min(sizes[-1], 10_000)))
-            print(f"{label}: regrets in {took:.0f} s", flush=True)
-    show_thresholds(regret, timed, inside)
-    return {"regret": regret, "seconds": timed, "seconds_with_fits": inside}
-
-
-def show_thresholds(regret, timed, inside):
+        for model_name, said in fitted(cut, models):
+            rows += regret_rows(f"{name}, {model_name}", said, sizes, repeats)
     for part in ("validation", "test"):
         print(f"\nRegret on the {part} set")
         table(["case", "scoring", "m", *METHODS],
               [[r["case"], r["scoring"], f"{r['m']:,}", *(f"{x:.4f}" for x in r[part].values())]
-               for r in regret])  # fmt: skip
-    print("\nSeconds of fit, the model being fitted")
-    heads = ["ours", "scikit-learn", "ratio"]
-    keys = ["seconds", "seconds_peer", "ratio"]
-    table(["case", "scoring", "m", *heads],
-          [[r["case"], r["scoring"], f"{r['m']:,}", *(f"{r[k]:.3f}" for k in keys)]
-           for r in timed])  # fmt: skip
-    print("\nSeconds of fit, the model's fits included (scikit-learn: its default, five folds)")
-    table(["case", "m", *heads],
-          [[r["case"], f"{r['m']:,}", *(f"{r[k]:.3f}" for k in keys)] for r in inside])  # fmt: skip
+               for r in rows])  # fmt: skip
+    return rows
+
+
+def write_thresholds(rows, path):
+    """Write the regrets on the test set to a CSV file, a row for each case, metric and m."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["case", "scoring", "m", *METHODS])
+        writer.writerows(
+            [r["case"], r["scoring"], r["m"], *(f"{x:.4f}" for x in r["test"].values())]
+            for r in rows
+        )
 
 
 PARTS = {"families": families, "rotations": rotations, "time": times, "threshold": threshold}
@@ -517,12 +482,15 @@ def main():
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--data", nargs="+", choices=list(DATA_SETS), default=list(DATA_SETS),
                         help="of the part threshold")  # fmt: skip
+    parser.add_argument("--csv", help="file for the regrets of the part threshold")
     parser.add_argument("--quick", action="store_true", help="few and small: does it run?")
     options = parser.parse_args()
     results = {}
     for part in options.part:
         results[part] = PARTS[part](options.quick, options.data)
         save(results, options.json)
+    if options.csv:
+        write_thresholds(results["threshold"], options.csv)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ one column for each value. Of the records a quarter is held out, at most
 
 * most frequent, logistic regression, boosting: scikit-learn's, not private;
 * straight, curved: one fit of `PrivateLogisticRegression` and `PrivateClassifier` to all records;
-* scored: one fit and a score by `PrivateTableSearchCV`;
+* scored: one fit and a score by `PrivateTableSearchCV`; searched: the same for a choice from
+  `PrivateClassifier.search_space()`;
 * DP-EBM: interpret's `DPExplainableBoostingClassifier`, for two classes. Its epsilon is for adding
   or removing a record: it gets half. The true ranges of columns are given to it for nothing;
 * diffprivlib: its logistic regression and random forest, which get true ranges for nothing too;
@@ -47,6 +48,7 @@ import subprocess
 import tempfile
 import time
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import parser_of, print_head, print_row, save
@@ -67,7 +69,6 @@ from sklearn_dpbo.testing import seeded_noise
 
 DELTA = 1e-6
 MOST_TRAINED, MOST_TESTED = 20_000, 5_000
-COLUMNS = ("table", "epsilon", "seed", "arm", "accuracy", "auc", "seconds")
 DIFFPRIVLIB = """
 import sys, warnings; warnings.simplefilter("ignore")
 import numpy as np
@@ -192,15 +193,19 @@ class Split:
 
     def __init__(self, frame, label, seed):
         self.seed = seed
-        self.classes, y = np.unique(np.asarray(label).astype(str), return_inverse=True)
+        self.y = self.targets(label)
         rng = np.random.default_rng([48, seed])
-        order = rng.permutation(len(y))
-        n_test = min(len(y) // 4, MOST_TESTED)
+        order = rng.permutation(len(self.y))
+        n_test = min(len(self.y) // 4, MOST_TESTED)
         self.test, self.train = order[:n_test], order[n_test : n_test + MOST_TRAINED]
-        self.frame, self.y = frame.reset_index(drop=True), y
+        self.frame = frame.reset_index(drop=True)
         self.X = pd.get_dummies(self.frame).to_numpy(float)
         text = [name for name, dtype in self.frame.dtypes.items() if dtype.kind not in "biuf"]
         self.declared = self.frame.astype(dict.fromkeys(text, "category"))
+
+    def targets(self, label):
+        self.classes, y = np.unique(np.asarray(label).astype(str), return_inverse=True)
+        return y
 
     @property
     def ranged(self):
@@ -241,28 +246,48 @@ def private(learner):
     return arm
 
 
-def scored(split, epsilon, options):
-    model = PrivateClassifier(classes=np.arange(len(split.classes)))
-    search = PrivateTableSearchCV(model, epsilon=epsilon, delta=DELTA, prediction="together")
-    with seeded_noise(split.seed):
-        return split.probabilities(search, split.declared)
+def scored(space):
+    def arm(split, epsilon, options):
+        model = PrivateClassifier(classes=np.arange(len(split.classes)))
+        search = PrivateTableSearchCV(model, space, epsilon=epsilon, delta=DELTA,
+                                      prediction="together")  # fmt: skip
+        with seeded_noise(split.seed):
+            return split.probabilities(search, split.declared)
+
+    return arm
+
+
+def of_ebm(split, epsilon):
+    """Return a table as DP-EBM takes it, and parameters of DP-EBM."""
+    frame = split.frame.copy()
+    numbers = list(frame.select_dtypes("number"))
+    frame[numbers] = frame[numbers].astype(float).fillna(frame[numbers].median())
+    others = [name for name in frame if name not in numbers]
+    frame[others] = frame[others].astype(object).fillna("missing").astype(str)
+    types = ["continuous" if name in numbers else "nominal" for name in frame]
+    bounds = {name: (frame[name].min(), frame[name].max()) for name in numbers}
+    parameters = dict(
+        feature_names=list(frame), feature_types=types, privacy_bounds=bounds, epsilon=epsilon / 2,
+        delta=DELTA, random_state=None, n_jobs=1,
+    )  # fmt: skip
+    return frame.to_numpy(object), parameters
 
 
 def ebm(split, epsilon, options):
     from interpret.privacy import DPExplainableBoostingClassifier
 
-    frame = split.frame.copy()
-    numbers = list(frame.select_dtypes("number"))
-    frame[numbers] = frame[numbers].astype(float).fillna(frame[numbers].median())
-    others = [name for name in frame if name not in numbers]
-    frame[others] = frame[others].astype(str)
-    types = ["continuous" if name in numbers else "nominal" for name in frame]
-    bounds = {name: (frame[name].min(), frame[name].max()) for name in numbers}
-    model = DPExplainableBoostingClassifier(
-        feature_names=list(frame), feature_types=types, privacy_bounds=bounds, epsilon=epsilon / 2,
-        delta=DELTA, random_state=None, n_jobs=1,
-    )  # fmt: skip
-    return split.probabilities(model, frame.to_numpy(object))
+    X, parameters = of_ebm(split, epsilon)
+    return split.probabilities(DPExplainableBoostingClassifier(**parameters), X)
+
+
+def elsewhere(python, program, X, split, *arguments, **others):
+    """Run a program in another interpreter, and return what it predicts."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/table.npz"
+        np.savez(file, X=X[split.train], y=split.y[split.train], X_test=X[split.test], **others)
+        command = [python, "-c", program, file, *arguments]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": ""})
+        return np.load(file + ".npy")
 
 
 def diffprivlib(kind):
@@ -270,13 +295,8 @@ def diffprivlib(kind):
         X = split.ranged
         if kind == "logistic":
             X = X / np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
-        with tempfile.TemporaryDirectory() as folder:
-            file = f"{folder}/table.npz"
-            np.savez(file, X=X[split.train], y=split.y[split.train], X_test=X[split.test],
-                     epsilon=epsilon, classes=len(split.classes))  # fmt: skip
-            command = [options.diffprivlib, "-c", DIFFPRIVLIB, file, kind]
-            subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": ""})
-            return np.load(file + ".npy").T
+        others = {"epsilon": epsilon, "classes": len(split.classes)}
+        return elsewhere(options.diffprivlib, DIFFPRIVLIB, X, split, kind, **others).T
 
     return arm
 
@@ -285,7 +305,8 @@ def diffprivlib(kind):
 ARMS = {
     "curved": (private(PrivateClassifier), 99),
     "straight": (private(PrivateLogisticRegression), 99),
-    "scored": (scored, 99),
+    "scored": (scored(None), 99),
+    "searched": (scored(PrivateClassifier.search_space()), 5),
     "diffprivlib, logistic": (diffprivlib("logistic"), 99),
     "diffprivlib, forest": (diffprivlib("forest"), 3),
     "DP-EBM": (ebm, 99),
@@ -294,81 +315,97 @@ ARMS = {
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))), 99),
     "boosting": (plain(HistGradientBoostingClassifier(max_iter=60)), 99),
 }  # fmt: skip
-NOT_PRIVATE = ("most frequent", "logistic regression", "boosting")
 
 
-def tasks(options):
-    """Yield (table, epsilon, seed, arm) in the order of measurement."""
-    for seed in range(options.repeats):
-        for table in options.tables:
-            for arm in options.arms:
-                for epsilon in options.epsilons[: 1 if arm in NOT_PRIVATE else None]:
-                    of_ebm = arm == "DP-EBM" and table in SEVERAL_CLASSES
-                    no_peer = arm.startswith("diffprivlib") and not options.diffprivlib
-                    if seed < ARMS[arm][1] and not of_ebm and not no_peer:
-                        yield table, epsilon, seed, arm
+@dataclass(frozen=True)
+class Study:
+    """Tables, how they are divided, arms, and what is measured; ``text`` is for ``--help``."""
 
+    text: str
+    tables: dict
+    split: type
+    arms: dict
+    figures: tuple
+    not_private: tuple
+    without: tuple = ()  # pairs of an arm and a table
 
-def study(options):
-    """Measure what the file of results does not have, row by row."""
-    warnings.simplefilter("ignore")
-    path = Path(options.csv)
-    if not path.exists():
-        path.write_text(",".join(COLUMNS) + "\n")
-    known = pd.read_csv(path)[list(COLUMNS[:4])].itertuples(index=False, name=None)
-    known = {(table, float(epsilon), seed, arm) for table, epsilon, seed, arm in known}
-    last, split = None, None
-    for table, epsilon, seed, arm in tasks(options):
-        if (table, float(epsilon), seed, arm) in known:
-            continue
-        if last != (table, seed):
-            last, split = (table, seed), Split(*ALL[table](), seed)
-        start = time.perf_counter()
-        try:
-            figures = split.scores(ARMS[arm][0](split, epsilon, options))
-        except Exception as error:  # a peer's: the row says so
-            print(table, arm, repr(error)[:200], flush=True)
-            figures = float("nan"), float("nan")
-        seconds = time.perf_counter() - start
-        with path.open("a", newline="") as file:
-            row = (table, epsilon, seed, arm, *(f"{x:.4f}" for x in figures), f"{seconds:.1f}")
-            csv.writer(file).writerow(row)
+    @property
+    def columns(self):
+        return "table", "epsilon", "seed", "arm", *self.figures, "seconds"
 
-
-def show(frame, options):
-    """Print means and standard errors over repetitions: rows are tables, columns arms."""
-    for figure in ("accuracy", "auc"):
-        for epsilon in options.epsilons:
-            print(f"\n{figure}, epsilon = {epsilon:g}")
-            print_head(["table", *ARMS])
+    def tasks(self, options):
+        """Yield (table, epsilon, seed, arm) in the order of measurement."""
+        for seed in range(options.repeats):
             for table in options.tables:
-                cells = []
-                for arm in ARMS:
-                    own = frame[(frame["table"] == table) & (frame["arm"] == arm)]
-                    if arm not in NOT_PRIVATE:
-                        own = own[own["epsilon"] == epsilon]
-                    x = own[figure].dropna()
-                    error = f" ± {x.sem():.4f}" if len(x) > 1 else ""
-                    cells.append(f"{x.mean():.4f}{error}" if len(x) else "")
-                print_row([table, *cells])
+                for arm in options.arms:
+                    for epsilon in options.epsilons[: 1 if arm in self.not_private else None]:
+                        missing = arm.startswith("diffprivlib") and not options.diffprivlib
+                        left_out = missing or (arm, table) in self.without
+                        if seed < self.arms[arm][1] and not left_out:
+                            yield table, epsilon, seed, arm
 
+    def measure(self, options):
+        """Measure what the file of results does not have, row by row."""
+        warnings.simplefilter("ignore")
+        path = Path(options.csv)
+        if not path.exists():
+            path.write_text(",".join(self.columns) + "\n")
+        known = pd.read_csv(path)[list(self.columns[:4])].itertuples(index=False, name=None)
+        known = {(table, float(epsilon), seed, arm) for table, epsilon, seed, arm in known}
+        last, split = None, None
+        for table, epsilon, seed, arm in self.tasks(options):
+            if (table, float(epsilon), seed, arm) in known:
+                continue
+            if last != (table, seed):
+                last, split = (table, seed), self.split(*self.tables[table](), seed)
+            start = time.perf_counter()
+            try:
+                figures = split.scores(self.arms[arm][0](split, epsilon, options))
+            except Exception as error:  # a peer's: the row says so
+                print(table, arm, repr(error)[:200], flush=True)
+                figures = [float("nan")] * len(self.figures)
+            seconds = time.perf_counter() - start
+            with path.open("a", newline="") as file:
+                row = (table, epsilon, seed, arm, *(f"{x:.4f}" for x in figures), f"{seconds:.1f}")
+                csv.writer(file).writerow(row)
 
-def main():
-    parser = parser_of(__doc__)
-    parser.add_argument("--csv", required=True, help="file of results, which is continued")
-    parser.add_argument("--tables", nargs="+", choices=list(ALL), default=list(ALL))
-    parser.add_argument("--arms", nargs="+", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0])
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has it")
-    parser.add_argument("--show", action="store_true", help="print the tables, and measure nothing")
-    options = parser.parse_args()
-    if not options.show:
-        study(options)
-    frame = pd.read_csv(options.csv)
-    save(frame.to_dict("records"), options.json)
-    show(frame, options)
+    def show(self, frame, options):
+        """Print means and standard errors over repetitions: rows are tables, columns arms."""
+        for figure in self.figures:
+            for epsilon in options.epsilons:
+                print(f"\n{figure}, epsilon = {epsilon:g}")
+                print_head(["table", *self.arms])
+                for table in options.tables:
+                    cells = []
+                    for arm in self.arms:
+                        own = frame[(frame["table"] == table) & (frame["arm"] == arm)]
+                        if arm not in self.not_private:
+                            own = own[own["epsilon"] == epsilon]
+                        x = own[figure].dropna()
+                        error = f" ± {x.sem():.4f}" if len(x) > 1 else ""
+                        cells.append(f"{x.mean():.4f}{error}" if len(x) else "")
+                    print_row([table, *cells])
+
+    def main(self, repeats):
+        parser = parser_of(self.text)
+        parser.add_argument("--csv", required=True, help="file of results, which is continued")
+        for name, values in (("--tables", list(self.tables)), ("--arms", list(self.arms))):
+            parser.add_argument(name, nargs="+", choices=values, default=values)
+        parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0])
+        parser.add_argument("--repeats", type=int, default=repeats)
+        parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has it")
+        parser.add_argument("--show", action="store_true", help="print the tables alone")
+        options = parser.parse_args()
+        if not options.show:
+            self.measure(options)
+        frame = pd.read_csv(options.csv)
+        save(frame.to_dict("records"), options.json)
+        self.show(frame, options)
 
 
 if __name__ == "__main__":
-    main()
+    Study(
+        __doc__, ALL, Split, ARMS, ("accuracy", "auc"),
+        not_private=("most frequent", "logistic regression", "boosting"),
+        without=tuple(("DP-EBM", table) for table in SEVERAL_CLASSES),
+    ).main(repeats=20)  # fmt: skip

@@ -22,7 +22,7 @@ column but for the most usual one.
 
 * tuned: ``PrivateTableSearchCV`` over `PrivateLogisticRegression`;
 * curved, tuned, and curved: `PrivateClassifier`, over its own space and with its defaults;
-* ridge, tuned: the same over 1,000 alphas of `PrivateRidge` or `PrivateRidgeClassifier`;
+* ridge, tuned: the same over 1,000 alphas of `PrivateRidge`, for houses;
 * defaults: the same learners with their default parameters, on all records;
 * newcomer: the default learner on columns as they come, numbers in their own units and a column for
   every code; "ridge, newcomer", that of a regression; and "newcomer, C", a search over
@@ -63,12 +63,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateTableSearchCV
-from sklearn_dpbo.learners import (
-    PrivateClassifier,
-    PrivateLogisticRegression,
-    PrivateRidge,
-    PrivateRidgeClassifier,
-)
+from sklearn_dpbo.learners import PrivateClassifier, PrivateLogisticRegression, PrivateRidge
 
 DELTA = 1e-6
 EPSILONS = [0.5, 1.0, 3.0, 8.0]
@@ -151,9 +146,7 @@ class Problem:
 
     @property
     def ridge(self):
-        if self.bounds is not None:
-            return PrivateRidge(y_bounds=self.bounds, delta=DELTA)
-        return PrivateRidgeClassifier(classes=np.unique(self.table.y), delta=DELTA)
+        return PrivateRidge(y_bounds=self.bounds, delta=DELTA)
 
 
 def prepared(frame, numbers, categories, counts=(), usual=()):
@@ -398,14 +391,15 @@ def boosting(problem):
 def arms(problem, table, test, epsilon, seed, options):
     """Yield (name, score on the test set)."""
     logistic, ridge = problem.logistic, problem.ridge
-    models = {
-        "ridge, tuned": lambda: tuned(ridge, ALPHAS, table, epsilon, seed),
-        "ridge, defaults": lambda: fitted(ridge.set_params(epsilon=epsilon), table),
-        "ridge, any": lambda: fitted(*sampled(ridge, ALPHAS, 1, epsilon, seed), table),
-        "ridge, DPpack": lambda: dppack(problem, ridge, ALPHAS, table, epsilon, seed),
-    }
-    if problem.bounds is None:
-        models |= {
+    if problem.bounds is not None:
+        models = {
+            "ridge, tuned": lambda: tuned(ridge, ALPHAS, table, epsilon, seed),
+            "ridge, defaults": lambda: fitted(ridge.set_params(epsilon=epsilon), table),
+            "ridge, any": lambda: fitted(*sampled(ridge, ALPHAS, 1, epsilon, seed), table),
+            "ridge, DPpack": lambda: dppack(problem, ridge, ALPHAS, table, epsilon, seed),
+        }
+    else:
+        models = {
             "tuned": lambda: tuned(logistic, SPACE, table, epsilon, seed),
             "defaults": lambda: fitted(logistic.set_params(epsilon=epsilon), table),
             "curved, tuned": lambda: tuned(
@@ -526,19 +520,18 @@ def show_gains(results):
 def compare_times(options):
     """How long a search over 1,000 alphas takes, in times of one fit."""
     print_head(["problem", "n", "one fit, s", "1,000 alphas, s", "ratio, median (range)"])
-    for name in ("houses", "census"):
-        problem = ALL[name]()
-        n = problem.sizes[-1]
-        table, _ = problem.cut(n, 0)
-        runs = {
-            "one": lambda p=problem, t=table: fitted(p.ridge, t),
-            "many": lambda p=problem, t=table: tuned(p.ridge, ALPHAS, t, 1.0, 0),
-        }
-        times = {key: found[:, 0] for key, found in in_turn(runs, options.repeats).items()}
-        print_row([
-            problem.title, f"{n:,}", *(f"{np.median(found):.2f}" for found in times.values()),
-            median_and_range(times["many"] / times["one"]),
-        ])  # fmt: skip
+    problem = houses()
+    n = problem.sizes[-1]
+    table, _ = problem.cut(n, 0)
+    runs = {
+        "one": lambda: fitted(problem.ridge, table),
+        "many": lambda: tuned(problem.ridge, ALPHAS, table, 1.0, 0),
+    }
+    times = {key: found[:, 0] for key, found in in_turn(runs, options.repeats).items()}
+    print_row([
+        problem.title, f"{n:,}", *(f"{np.median(found):.2f}" for found in times.values()),
+        median_and_range(times["many"] / times["one"]),
+    ])  # fmt: skip
 
 
 def main():

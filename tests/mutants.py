@@ -95,6 +95,24 @@ MUTANTS = {
         "release(places.counts(X, units.labels)), places.zoom(places.counts(X, units.labels), std)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
+    "ranges of columns: noise alone decides where nothing stands out": Mutant(
+        "learners/_scaling.py",
+        "(pairs - _FARTHER * std * _CELLS_FROM_1).argmax()",
+        "counts.argmax()",
+        LEARNERS + "test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny",
+    ),
+    "ridge is silent where noise is larger than what columns say": Mutant(
+        "learners/_ridge.py",
+        "2 * weights.sum() * (2 * self.noise_) ** 2",
+        "0",
+        LEARNERS + "test_ridge_warns_where_noise_is_larger_than_what_columns_say",
+    ),
+    "tails of the columns of a regressor are cut off": Mutant(
+        "learners/_base.py",
+        "self._wider(units.m, self._many_for_columns)",
+        "self._wider(units.m)",
+        LEARNERS + "test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets",
+    ),
     "ranges of columns: shares of the budget that add up to more": Mutant(
         "learners/_base.py",
         "rest = 1 - sum(share for _, share in counts)",
@@ -169,6 +187,12 @@ MUTANTS = {
         "velocity = _MOMENTUM * velocity + (np.arange(n) == i)",
         "velocity = (np.arange(n) == i) * 1.0",
         LEARNERS + "test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says",
+    ),
+    "sums of products: sensitivity without the whole of the diagonal": Mutant(
+        "learners/_ridge.py",
+        "math.sqrt((b + 2 * c) ** 2 + b**2)",
+        "(b + 2 * c)",
+        LEARNERS + "test_the_release_of_a_ridge_moves_as_far_as_promised",
     ),
     "learners: noise halved": Mutant(
         "learners/_base.py",

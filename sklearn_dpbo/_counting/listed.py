@@ -132,8 +132,7 @@ sklearn.tree C _tree.Tree
 xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
 lightgbm C LGBMClassifier LGBMRegressor basic.Booster
 catboost C CatBoostClassifier CatBoostRegressor
-sklearn_dpbo.learners A PrivateClassifier PrivateLogisticRegression PrivateRidge
-sklearn_dpbo.learners A PrivateRegressor PrivateRidgeClassifier
+sklearn_dpbo.learners A PrivateClassifier PrivateLogisticRegression PrivateRegressor PrivateRidge
 """
 
 # Those of which `inverse_transform` was read, too.

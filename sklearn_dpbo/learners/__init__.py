@@ -8,13 +8,12 @@ from ._classifier import PrivateClassifier
 from ._declaration import PrivateTraining
 from ._logistic import PrivateLogisticRegression
 from ._regressor import PrivateRegressor
-from ._ridge import PrivateRidge, PrivateRidgeClassifier
+from ._ridge import PrivateRidge
 
 __all__ = [
     "PrivateClassifier",
     "PrivateLogisticRegression",
     "PrivateRegressor",
     "PrivateRidge",
-    "PrivateRidgeClassifier",
     "PrivateTraining",
 ]

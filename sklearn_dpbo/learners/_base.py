@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.tables import is_frame, objects
@@ -34,7 +34,6 @@ from ._columns import (
     with_indicators,
 )
 from ._declaration import PrivateTraining
-from ._labels import class_numbers, public_classes
 from ._scaling import (
     INDICATOR,
     SHORTENED,
@@ -47,7 +46,7 @@ from ._scaling import (
     tables,
 )
 
-__all__ = ["LARGEST", "POSITIVE", "LinearClassifier", "PrivateLearner"]
+__all__ = ["LARGEST", "POSITIVE", "PrivateLearner"]
 
 Floats = NDArray[np.float64]
 
@@ -82,6 +81,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     from_release: tuple[str, ...] = ()
     # From so many units times mu on, noise matters less than what is cut off.
     _many = 20_000.0
+    # The same of columns, if it is another number.
+    _many_for_columns: float | None = None
     # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
     # slower.
     _of_rows = 1
@@ -250,9 +251,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.categories_ = self.categories_ | own
         return self._indicated(X.among(self.categories_))
 
-    def _wider(self, m: int) -> float:
+    def _wider(self, m: int, many: float | None = None) -> float:
         """Return how many times less is cut off of m units than where noise matters."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / self._many
+        strength: float = m * gdp_within(self.epsilon, self.delta) / (many or self._many)
         return math.sqrt(math.sqrt(max(1.0, strength)))
 
     def _scaling(
@@ -286,7 +287,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
         places = places_of_counts(table, units, release, stds, pairs, half)
         self.unresolved_ = places.unresolved
-        scaling = Scaling(places.center[:d], places.scale[:d], reach=self._wider(units.m))
+        reach = self._wider(units.m, self._many_for_columns)
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
         if target is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
         if max_norm is None:
@@ -327,7 +329,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             )
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
-        """Set the coefficients, (n_outputs, n_features), from those of rows of norm at most 1."""
+        """Set the coefficients, (..., n_features), from those of rows of norm at most 1."""
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_
 
@@ -354,26 +356,3 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values
-
-
-class LinearClassifier(ClassifierMixin, PrivateLearner):
-    """Linear classifier: one column of coefficients for two classes, else one for each."""
-
-    classes: Any
-
-    def _class_numbers(self, y: Any, n: int) -> NDArray[np.intp]:
-        """Set the classes, and return the position of each of n labels; -1 for other labels."""
-        self.classes_ = public_classes(self.classes, y)
-        return class_numbers(y, self.classes_, n)
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
-        values = self._linear(X)
-        return values[:, 0] if len(self.classes_) == 2 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels of records."""
-        values = self.decision_function(X)
-        code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
-        labels: NDArray[Any] = self.classes_[code]
-        return labels

@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
 
 from .._data.units import Units
 from .._privacy.checks import check_number
 from .._privacy.sensitive import Secret
-from ._base import POSITIVE, LinearClassifier, PrivateLearner
+from ._base import POSITIVE, PrivateLearner
 from ._columns import Coded
+from ._labels import class_numbers, public_classes
 from ._rows import IntegerRows, linear, squared_norms
 from ._scaling import Scaling
 
@@ -54,6 +56,10 @@ class Descent(PrivateLearner):
     def _draw(self, d: int, m: int) -> None:
         """Draw what is public of a model of d columns and m units."""
 
+    def _usual_clip(self, m: int) -> float:
+        """Return the norm to which gradients are clipped, if none is given."""
+        return self._least_clip * self._wider(m)
+
     def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
         """Return what the model is linear in: together of norm at most 1."""
         return [scaling.rows(X)]
@@ -86,7 +92,7 @@ class Descent(PrivateLearner):
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
         self._draw(columns.shape[1], units.m)
-        self.clip_ = clip = float(self.clip or self._least_clip * wider)
+        self.clip_ = clip = float(self.clip or self._usual_clip(units.m))
         y = self._targets(y, units.m)
         blocks = [*self._blocks(columns, scaling), np.full((len(X), 1), _INTERCEPT)]
         norms = np.sqrt(squared_norms(blocks))
@@ -128,8 +134,13 @@ class Descent(PrivateLearner):
         check_number("max_iter", self.max_iter, *of_steps, optional=True)
 
 
-class DescentClassifier(LinearClassifier, Descent):
-    """Classifier fitted by noisy gradients of the logistic loss."""
+class DescentClassifier(ClassifierMixin, Descent):
+    """Classifier fitted by noisy gradients of the logistic loss.
+
+    It has one linear function for two classes, else one for each.
+    """
+
+    classes: Any
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit the model.
@@ -147,7 +158,8 @@ class DescentClassifier(LinearClassifier, Descent):
         """
         self._check()
         X = self._coded(X, reset=True)
-        code, units = self._class_numbers(y, len(X)), Units.of(len(X), groups)
+        self.classes_ = public_classes(self.classes, y)
+        code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
         K = len(self.classes_)
         return self._descend(X, code, K if K > 2 else 1, units)
 
@@ -166,6 +178,18 @@ class DescentClassifier(LinearClassifier, Descent):
         errors[np.arange(len(values)), targets] -= 1
         errors[targets < 0] = 0
         return errors[:, 1:] if len(self.classes_) == 2 else errors
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
+        values = self._linear(X)
+        return values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return labels of records."""
+        values = self.decision_function(X)
+        code = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(int)
+        labels: NDArray[Any] = self.classes_[code]
+        return labels
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of all classes, shape (n_samples, n_classes)."""

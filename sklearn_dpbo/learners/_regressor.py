@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 _CURVATURE = 0.25
+# From so many units times mu on, targets are clipped farther from their centre.
+_MANY_FOR_TARGETS = 1_500.0
 
 
 class PrivateRegressor(RegressorMixin, Curved):
@@ -38,7 +40,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Where most targets lie, within the bounds if they are given, noisy counts tell, as for
         columns; targets farther than 2.5 usual deviations from the centre are clipped (farther ones
-        with many records or a large epsilon, as for `clip`). If `bounds` and `max_norm` are both
+        where the number of records times mu is above 1,500). If `bounds` and `max_norm` are both
         given, nothing is counted: then `y_bounds` are required, and targets are scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
@@ -53,8 +55,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         Inverse regularisation strength, as in `PrivateLogisticRegression`.
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
-        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1, and more
-        where the number of records times mu is above 20,000.
+        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1; less as
+        that range becomes wider; and more where the number of records times mu is above 20,000.
     max_iter, max_norm : int and float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
@@ -102,6 +104,8 @@ class PrivateRegressor(RegressorMixin, Curved):
 
     # Targets vary by about half of their range; log-odds by several units.
     _noise, _least_clip = 0.2, 0.1
+    # Targets follow the tails of columns, unlike classes.
+    _many_for_columns = 250.0
 
     def __init__(
         self,
@@ -170,9 +174,12 @@ class PrivateRegressor(RegressorMixin, Curved):
         self.y_center_ += middle
         return self
 
+    def _usual_clip(self, m: int) -> float:
+        return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
+
     @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
-        self.y_scale_ *= self._wider(m)
+        self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
         if self.y_bounds is not None:
             low, high = target_bounds(self.y_bounds)
             self.y_scale_ = min(self.y_scale_, (high - low) / 2)

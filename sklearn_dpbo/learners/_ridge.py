@@ -16,14 +16,17 @@ from .._privacy.checks import as_floats, check_number
 from .._privacy.sensitive import Secret
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ._base import LARGEST, LinearClassifier, PrivateLearner
+from ._base import LARGEST, PrivateLearner
 from ._columns import Coded
 from ._labels import targets_of
 from ._rows import exact_product, integer_rows
 
-__all__ = ["PrivateRidge", "PrivateRidgeClassifier", "target_bounds"]
+__all__ = ["PrivateRidge", "target_bounds"]
 
 Floats = NDArray[np.float64]
+# Columns are counted in so many steps, 1 and the target in half as many: their sums have twice the
+# noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
+# by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and the target.
 _STEPS = 2**14
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
@@ -40,127 +43,7 @@ def target_bounds(y_bounds: Any) -> tuple[float, float]:
     return float(bounds[0]), float(bounds[1])
 
 
-class _FromGram(PrivateLearner):
-    """Solves from noisy sums of products of rows (x, 1, targets).
-
-    Columns are counted in `_STEPS` steps, 1 and targets in half as many: their sums have twice the
-    noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
-    by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and targets, also
-    with `_squares`.
-    """
-
-    # Whether the sum of squared targets is released, too.
-    _squares = False
-    _many, _of_rows = 5_000.0, 4
-
-    gram_: Floats
-    # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
-    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
-    from_release = ("alpha", "columns", "n_components")
-
-    def __init__(self, alpha: Any, columns: Any, n_components: Any, *shared: Any) -> None:
-        super().__init__(*shared)
-        self.alpha = alpha
-        self.columns = columns
-        self.n_components = n_components
-
-    @staticmethod
-    def search_space() -> dict[str, list[Any]]:
-        """Return values that are worth a search, as its `param_distributions`."""
-        return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
-
-    def _release(self, X: Coded, targets: Floats, groups: Any) -> None:
-        n = len(X)
-        self._check_solved(self._indicated(X.table[:0]).shape[1])
-        units = Units.of(n, groups)
-        unit = units.labels
-        steps = (_STEPS, _STEPS // 2, _STEPS // 2)
-        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
-        sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        columns, scaling, mechanisms, noisy, std = self._tables(
-            X, 1, sensitivity, what="sums of products", units=units
-        )
-        d = columns.shape[1]
-        parts: list[Floats] = [scaling.rows(columns), np.ones((n, 1)), targets]
-        if unit is not None:  # the rows of a unit have the weight of one
-            parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
-        integers = [integer_rows(part, k, unit) for part, k in zip(parts, steps, strict=True)]
-        rows = np.hstack(integers)
-        sums = exact_product(rows[:, : d + 1], rows)
-        released = np.triu(np.ones(sums.shape, dtype=bool))
-        released[d, d] = False  # the number of units is public
-        squares = (integers[2] ** 2).sum(axis=0)[: int(self._squares)]
-        noisy_sums = noisy(Secret(np.concatenate([sums[released], squares])))
-        gram = np.zeros(sums.shape)
-        gram[released] = noisy_sums[: released.sum()]
-        scale = np.repeat(1 / np.array(steps), [part.shape[1] for part in parts])
-        gram *= scale[: d + 1, None] * scale
-        gram[d, d] = units.m
-        gram[:, : d + 1] += np.triu(gram[:, : d + 1], 1).T
-        self.gram_ = gram
-        self.noise_ = std / _STEPS**2
-        self._kept = None
-        if self._squares:
-            self.target_squares_ = float(noisy_sums[-1]) / steps[2] ** 2
-        self.privacy_ = self._report(mechanisms, units)
-
-    def refitted(self, **params: Any) -> Self:
-        """Solve again for other `alpha`, `columns` or `n_components`, at no privacy loss."""
-        check_is_fitted(self, "gram_")
-        if others := sorted(set(params) - set(self.from_release)):
-            raise ValueError(
-                f"{others} cannot be changed without another release. Call fit, which costs "
-                f"epsilon again; refitted takes {list(self.from_release)}"
-            )
-        for name, value in params.items():
-            setattr(self, name, value)
-        self._check_solved(len(self.gram_) - 1)
-        self._set_coefficients(*self._solved())
-        return self
-
-    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
-        raise NotImplementedError
-
-    def _check_solved(self, d: int) -> None:
-        """Check what the number of columns says about parameters."""
-        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
-        most = len(self._used(d))
-        of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
-        check_number("n_components", self.n_components, *of, optional=True)
-
-    def _used(self, d: int) -> NDArray[np.intp]:
-        """Return the positions of the columns that the model uses."""
-        return np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
-
-    def _solved(self) -> tuple[Floats, Floats]:
-        """Return coefficients, shape (n_features, n_targets), and the constant of each target."""
-        of = self._used(len(self.gram_) - 1).tobytes(), self.n_components
-        if self._kept is None or self._kept[0] != of:
-            self._kept = of, self._directions()
-        basis, squares, products = self._kept[1]
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
-        # of that may be far from any that records have.
-        least = math.sqrt(len(squares)) * self.noise_
-        ridge = float(self.alpha) + max(0.0, least - squares.min())
-        w: Floats = basis @ (products / (squares + ridge)[:, None])
-        d = len(w)
-        return w, (self.gram_[d, d + 1 :] - self.gram_[d, :d] @ w) / self.gram_[d, d]
-
-    def _directions(self) -> tuple[Floats, Floats, Floats]:
-        """Return uncorrelated directions of centred columns, squares, products with targets."""
-        d = len(self.gram_) - 1
-        sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
-        used = self._used(d)
-        squares, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
-        basis = np.zeros((d, len(used)))
-        basis[used] = vectors
-        if self.n_components is not None:
-            k = int(self.n_components)
-            squares, basis = squares[-k:], basis[:, -k:]
-        return basis, squares, basis.T @ sums[:, d + 1 :]
-
-
-class PrivateRidge(RegressorMixin, _FromGram):
+class PrivateRidge(RegressorMixin, PrivateLearner):
     """Ridge regression that is (epsilon, delta)-private for each training record (Wang, UAI 2018).
 
     The sums of products of columns and target are released once, with discrete Gaussian noise. The
@@ -228,7 +111,11 @@ class PrivateRidge(RegressorMixin, _FromGram):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
-    _squares = True
+    _many, _of_rows = 5_000.0, 4
+    gram_: Floats
+    # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
+    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
+    from_release = ("alpha", "columns", "n_components")
 
     def __init__(
         self,
@@ -244,9 +131,16 @@ class PrivateRidge(RegressorMixin, _FromGram):
         max_norm: float | None = None,
         ledger: Any = None,
     ) -> None:
-        shared = epsilon, delta, bounds, categories, max_norm, ledger
-        super().__init__(alpha, columns, n_components, *shared)
+        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
+        self.alpha = alpha
+        self.columns = columns
+        self.n_components = n_components
         self.y_bounds = y_bounds
+
+    @staticmethod
+    def search_space() -> dict[str, list[Any]]:
+        """Return values that are worth a search, as its `param_distributions`."""
+        return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Release the sums of products and solve for the coefficients.
@@ -267,11 +161,57 @@ class PrivateRidge(RegressorMixin, _FromGram):
         with np.errstate(all="ignore"):  # a warning would reveal a record
             y = targets_of(y, len(X))
             target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
-        self._release(X, target[:, None], groups)
+        self._release(X, target, groups)
         self.refitted()
         self._warn_of_bounds()
+        self._warn_of_noise()
         self._warn_of_columns()
         return self
+
+    def _release(self, X: Coded, target: Floats, groups: Any) -> None:
+        """Release the sums of products."""
+        n = len(X)
+        self._check_solved(self._indicated(X.table[:0]).shape[1])
+        units = Units.of(n, groups)
+        unit = units.labels
+        steps = (_STEPS, _STEPS // 2, _STEPS // 2)
+        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
+        sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
+        columns, scaling, mechanisms, noisy, std = self._tables(
+            X, 1, sensitivity, what="sums of products", units=units
+        )
+        d = columns.shape[1]
+        parts: list[Floats] = [scaling.rows(columns), np.ones((n, 1)), target[:, None]]
+        if unit is not None:  # the rows of a unit have the weight of one
+            parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
+        rows = np.hstack([integer_rows(p, k, unit) for p, k in zip(parts, steps, strict=True)])
+        sums = exact_product(rows[:, :-1], rows)
+        released = np.triu(np.ones(sums.shape, dtype=bool))
+        released[d, d] = False  # the number of units is public
+        noisy_sums = noisy(Secret(np.append(sums[released], (rows[:, -1] ** 2).sum())))
+        gram = np.zeros(sums.shape)
+        gram[released] = noisy_sums[:-1]
+        scale = np.repeat(1 / np.array(steps), [d, 1, 1])
+        gram *= scale[:-1, None] * scale
+        gram[d, d] = units.m
+        gram[:, :-1] += np.triu(gram[:, :-1], 1).T
+        self.gram_ = gram
+        self.noise_ = std / _STEPS**2
+        self._kept = None
+        self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
+        self.privacy_ = self._report(mechanisms, units)
+
+    def _warn_of_noise(self) -> None:
+        """Warn if the products with the target are less than twice what noise alone makes them."""
+        _, squares, products = cast(tuple[Any, Any], self._kept)[1]
+        weights = 1 / np.maximum(squares, self.noise_)
+        if weights @ products**2 < 2 * weights.sum() * (2 * self.noise_) ** 2:
+            warn(
+                "Noise is larger than what the columns say of the target, so that predictions may "
+                "be worse than its mean: give narrower y_bounds, fewer columns, a larger alpha or "
+                "more epsilon, or fit a PrivateRegressor",
+                LowUtilityWarning,
+            )
 
     def _warn_of_bounds(self) -> None:
         """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""
@@ -284,17 +224,66 @@ class PrivateRidge(RegressorMixin, _FromGram):
                 LowUtilityWarning,
             )
 
-    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
+    def refitted(self, **params: Any) -> Self:
+        """Solve again for other `alpha`, `columns` or `n_components`, at no privacy loss."""
+        check_is_fitted(self, "gram_")
+        if others := sorted(set(params) - set(self.from_release)):
+            raise ValueError(
+                f"{others} cannot be changed without another release. Call fit, which costs "
+                f"epsilon again; refitted takes {list(self.from_release)}"
+            )
+        for name, value in params.items():
+            setattr(self, name, value)
+        self._check_solved(len(self.gram_) - 1)
+        w, constant = self._solved()
         low, high = target_bounds(self.y_bounds)
         half = (high - low) / 2
-        self._set_linear(half * w.T, half * constants + (low + high) / 2)
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        self._set_linear(half * w, half * constant + (low + high) / 2)
+        return self
+
+    def _check_solved(self, d: int) -> None:
+        """Check what the number of columns says about parameters."""
+        check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
+        most = len(self._used(d))
+        of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
+        check_number("n_components", self.n_components, *of, optional=True)
+
+    def _used(self, d: int) -> NDArray[np.intp]:
+        """Return the positions of the columns that the model uses."""
+        return np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
+
+    def _solved(self) -> tuple[Floats, Any]:
+        """Return the coefficients and the constant, of scaled rows and targets."""
+        of = self._used(len(self.gram_) - 1).tobytes(), self.n_components
+        if self._kept is None or self._kept[0] != of:
+            self._kept = of, self._directions()
+        basis, squares, products = self._kept[1]
+        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
+        # of that may be far from any that records have.
+        least = math.sqrt(len(squares)) * self.noise_
+        ridge = float(self.alpha) + max(0.0, least - squares.min())
+        w: Floats = basis @ (products / (squares + ridge))
+        d = len(w)
+        return w, (self.gram_[d, -1] - self.gram_[d, :d] @ w) / self.gram_[d, d]
+
+    def _directions(self) -> tuple[Floats, Floats, Floats]:
+        """Return uncorrelated directions of centred columns, squares, products with the target."""
+        d = len(self.gram_) - 1
+        sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
+        used = self._used(d)
+        squares, vectors = np.linalg.eigh(sums[np.ix_(used, used)])
+        basis = np.zeros((d, len(used)))
+        basis[used] = vectors
+        if self.n_components is not None:
+            k = int(self.n_components)
+            squares, basis = squares[-k:], basis[:, -k:]
+        return basis, squares, basis.T @ sums[:, -1]
 
     @property
     def coef_std_(self) -> Floats:
         """Standard errors of `coef_`, to first order in inverse @ (products - sums @ w)."""
         check_is_fitted(self, "gram_")
-        w, constant = (part[..., 0] for part in self._solved())
+        w, constant = self._solved()
         d, (basis, squares, products) = len(w), cast(tuple[Any, Any], self._kept)[1]
         least = 2 * math.sqrt(len(squares)) * self.noise_
         if squares.min() < least:
@@ -303,7 +292,7 @@ class PrivateRidge(RegressorMixin, _FromGram):
         m, sum_of_targets = self.gram_[d, d], self.gram_[d, d + 1]
         means = self.gram_[:d, d] / m
         # Of the records: residuals of one variance.
-        residual = self.target_squares_ - sum_of_targets**2 / m - products[:, 0] @ (basis.T @ w)
+        residual = self.target_squares_ - sum_of_targets**2 / m - products @ (basis.T @ w)
         sampling = max(residual, 0.0) / m * (basis * squares) @ basis.T
         # Of the noise in products of columns; with 1; of targets with columns; and with 1.
         of_columns = (w @ w) * np.eye(d) + np.outer(w, w) - np.diag(w**2)
@@ -317,84 +306,3 @@ class PrivateRidge(RegressorMixin, _FromGram):
     def predict(self, X: Any) -> Floats:
         """Return predictions."""
         return self._linear(X)
-
-
-class PrivateRidgeClassifier(_FromGram, LinearClassifier):
-    """Ridge regression of labels, which is (epsilon, delta)-private for each training record.
-
-    Parameters
-    ----------
-    alpha : float, default=1.0
-        Regularisation strength, as in scikit-learn's `RidgeClassifier`, for rows that are scaled
-        to a norm of at most 1. It is increased as far as the noise requires, see `noise_`.
-    columns, n_components, epsilon, delta, bounds : array-like, int or float
-        As in `PrivateRidge`.
-    categories, max_norm : dict, float, default=None
-        As in `PrivateRidge`.
-    classes : array-like, default=None
-        All labels, which are public. None uses the labels in y, which then become public.
-    ledger : PrivacyLedger or None, default=None
-        As in `PrivateRidge`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the columns, in their units (private).
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercept (private).
-    gram_ : ndarray of shape (n_features + 1, n_features + 1 + n_targets)
-        Noisy sums of products, as in `PrivateRidge`, with one target per class (one for two
-        classes) (private).
-    center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray
-        How rows are scaled, as in `PrivateRidge` (private).
-    noise_ : float
-        Standard deviation of the noise in `gram_`, as in `PrivateRidge`.
-    privacy_ : PrivacyReport
-        The privacy report; print it.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-    """
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        columns: Any = None,
-        n_components: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Any = None,
-        categories: Any = None,
-        max_norm: float | None = None,
-        classes: Any = None,
-        ledger: Any = None,
-    ) -> None:
-        shared = epsilon, delta, bounds, categories, max_norm, ledger
-        super().__init__(alpha, columns, n_components, *shared)
-        self.classes = classes
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Release the sums of products and solve for the coefficients.
-
-        Parameters
-        ----------
-        X, groups : array-like
-            As for `PrivateRidge`.
-        y : array-like of shape (n_samples,)
-            Protected labels. A label that is not among the classes counts for no class.
-        """
-        self._check()
-        X = self._coded(X, reset=True)
-        code, K = self._class_numbers(y, len(X)), len(self.classes_)
-        targets = np.where(code[:, None] == np.arange(K), 1.0, 0.0)
-        if K == 2:
-            targets = targets[:, 1:] - targets[:, :1]
-        self._release(X, targets, groups)
-        self.refitted()
-        self._warn_of_columns()
-        return self
-
-    def _set_coefficients(self, w: Floats, constants: Floats) -> None:
-        self._set_linear(w.T, constants)

@@ -38,6 +38,9 @@ _STEPS = 2**20
 _OCTAVES: Floats = np.array([2.0**k for k in range(-59, 60)])
 _EDGES_OF_DISTANCES: Floats = _OCTAVES / math.sqrt(2)
 _EDGES_OF_SIZES: Floats = _EDGES_OF_DISTANCES[::2]
+# How far cells of sizes are from 1, in cells, and how many deviations of the noise each is worth.
+_CELLS_FROM_1: Floats = np.append(0.0, abs(np.arange(len(_EDGES_OF_SIZES)) - 29.0))
+_FARTHER = 0.1
 # Most distances are in so many neighbouring octaves.
 _RUN = 4
 # The root mean square of distances of normal values is sqrt(2) deviations: the scale of a column
@@ -129,10 +132,15 @@ def _threshold(std: float, n: int, chance: float = _BY_CHANCE) -> float:
 
 
 def _usual_size(counts: Integers, std: float) -> float:
-    """Return the upper end of the cell that has the most sizes: 0, if no other stands out."""
+    """Return the upper end of the cell that has the most sizes: 0, if no other stands out.
+
+    Where none does, two neighbours count together, and the less the farther they are from 1: noise
+    alone has its maximum anywhere.
+    """
     cell = 1 + int(counts[1:].argmax())
     if counts[cell] <= _threshold(std, len(counts), _FAR_BY_CHANCE):
-        cell = int(counts.argmax())
+        pairs = np.append(counts[:2], (counts[2:] + counts[1:-1]) / math.sqrt(2))
+        cell = int((pairs - _FARTHER * std * _CELLS_FROM_1).argmax())
     return float(np.append(0.0, _EDGES_OF_SIZES * 4)[cell]) if cell else 0.0
 
 

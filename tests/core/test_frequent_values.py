@@ -23,7 +23,6 @@ from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
-    PrivateRidgeClassifier,
 )
 from sklearn_dpbo.learners._scaling import least_count
 
@@ -39,7 +38,6 @@ LEARNERS = {
     "regressor": PrivateRegressor(y_bounds=(0, 1), max_iter=2, n_trees=4),
     "logistic": PrivateLogisticRegression(classes=[0, 1], max_iter=2),
     "ridge": PrivateRidge(y_bounds=(0, 1)),
-    "ridge classifier": PrivateRidgeClassifier(classes=[0, 1]),
 }
 RIDGE = PrivateRidge(y_bounds=(0, 1), categories=FREQUENT)
 

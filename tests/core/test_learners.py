@@ -26,7 +26,6 @@ from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
-    PrivateRidgeClassifier,
 )
 from sklearn_dpbo.learners._blocks import Blocks
 from sklearn_dpbo.learners._ridge import _STEPS
@@ -240,6 +239,21 @@ def test_no_far_and_empty_cell_is_taken_for_occupied():
         assert places.scale.max() < 1_000
 
 
+def test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny():
+    reach, std = [], 65 * 2**20
+    for seed in range(100):
+        X = np.random.default_rng(seed).normal(0, 2, (300, 1))
+        noise = np.random.default_rng(seed)
+
+        def release(table, noise=noise):
+            return table + np.rint(noise.normal(0, std, table.shape)).astype(int)
+
+        places = places_of_counts(X, Units(300), release, [std] * 3, False, np.full(1, np.nan))
+        reach.append(abs(places.center[0]) + places.scale[0])
+    assert np.mean(np.array(reach) > 1e4) < 0.04
+    assert np.mean(np.array(reach) < 1) < 0.15
+
+
 def test_columns_that_noise_hides_are_named():
     X = pd.DataFrame({"sodium": np.full(300, 140.0), "year": np.linspace(2000, 2020, 300)})
     y = np.arange(300) % 2
@@ -275,7 +289,6 @@ LEARNERS = {
         max_iter=3, curved=0.5, n_trees=4, random_state=0, **SCALED, y_bounds=(0, 1)
     ),
     "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
-    "ridge classifier": PrivateRidgeClassifier(**SCALED, classes=[0, 1, 2]),
 }
 ODD = [(np.nan, 0.0, 1e308), (np.inf, -np.inf, 0.0), (1e308, 1e308, 1e308), (0.0, 0.0, 0.0)]
 
@@ -387,30 +400,24 @@ def test_no_unit_moves_a_sum_of_products_further_than_promised(n, d, k, data):
             assert 2 * math.sqrt((total**2).sum()) <= IntegerRows.sensitivity
 
 
-def tables_of(ridge, X, y, groups=None):
+RIDGE = PrivateRidge(y_bounds=(-1, 1), bounds=(-1, 1), max_norm=1.0)
+
+
+def tables_of(X, y, groups=None):
     """Return the integers that a ridge releases with noise, and by how much it says they move."""
     seen = []
     with pytest.MonkeyPatch.context() as patch:
         keep = lambda table: seen.append(table._open()) or seen[-1]  # noqa: E731
         patch.setattr(Mechanisms, "tables", lambda *_, **__: keep)
         patch.setattr(mechanisms, "gdp_within", lambda *_: 1.0)
-        scale = ridge.fit(X, y, groups).noise_ * _STEPS**2
+        scale = RIDGE.fit(X, y, groups).noise_ * _STEPS**2
     return seen[0].astype(object), scale
 
 
-UNIT = {"bounds": (-1, 1), "max_norm": 1.0}
-RIDGES = {
-    "regression": PrivateRidge(y_bounds=(-1, 1), **UNIT),
-    "two classes": PrivateRidgeClassifier(classes=[0, 1], **UNIT),
-    "three classes": PrivateRidgeClassifier(classes=[0, 1, 2], **UNIT),
-}
-
-
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", RIDGES)
 @settings(max_examples=25)
 @given(st.integers(1, 3), st.booleans(), st.data())
-def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, grouped, data):
+def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(d, grouped, data):
     """Whatever records a unit has, and however many: one is replaced."""
     tables, groups = [], np.arange(6) // 2 if grouped else np.arange(6)
     rows = data.draw(arrays(np.float64, (6, d), elements=ANY))
@@ -418,7 +425,7 @@ def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, gro
     own = groups == 1
     k = int(own.sum())
     for _ in range(2):
-        tables.append(tables_of(RIDGES[name], rows, labels, groups if grouped else None))
+        tables.append(tables_of(rows, labels, groups if grouped else None))
         rows, labels = rows.copy(), labels.copy()
         rows[own] = data.draw(arrays(np.float64, (k, d), elements=ANY))
         labels[own] = data.draw(arrays(np.float64, k, elements=st.sampled_from([-1, 0, 1])))
@@ -427,8 +434,8 @@ def test_no_unit_moves_the_release_of_a_ridge_further_than_promised(name, d, gro
 
 
 def test_the_release_of_a_ridge_moves_as_far_as_promised():
-    first, sensitivity = tables_of(RIDGES["regression"], np.eye(2) * [1, 0], [1.0, 0.0])
-    last, _ = tables_of(RIDGES["regression"], np.array([[0.0, 1.0], [0.0, 0.0]]), [-1.0, 0.0])
+    first, sensitivity = tables_of(np.eye(2) * [1, 0], [1.0, 0.0])
+    last, _ = tables_of(np.array([[0.0, 1.0], [0.0, 0.0]]), [-1.0, 0.0])
     assert math.sqrt(((first - last) ** 2).sum()) == pytest.approx(sensitivity, rel=1e-3)
 
 
@@ -569,6 +576,37 @@ def test_without_noise_a_regressor_cuts_off_no_tail_of_skewed_targets(y_bounds):
         model = PrivateRegressor(epsilon=1e6, y_bounds=y_bounds, n_trees=20).fit(X, y)
     assert np.mean(model.predict(X)) == pytest.approx(y.mean(), rel=0.03)
     assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
+
+
+def test_ridge_warns_where_noise_is_larger_than_what_columns_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=2_000)
+    warned = {}
+    with seeded_noise(0):
+        for bound in (10, 200):
+            for _ in range(12):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    PrivateRidge(y_bounds=(-bound, bound)).fit(X, y)
+                texts = [str(each.message) for each in caught]
+                warned.setdefault(bound, []).append(any("worse than its mean" in t for t in texts))
+    assert sum(warned[200]) >= 8 and not any(warned[10])
+
+
+def test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets():
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(2.5, (8_000, 2))
+    y = X @ [2.0, 1.0] + rng.standard_normal(8_000)
+    models = []
+    with seeded_noise(0):
+        for epsilon, n in ((1.0, 1_000), (3.0, 6_000), (100.0, 6_000)):
+            models.append(PrivateRegressor(n_trees=5, epsilon=epsilon).fit(X[:n], y[:n]))
+    few, more, most = models
+    assert few.reach_ == 1 and 1.5 < more.reach_ < most.reach_
+    assert few.y_scale_ < more.y_scale_ < most.y_scale_
+    assert few.clip_ == 0.1 and more.clip_ < 0.1, "wider targets have no more noise"
+    assert 0.72 < more.score(X[6_000:], y[6_000:]) < most.score(X[6_000:], y[6_000:])
 
 
 def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():

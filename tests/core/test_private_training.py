@@ -29,7 +29,6 @@ from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
-    PrivateRidgeClassifier,
     PrivateTraining,
 )
 from sklearn_dpbo.learners._private_training import private_training, what_learns
@@ -42,7 +41,7 @@ MODEL = PrivateLogisticRegression()
 
 # ------------------------------------------------------------------------- the protocol
 def test_our_models_declare_what_they_guarantee():
-    for model in (MODEL, PrivateRidgeClassifier(), PrivateRidge(y_bounds=(-1, 1))):
+    for model in (MODEL, PrivateRidge(y_bounds=(-1, 1))):
         training = private_training(model)
         assert (training.composition, training.neighbours) == ("GDP", "replace-one")
         assert training.fit.factor == 1
@@ -71,13 +70,15 @@ def test_a_replacement_is_two_steps_of_adding_or_removing():
 
 
 def test_a_pipeline_has_the_names_of_its_last_step_at_any_depth():
-    inner = make_pipeline(Normalizer(), PrivateRidgeClassifier())
+    inner = make_pipeline(Normalizer(), PrivateRidge())
     found = private_training(Pipeline([("a", "passthrough"), ("b", inner)]))
-    name = "b__privateridgeclassifier__"
+    name = "b__privateridge__"
     assert found.epsilon == f"{name}epsilon" and found.groups == f"{name}groups"
-    assert found.classes == f"{name}classes" and found.target_bounds is None
+    assert found.target_bounds == f"{name}y_bounds" and found.classes is None
     assert found.from_release == tuple(f"{name}{p}" for p in ("alpha", "columns", "n_components"))
     assert found.epsilon in Pipeline([("a", "passthrough"), ("b", inner)]).get_params()
+    found = private_training(make_pipeline(Normalizer(), MODEL))
+    assert found.classes == "privatelogisticregression__classes" and found.target_bounds is None
 
 
 @pytest.mark.parametrize(
@@ -152,11 +153,11 @@ def test_steps_that_learn_from_records_are_refused(step):
 def test_a_pipeline_is_refitted_at_its_last_step():
     X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     y = (X[:, 0] > 0).astype(int)
-    ridge = PrivateRidgeClassifier()
+    ridge = PrivateRidge(y_bounds=(0, 1))
     inner = make_pipeline(FunctionTransformer(), ridge)
     pipeline = Pipeline([("a", Normalizer()), ("b", inner)]).fit(X, y)
     before = pipeline[-1][-1].coef_.copy()
-    found = refitted(pipeline, {"b__privateridgeclassifier__alpha": 100.0})
+    found = refitted(pipeline, {"b__privateridge__alpha": 100.0})
     assert found[-1][-1].alpha == 100.0 and pipeline[-1][-1].alpha == 1.0
     assert np.abs(found[-1][-1].coef_).sum() < np.abs(before).sum()
     assert (pipeline[-1][-1].coef_ == before).all()
@@ -310,27 +311,28 @@ def test_a_label_of_another_type_in_a_list_changes_no_other():
     free = {"epsilon": 1e9, "delta": 0.5}
 
     @seeded_noise(0)
-    def gram(learner, X, y):
-        return learner(**free).fit(X, y).gram_
+    def released(learner, X, y):
+        model = learner(**free).fit(X, y)
+        return np.append(model.coef_, model.intercept_)
 
-    classifier = partial(PrivateRidgeClassifier, classes=[0, 1])
+    classifier = partial(PrivateLogisticRegression, classes=[0, 1], max_iter=3)
     ridge = partial(PrivateRidge, y_bounds=(0, 1))
     for odd in ("a", None, 0.5, [1, 2], 2**70, np.nan):
         labels = [odd, *y[1:]]
-        expected = gram(classifier, X, [7, *y[1:]])
-        assert (gram(classifier, X, labels) == expected).all(), odd
+        expected = released(classifier, X, [7, *y[1:]])
+        assert (released(classifier, X, labels) == expected).all(), odd
         as_number = np.array([2.0**70 if odd == 2**70 else 0.5, *y[1:]])
-        assert (gram(ridge, X, labels) == gram(ridge, X, as_number)).all(), odd
+        assert (released(ridge, X, labels) == released(ridge, X, as_number)).all(), odd
         table = X.astype(object)
         table[0][0] = odd if not isinstance(odd, float) else np.nan
-        assert np.isfinite(gram(ridge, table, y)).all(), odd
+        assert np.isfinite(released(ridge, table, y)).all(), odd
 
 
 def test_a_missing_label_is_no_class():
     X = MADE_UP.X
     for labels in ([0.0, 1.0, np.nan] * 21, ["no", "yes", None] * 21):
         for y in (labels, np.array(labels, dtype=object), pd.Series(labels)):
-            model = PrivateRidgeClassifier().fit(X[:63], y)
+            model = PrivateLogisticRegression(max_iter=1).fit(X[:63], y)
             assert model.classes_.tolist() == labels[:2]
 
 
@@ -373,7 +375,7 @@ def test_groups_are_those_that_python_takes_to_be_equal():
 )
 def test_messages_about_tables_quote_no_record(X):
     with pytest.raises(ValueError, match=r"\w") as caught:
-        PrivateRidgeClassifier().fit(X, [0, 1])
+        PrivateLogisticRegression().fit(X, [0, 1])
     assert "Jane" not in str(caught.value) and "3" not in str(caught.value)
 
 
@@ -384,7 +386,7 @@ def test_messages_about_tables_quote_no_record(X):
 )  # fmt: skip
 def test_classes_that_can_never_occur_are_refused(classes, y):
     with pytest.raises(ValueError, match="none would occur"):
-        PrivateRidgeClassifier(classes=classes).fit(MADE_UP.X, y)
+        PrivateLogisticRegression(classes=classes).fit(MADE_UP.X, y)
 
 
 def test_bounds_of_the_target_have_to_be_given():
@@ -403,4 +405,4 @@ def test_bounds_of_the_target_have_to_be_given():
 )
 def test_bounds_that_are_none_are_refused(bounds, message):
     with pytest.raises(ValueError, match=message):
-        PrivateRidgeClassifier(bounds=bounds).fit(np.zeros((4, 3)), [0, 1, 0, 1])
+        PrivateLogisticRegression(bounds=bounds).fit(np.zeros((4, 3)), [0, 1, 0, 1])

@@ -18,7 +18,6 @@ from sklearn_dpbo.audit import audit_estimator, training_neighbours
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
-    PrivateRidgeClassifier,
     PrivateTraining,
 )
 from sklearn_dpbo.search import _table
@@ -248,7 +247,6 @@ UNIT = {"bounds": (-1, 1), "max_norm": 1.0} | CLAIM
 LEARNERS = {
     "logistic": (logistic(max_iter=1), "another label", None, 1000),
     "ridge": (PrivateRidge(y_bounds=(-1, 1), **UNIT), "two columns", gram_difference, 1500),
-    "ridge classifier": (PrivateRidgeClassifier(**UNIT), "two columns", gram_difference, 1500),
 }
 
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 
-from sklearn_dpbo.learners import PrivateRidge, PrivateRidgeClassifier
+from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "costs.md"
 ROWS = dict(re.findall(r"^\| `(.*)` \| (\d+) \|", PAGE.read_text(), re.MULTILINE))
@@ -39,7 +39,7 @@ def names():
     missing = X.copy()
     missing[::7, 0] = missing[::5, 1] = np.nan
     # As many fits as a search, but in milliseconds.
-    search = PrivateRidgeClassifier(epsilon=1.0, delta=1e-6, classes=[0, 1])
+    search = PrivateLogisticRegression(max_iter=2, epsilon=1.0, delta=1e-6)
     return {caller.__name__: caller for caller in CALLERS} | {
         "X": X, "y": y, "X_two_missing": missing, "y_of_three": y + (X[:, 0] > 1),
         "search": search, "fitted": search.fit(X, y),

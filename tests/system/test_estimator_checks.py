@@ -30,7 +30,6 @@ from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
-    PrivateRidgeClassifier,
 )
 
 
@@ -110,7 +109,6 @@ LEARNERS = [
     (PrivateClassifier(n_trees=4), {"check_classifiers_train"}),
     (PrivateRidge(y_bounds=(-200, 200)), {"check_supervised_y_no_nan", "check_regressors_train"}),
     (PrivateRegressor(n_trees=4), {"check_supervised_y_no_nan", "check_regressors_train"}),
-    (PrivateRidgeClassifier(), {"check_classifiers_train"}),
 ]
 
 

@@ -29,12 +29,7 @@ from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo._privacy.runs import Repeated
-from sklearn_dpbo.learners import (
-    PrivateLogisticRegression,
-    PrivateRidge,
-    PrivateRidgeClassifier,
-    PrivateTraining,
-)
+from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateTraining
 from sklearn_dpbo.search import _table
 from sklearn_dpbo.strategies import _one_table
 
@@ -324,27 +319,19 @@ def neighbour_cases():
     X, y = small_table()
     scaled = {"bounds": (-1, 1), "max_norm": 1.0}  # nothing is released to scale by
     logistic = PrivateLogisticRegression(max_iter=2, classes=[0, 1], **scaled)
-    ridge = PrivateRidgeClassifier(classes=[0, 1], **scaled)
-    named = PrivateRidgeClassifier(classes=["no", "yes"], **scaled)
+    named = PrivateLogisticRegression(max_iter=2, classes=["no", "yes"], **scaled)
+    ridge = PrivateRidge(y_bounds=(-1, 1), **scaled)
     texts = np.array(["no", "yes"], dtype=object)[y]
     batch = make_pipeline(FunctionTransformer(largest_is_one), ridge)
     of_user = make_private_scorer(picky, bounds=(0, 1))
     yield "logistic", logistic, {"C": [0.1, 1.0]}, X, y, "roc_auc"
-    yield "ridge", ridge, {"alpha": [0.1, 1.0]}, X, y, "f1"
-    yield "gain", ridge, {"alpha": [0.1, 1.0]}, X, y.astype(float), of_user
-    yield (
-        "regression",
-        PrivateRidge(y_bounds=(-1, 1), **scaled),
-        {"alpha": [0.1, 1.0]},
-        X,
-        X[:, 1],
-        "neg_mean_absolute_error",
-    )
-    yield "r2", PrivateRidge(y_bounds=(-1, 1), **scaled), {"alpha": [0.1, 1.0]}, X, X[:, 1], None
+    yield "f1", logistic, {"C": [0.1, 1.0]}, X, y, "f1"
+    yield "gain", logistic, {"C": [0.1, 1.0]}, X, y.astype(float), of_user
+    yield "regression", ridge, {"alpha": [0.1, 1.0]}, X, X[:, 1], "neg_mean_absolute_error"
+    yield "r2", ridge, {"alpha": [0.1, 1.0]}, X, X[:, 1], None
     yield "frame", piped(logistic), {"privatelogisticregression__C": [1.0]}, frame(), y, None
-    names = {"privateridgeclassifier__alpha": [0.1, 1.0]}
-    yield "texts", piped(named), names, frame(), texts, None
-    yield "batch", batch, names, X, y, None
+    yield "texts", piped(named), {"privatelogisticregression__C": [1.0]}, frame(), texts, None
+    yield "batch", batch, {"privateridge__alpha": [0.1, 1.0]}, X, X[:, 1], None
 
 
 NEIGHBOURS = list(neighbour_cases())
@@ -402,8 +389,8 @@ def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
                     search.fit(X, y, groups=groups)
             except Exception as error:
                 said.append(repr(error))
-        # These follow from what is released, which here has no noise of its own.
-        released = "noise", "The chosen model predicts one", "eleased scores"
+        # These follow from public facts, or what is released, which here has no noise of its own.
+        released = "noise", "The chosen model predicts one", "eleased scores", "A search costs"
         texts = [str(w.message) for w in caught]
         said += [text for text in texts if not any(known in text for known in released)]
         return list(measured), [*said, out.getvalue()]
@@ -428,11 +415,11 @@ def test_errors_say_nothing_of_records_that_are_odd():
     for label in ODD_OBJECTS:
         labels = np.array(y, dtype=object)
         labels[7] = label
-        model = PrivateRidgeClassifier(classes=[0, 1])
-        search_of("compose", model, grid={"alpha": [1.0]}, delta=1e-6, epsilon=1.0).fit(X, labels)
+        model = PrivateLogisticRegression(max_iter=1, classes=[0, 1])
+        search_of("compose", model, grid={"C": [1.0]}, delta=1e-6, epsilon=1.0).fit(X, labels)
     for missing in (None, np.nan, pd.NA):
         labels = np.array(y, dtype=object)
         labels[7] = missing
-        model = PrivateRidgeClassifier()
-        search = search_of("compose", model, grid={"alpha": [1.0]}, delta=1e-6, epsilon=1.0)
+        model = PrivateLogisticRegression(max_iter=1)
+        search = search_of("compose", model, grid={"C": [1.0]}, delta=1e-6, epsilon=1.0)
         assert search.fit(X, labels).classes_.tolist() == [0, 1], "a missing label is no class"
