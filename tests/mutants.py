@@ -385,8 +385,8 @@ MUTANTS = {
     ),
     "columns are cut off at any epsilon": Mutant(
         "learners/_base.py",
-        "reach=self._wider(units.m)",
-        "reach=1.0",
+        "reach = self._wider(units.m, self._many_for_columns)",
+        "reach = 1.0",
         LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
         "[PrivateRidge]",
     ),

@@ -227,7 +227,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         stds = [price.scale(moved) for moved in relative]
         mechanisms = Mechanisms(budget, noise)
         least = least_count(stds[0], k, rare)
-        of = f"values of about {least:,.0f} {units.name}s or more, for {_OF_COUNTS} of mu squared"
+        of = f"where about {least:,.0f} {units.name}s make one frequent, {_OF_COUNTS} of mu squared"
         record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
         noisy = mechanisms.tables(price, relative, purpose=what, **record)
         columns = self._with_frequent(X, units, noisy)
@@ -314,9 +314,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         names = np.asarray(names, dtype=object)
         if none := [names[j] for j, own in self.categories_.items() if not len(own)]:
             warn(
-                f"No value of the columns {none} is known, so that they are of no use: if you "
-                "asked for frequent values, no value was frequent enough. Declare categories, give "
-                "more epsilon, or leave the columns out",
+                f"No value of the columns {none} was frequent enough, so that they are of no use: "
+                "declare categories, give more epsilon, or leave the columns out",
                 LowUtilityWarning,
             )
         names = np.append(np.delete(names, [*self.categories_]), "y")

@@ -81,15 +81,16 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
     if not isinstance(categories, Mapping | None):
         raise ValueError(
             "categories must be a dict from columns to all values that each can have, such as "
-            f"{{'ward': ['north', 'south']}}; found {categories!r}"
+            f"{{'ward': ['north', 'south'], 'diagnosis': {_FREQUENT!r}}}; found {categories!r}"
         )
     named, d = is_frame(X), X.shape[1]
     names = list(X.columns) if named else list(range(d))
     given = dict(categories or {})
     for name in given:
         if name not in names:
-            near = get_close_matches(str(name), map(str, names), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f": it has {names}"
+            spelled = {str(own): own for own in names}
+            near = get_close_matches(str(name), spelled, 1)
+            hint = f"; did you mean {spelled[near[0]]!r}?" if near else f": it has {names}"
             raise ValueError(f"categories names {name!r}, which X does not have{hint}")
     levels, frequent = {}, []
     for j, name in enumerate(names):
@@ -97,29 +98,30 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
         values = given.get(name, getattr(dtype, "categories", None))
         if isinstance(values, str) and values == _FREQUENT:
             frequent.append(j)
-            values = []
+            levels[j] = objects([])
             if kind_of(dtype) not in (None, "text", "numbers"):
                 raise ValueError(
                     f"{name!r} has dtype {dtype}, and {_FREQUENT!r} takes text and numbers alone: "
                     "give its categories as a list"
                 )
-        if values is not None:
+        elif values is not None:
             levels[j] = _levels(name, values, dtype)
     return X, levels, frequent
 
 
 def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
     """Return the categories of a column, without one that stands for missing values."""
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    listed = hasattr(values, "__iter__") and not isinstance(values, str)
+    levels = [value for value in getattr(values, "tolist", values.__iter__)()] if listed else []
+    levels = [value for value in levels if not is_missing(value)]
+    if not levels or ... in levels:
         raise ValueError(
             f"categories[{name!r}] must list all values of it, or be {_FREQUENT!r}, which releases "
             f"those that many records have; found {values!r}"
         )
-    levels = [value for value in getattr(values, "tolist", values.__iter__)()]
-    levels = [value for value in levels if not is_missing(value)]
     if len(set(levels)) < len(levels):
         raise ValueError(f"categories[{name!r}] has a value twice: {levels}")
-    kinds = {kind_of(dtype), kind_of(np.array(levels).dtype) if levels else None} - {None}
+    kinds = {kind_of(dtype), kind_of(np.array(levels).dtype)} - {None}
     if len(kinds) > 1:
         raise ValueError(
             f"{name!r} has dtype {dtype}, but its categories are {levels}: no record would have "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ShapeDisplay"]
 
 _SHOWN, _PER_ROW = 6, 3
+_POINTS = 150  # about the width of one picture
 _Z95 = 1.96
 
 
@@ -95,9 +96,8 @@ class ShapeDisplay:
         if is_regressor(estimator):
             label = "change of the prediction"
         else:
-            label = (
-                f"change of the log-odds of {estimator.classes_[-1] if target is None else target}"
-            )
+            positive = estimator.classes_[-1] if target is None else target
+            label = f"change of the\nlog-odds of {positive}"
         return cls(shapes, label=label).plot(axes)
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Self:
@@ -115,12 +115,15 @@ class ShapeDisplay:
         self.lines_, self.of_columns_, self.bands_ = [], [], []
         for ax, (name, shape) in zip(self.axes_, self.shapes.items(), strict=True):
             x, y, half = shape.grid_values, shape.change, _Z95 * shape.noise_std
-            model, alone = {"ls": "-"}, {"ls": "--", "lw": 1}
+            model: dict[str, Any] = {"ls": "-"}
+            alone: dict[str, Any] = {"ls": "--", "lw": 1}
             if x.dtype == object:  # categories
-                ax.set_xticks(range(len(x)), x, rotation=45, ha="right", fontsize="small")
+                points = min(8.0, _POINTS / len(x))  # side by side, however many
+                ax.set_xticks(range(len(x)), x, rotation=90, fontsize=points)
                 x = np.arange(len(x))
-                model, alone = {"ls": "", "marker": "o"}, {"ls": "", "marker": "_", "ms": 10}
-                band = ax.vlines(x, y - half, y + half, color=BLUE, alpha=0.2, lw=8)
+                model = {"ls": "", "marker": "o", "ms": 0.75 * points}
+                alone = {"ls": "", "marker": "_", "ms": 1.25 * points}
+                band = ax.vlines(x, y - half, y + half, color=BLUE, alpha=0.2, lw=points)
             else:
                 band = ax.fill_between(x, y - half, y + half, color=BLUE, alpha=0.2, lw=0)
             self.bands_.append(band)

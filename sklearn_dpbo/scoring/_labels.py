@@ -38,6 +38,6 @@ def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
     if found < 0:
         raise ValueError(
             f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: pass the "
-            "positive one of these (to a search, in make_private_scorer(name, pos_label=...))"
+            "positive one of these, to a search in scoring=make_private_scorer(name, pos_label=...)"
         )
     return int(found)

@@ -287,10 +287,12 @@ def test_columns_whose_cells_might_raise_are_refused_by_their_type(time):
         ({"wrad": ["a"]}, r"names 'wrad', which X does not have; did you mean 'ward'\?"),
         ({0: ["a"]}, "names 0, which X does not have: it has"),
         ({"ward": "north"}, r"\['ward'\] must list all .* or be 'frequent'.*; found 'north'"),
+        ({"ward": [...]}, r"\['ward'\] must list all .*; found \[Ellipsis\]"),
+        ({"ward": [None]}, r"\['ward'\] must list all .*; found \[None\]"),
         ({"ward": ["a", "a"]}, "has a value twice"),
         ({"ward": [1, 2]}, r"'ward' has dtype str.*but its categories are \[1, 2\]"),
         ({"code": ["0", "1"]}, r"'code' has dtype int64.*\['0', '1'\]: .* Give numbers"),
-        (["ward"], "must be a dict"),
+        ("frequent", "must be a dict .* 'diagnosis': 'frequent'}; found 'frequent'"),
     ],
 )
 def test_categories_that_cannot_be_are_refused(categories, message):
@@ -298,6 +300,11 @@ def test_categories_that_cannot_be_are_refused(categories, message):
     frame["ward"] = frame["ward"].astype("string")  # before pandas 3, text is of dtype object
     with pytest.raises(ValueError, match=message):
         PrivateClassifier(categories=categories).fit(frame, y)
+
+
+def test_a_position_close_to_that_of_a_column_is_suggested_as_a_number():
+    with pytest.raises(ValueError, match=r"names 10, which X does not have; did you mean 1\?"):
+        PrivateClassifier(categories={10: ["a"]}).fit(np.zeros((20, 2)), np.arange(20) % 2)
 
 
 def test_other_columns_than_those_of_the_fit_are_refused():

@@ -248,11 +248,22 @@ def test_shapes_of_given_columns_and_values_are_drawn_on_given_axes(wide):
     )
     assert [*display.shapes] == ["a", "h"] and display.figure_ is figure
     assert display.lines_[1].get_xdata().tolist() == [0, 1]
-    assert axes[0].get_ylabel() == "change of the log-odds of so"
+    assert axes[0].get_ylabel() == "change of the\nlog-odds of so"
     with pytest.raises(ValueError, match=r"target must be one of \['no', 'so', 'yes'\]"):
         ShapeDisplay.from_estimator(model, ["a"])
     with pytest.raises(ValueError, match="found PrivateLogisticRegression"):
         ShapeDisplay.from_estimator(PrivateLogisticRegression(max_iter=1).fit(X, y > 0))
+
+
+def test_bars_and_names_of_many_categories_have_room_side_by_side():
+    codes = [f"code {i}" for i in range(50)]
+    X = pd.DataFrame({"code": np.resize(codes, 200)})
+    model = PrivateRegressor(categories={"code": codes}, y_bounds=(0, 1), max_iter=3, n_trees=3)
+    display = ShapeDisplay.from_estimator(model.fit(X, np.zeros(200)))
+    (ax,) = display.axes_
+    width = ax.get_position().width * display.figure_.get_figwidth() * 72  # in points
+    assert 50 * display.bands_[0].get_linewidth()[0] < width
+    assert 50 * ax.get_xticklabels()[0].get_fontsize() < width
 
 
 # ---------------------------------------------------------------- all displays
