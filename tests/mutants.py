@@ -483,6 +483,31 @@ MUTANTS = {
         "core/test_frames.py::"
         "test_a_search_takes_typed_codes_and_objects_as_they_are_declared[levels0-False]",
     ),
+    "a larger group labels the rows of others anew": Mutant(
+        "_data/split.py",
+        "Problem(training, units.labelled(X_val)",
+        "Problem(training, X_val",
+        PROTECTED + "test_a_larger_group_does_not_label_the_rows_of_others_anew[texts-series]",
+    ),
+    "steps of a search on one table see positions in all of it": Mutant(
+        "_data/divided_table.py",
+        "units.labelled(X))",
+        "X)",
+        "core/test_divided_table.py::test_a_larger_group_labels_no_row_of_others_anew",
+    ),
+    "a larger group that is held out labels training rows anew": Mutant(
+        "_data/split.py",
+        "training = training.labelled(Units.of(n_rows(X), groups))",
+        "pass",
+        "core/test_split.py::"
+        "test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set",
+    ),
+    "attrs of a frame reach estimators": Mutant(
+        "_data/tables.py",
+        "table.attrs = {}",
+        "pass",
+        PROTECTED + "test_attrs_of_a_frame_reach_no_estimator",
+    ),
     "labels in y become public without a word": Mutant(
         "learners/_labels.py",
         "if classes is None and warns:",

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .._data.pickles import fresh, packed
 from .._data.split import Problem
-from .._data.tables import is_frame, n_rows, stack, take_rows, with_own_cells
+from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
 from ..scoring._queries import Query
 from .companions import Companions
@@ -61,17 +61,11 @@ class ProtectedTable:
     @classmethod
     @np.errstate(all="ignore")  # of casts, which would tell of a label
     def of(cls, problem: Problem, companions: Companions) -> ProtectedTable:
-        """Return the validation set of a problem.
-
-        Rows of groups that are numbered are numbered anew, each group from 0: in a table, the
-        numbers of the rows below a group change with its size.
-        """
-        X, y = problem.X_val, problem.y_val
-        if problem.units.grouped and is_frame(X) and X.index.dtype.kind in "iu":
-            X = X.set_axis(problem.units.places(), axis=0)
+        """Return the validation set of a problem."""
+        y = problem.y_val
         if y is not None and companions.y is not None:
             y = np.concatenate([companions.y, y])
-        return cls(X, y, problem.units, companions)
+        return cls(problem.X_val, y, problem.units, companions)
 
     @property
     def y(self) -> Any:

@@ -49,6 +49,12 @@ class Training:
     y: Any
     fit_params: dict[str, Any] = field(default_factory=dict)
 
+    def labelled(self, units: Units) -> Training:
+        """Return the same with labels of rows that no other unit decides."""
+        rows = {k: v for k, v in self.fit_params.items() if per_row(v, n_rows(self.X))}
+        fit_params = self.fit_params | {name: units.labelled(v) for name, v in rows.items()}
+        return Training(units.labelled(self.X), units.labelled(self.y), fit_params)
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -127,6 +133,7 @@ def hold_out(
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
+        training = training.labelled(Units.of(n_rows(X), groups))
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
     if subgroups is not None:
@@ -141,7 +148,7 @@ def hold_out(
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, X_val, y_val, units, origin, subgroups)
+    return Problem(training, units.labelled(X_val), y_val, units, origin, subgroups)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

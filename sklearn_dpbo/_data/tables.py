@@ -46,7 +46,7 @@ def as_table(X: Any) -> Any:
     """
     if hasattr(X, "to_pandas"):
         _refuse_dates(X)
-        X = X.to_pandas()
+        X = _without_attrs(X.to_pandas())
         if is_series(X):
             return X.astype(object)
         # There, a missing cell decides whether a column has integers, or truth values.
@@ -54,14 +54,22 @@ def as_table(X: Any) -> Any:
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
     X = plain_array(X)
     if is_frame(X):
+        X = _without_attrs(X)
         declared = [j for j, dtype in enumerate(X.dtypes) if not isinstance(dtype, np.dtype)]
         return with_columns(X, {j: _of_one_type(X.iloc[:, j]) for j in declared})
     if is_series(X):
-        return _of_one_type(X)
+        return _of_one_type(_without_attrs(X))
     if issparse(X):
         return _canonical(X)
     X = np.asanyarray(X) if hasattr(X, "__array__") else objects(X)
     return X.astype(object) if X.dtype.kind in "SUT" else X
+
+
+def _without_attrs(X: Any) -> Any:
+    """Return a frame or series without `attrs`: a number of rows, say, would tell of all rows."""
+    table = X.copy(deep=False)
+    table.attrs = {}
+    return table
 
 
 def _canonical(X: Any) -> Any:

@@ -6,6 +6,7 @@ Each test here is an attack that once worked: one odd record decided the score o
 import copy
 import datetime
 import pickle
+import re
 import struct
 import sys
 import threading
@@ -564,22 +565,57 @@ def test_nothing_is_charged_where_every_record_would_count_as_the_worst(tmp_path
 # ------------------------------------------------------------ records that answer when asked
 
 
-def by_number(frame):
-    return frame.mul(np.where(frame.index % 2, -1, 1), axis=0)
+LABELS = {
+    "numbers": lambda n: pd.RangeIndex(n),
+    "fractions": lambda n: pd.Index(np.arange(n) / 1.0),
+    "levels": lambda n: pd.MultiIndex.from_arrays([["a"] * n, np.arange(n)]),
+    "dates": lambda n: pd.date_range("2026-01-01", periods=n),
+    "texts": lambda n: pd.Index([f"row {i}" for i in range(n)]),
+}
+
+
+def by_label(table):
+    """Make columns of texts, of the opposite sign in every other row by the labels."""
+    last = [label[-1] if isinstance(label, tuple) else label for label in table.index]
+    odd = [int(re.findall(r"\d+", str(label).removesuffix(" 00:00:00"))[-1]) % 2 for label in last]
+    lengths = pd.DataFrame(table).iloc[:, 0].str.len()
+    return np.where(odd, -1, 1)[:, None] * lengths.to_numpy(float)[:, None]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_larger_group_does_not_number_the_rows_of_others_anew():
-    x = np.random.default_rng(0).normal(size=300)
-    X = pd.DataFrame({"x": x}, index=np.arange(0, 600, 2))
-    model = make_pipeline(FunctionTransformer(by_number), LogisticRegression())
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
+@pytest.mark.parametrize("of", [lambda x: x.to_frame("x"), lambda x: x], ids=["frame", "series"])
+@pytest.mark.parametrize("labels", LABELS)
+def test_a_larger_group_does_not_label_the_rows_of_others_anew(labels, of):
+    index, even = LABELS[labels], np.arange(0, 60, 2)
+    texts = pd.Series(["", "aaa"] * 15, index=index(60)[even], dtype=object)
+    model = make_pipeline(FunctionTransformer(by_label), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, random_state=0)
     scores = []
     for groups in (np.arange(60), np.append(0, np.arange(60))):
-        held_out = pd.DataFrame({"x": np.ones(len(groups))})
+        n = len(groups)
+        held_out = of(pd.Series(["aaa"] * n, index=index(n), dtype=object))
         protected = {"X_val": held_out, "y_val": 1 - groups % 2, "groups_val": groups}
-        scores.append(search.fit(X, (x > 0).astype(int), **protected).best_score_)
+        scores.append(search.fit(of(texts), np.arange(30) % 2, **protected).best_score_)
     assert abs(scores[0] - scores[1]) < 0.05
+
+
+def by_attrs(frame):
+    return frame.mul(-1 if frame.attrs.get("rows", 1) % 2 else 1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_attrs_of_a_frame_reach_no_estimator():
+    groups = np.append(0, np.arange(60))
+    X, X_val = pd.DataFrame({"x": np.linspace(-1, 1, 60)}), pd.DataFrame({"x": np.ones(61)})
+    model = make_pipeline(FunctionTransformer(by_attrs), LogisticRegression())
+    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
+    scores = []
+    for rows in (60, 61):  # 60: as those of X, which estimators got then
+        X.attrs, X_val.attrs = {"rows": 60}, {"rows": rows}
+        protected = {"X_val": X_val, "y_val": np.ones(61, dtype=int), "groups_val": groups}
+        scores.append(search.fit(X, (X["x"] > 0).astype(int), **protected).best_score_)
+    assert abs(scores[0] - scores[1]) < 0.05
+    assert X_val.attrs == {"rows": 61}
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])

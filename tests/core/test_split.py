@@ -88,6 +88,24 @@ def test_cv_with_one_split_is_used(cv):
     assert (len(problem.training.X), problem.units.m) == (30, 10)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.PrivacyWarning")
+def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
+    names = np.repeat(np.arange(8), 5)
+    held_out = split(groups_val=names).X_val[0, 0] // 10
+    trainings = []
+    for more in (0, 3):
+        groups = np.sort(np.append(names, [held_out] * more))
+        frame = pd.DataFrame({"a": 1.0 * groups, "b": 0.0})
+        weights = {"sample_weight": pd.Series(1.0 + groups)}
+        problem = split(frame, frame["a"] % 2, fit_params=weights, groups_val=groups)
+        assert held_out in set(problem.X_val["a"])
+        trainings.append(problem.training)
+    one, other = trainings
+    assert one.X.equals(other.X) and one.y.equals(other.y)
+    assert one.fit_params["sample_weight"].equals(other.fit_params["sample_weight"])
+    assert one.X.index.equals(one.y.index)
+
+
 def test_groups_are_passed_to_a_group_splitter_and_only_groups_val_makes_units():
     groups = np.repeat(np.arange(8), 5)
     cv = GroupShuffleSplit(n_splits=1, test_size=2, random_state=0)
