@@ -296,7 +296,7 @@ def of_smaller_sections():
            ratio.min(), ratio.max())
     last = regret.loc["10"]
     worst = last.loc[(last["search, default"] - last["Optuna TPE"]).idxmax()]
-    yield ("where they mislead ({:.4f} against {:.4f})", worst["search, default"],
+    yield ("where public scores mislead ({:.4f} against {:.4f})", worst["search, default"],
            worst["Optuna TPE"])
 
 
