@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.split import Problem
-from .._data.tables import dense, is_frame, is_series, n_rows, take_rows
+from .._data.tables import dense, n_rows, take_rows
 
-__all__ = ["Companions", "spread_rows", "with_own_labels"]
+__all__ = ["Companions", "spread_rows"]
 
 # Training rows spread over the labels.
 _N = 16
-# Of companions that are numbered.
-_FIRST_LABEL = -(2**62)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +37,8 @@ class Companions:
         training = problem.training
         rows = spread_rows(training.X, training.y, _N)
         rows = np.concatenate([rows[::2], rows[1::2][::-1]])  # all labels above, and below
-        X = with_own_labels(take_rows(training.X, rows), problem.X_val)
         y = None if training.y is None else dense(take_rows(training.y, rows))
-        return cls(X, y, len(rows) - len(rows) // 2)
+        return cls(take_rows(training.X, rows), y, len(rows) - len(rows) // 2)
 
     def __len__(self) -> int:
         return n_rows(self.X)
@@ -56,20 +53,3 @@ def spread_rows(X: Any, y: Any, n: int) -> NDArray[np.intp]:
     rows: NDArray[np.intp] = order[np.unique(np.linspace(0, len(order) - 1, n).astype(int))]
     return rows
 
-
-def with_own_labels(rows: Any, beside: Any = None) -> Any:
-    """Return rows whose labels, if they are numbers, are ones that no other rows have.
-
-    Rows of a training and of a validation frame are often numbered alike, from 0. Labels of another
-    type than those `beside` them become numbers, too: pandas would cast one type to the other.
-    """
-    index = rows.index if is_frame(rows) or is_series(rows) else None
-    other = index if beside is None else getattr(beside, "index", None)
-    if index is None or (index.dtype.kind not in "iu" and _types(index) == _types(other)):
-        return rows
-    return rows.set_axis(_FIRST_LABEL + np.arange(n_rows(rows)), axis=0)
-
-
-def _types(index: Any) -> list[Any]:
-    """Return the type of an index, or of each level of one that has several."""
-    return [level.dtype for level in getattr(index, "levels", [index])]

@@ -33,7 +33,13 @@ from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .row_by_row import RowByRowCheck
 from .separately import SHARED
-from .suppress_output import drop_errors, kept_registries, suppress_output, without_autologging
+from .suppress_output import (
+    drop_errors,
+    hold_interrupts,
+    kept_registries,
+    suppress_output,
+    without_autologging,
+)
 
 __all__ = ["Evaluator", "counted", "counted_jointly", "table_and_model"]
 
@@ -120,7 +126,7 @@ class Evaluator:
         """
         if params not in self._models:
             return fit(self.options.candidate(params), self.problem.training)
-        with suppress_output(), drop_errors():
+        with suppress_output(), hold_interrupts(), drop_errors():
             return fresh(self.model(params).pickled)
         raise ValueError("the candidate chosen cannot be unpickled any more")
 

@@ -2,7 +2,8 @@
 
 *Listed* is a class, with conditions on its options, if row i of what its methods return
 (`predict`, `predict_proba`, `decision_function`, `transform`; and `inverse_transform` where another
-class of the list calls it) is a function of row i of their input and of what was fitted. If all
+class of the list calls it) is a function of row i of their input and of what was fitted. So are the
+values that a listed query, or gain, gives to the records of a response. If all
 parts of a model are listed, so is the model's prediction such a function, as these are closed under
 composition: with f(X)_i = f'(X_i) and g(X)_i = g'(X_i), g(f(X))_i = g'(f'(X_i)).
 
@@ -36,7 +37,12 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config, _SetOutputMixin
 
-__all__ = ["KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "is_estimator", "why_unlisted"]
+from ..scoring._gains import Custom
+
+__all__ = [
+    "KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "check_query", "is_estimator",
+    "why_unlisted",
+]  # fmt: skip
 
 # Versions of which the source was read, of each compiled package the Python part.
 READ = {
@@ -60,6 +66,7 @@ KINDS = {
     "C": "trees",
     "D": "a lookup of each cell, or of each text",
     "E": "calls listed estimators on all rows in order, and combines what they return row by row",
+    "F": "a gain of each record, or the cells that each record is counted in",
 }
 
 _TABLE = """
@@ -133,6 +140,11 @@ xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
 lightgbm C LGBMClassifier LGBMRegressor basic.Booster
 catboost C CatBoostClassifier CatBoostRegressor
 sklearn_dpbo.learners A PrivateClassifier PrivateLogisticRegression PrivateRegressor PrivateRidge
+sklearn_dpbo.scoring F _agreement.Agreement _errors.ErrorHistogram _errors.Moments _gains.Named
+sklearn_dpbo.scoring F _gains.OfCell _histogram.ScoreHistogram _pairs.MeanArea _pairs.PairCounts
+sklearn_dpbo.scoring F _pairs.Pairs _pairs.PrecisionSum _queries.ClassSizes _queries.Confusion
+sklearn_dpbo.scoring F _queries.MeanOf _ranking.RankedConfusion _variance.ErrorVariance
+sklearn_dpbo._counting F secret_fits._TransformedRows threshold_curve.LabelGains
 """
 
 # Those of which `inverse_transform` was read, too.
@@ -233,6 +245,26 @@ def why_unlisted(estimator: Any) -> str | None:
     if line.unless and not _EXCEPT[line.name][1](estimator):
         return f"{line.name} {line.unless}"
     return f"{line.name} {OBJECTS_IN_FRAMES}" if _puts_objects_in_frames(estimator) else None
+
+
+def check_query(query: Any) -> None:
+    """Raise TypeError unless a query, and each that it holds, is listed.
+
+    What a user's gain returns is counted by listed code, and the gain itself gets one record at a
+    time (`calls`).
+    """
+    line = LISTED.get(("sklearn_dpbo", type(query).__name__))
+    if line is None or not _is_of(type(query), line.module):
+        raise TypeError(
+            f"{_words(query)} is not known to count each record by itself: pass "
+            "make_private_scorer(gain, bounds=(a, b))"
+        )
+    parts = vars(query)
+    gain = parts.get("gain")
+    queries = [parts.get("counts"), *parts.get("parts", ())]
+    for part in (None if type(gain) is Custom else gain, *queries):
+        if part is not None:
+            check_query(part)
 
 
 def is_estimator(value: Any) -> bool:

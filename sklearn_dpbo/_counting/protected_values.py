@@ -29,11 +29,12 @@ from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
 from ..scoring._queries import Query
+from .calls import Calls, query_for_protected
 from .companions import Companions
 from .model import Model
 from .responses import agree
 from .separately import Batch, for_batch
-from .suppress_output import drop_errors, suppress_output
+from .suppress_output import drop_errors, hold_interrupts, suppress_output
 
 __all__ = ["ProtectedTable"]
 
@@ -81,6 +82,7 @@ class ProtectedTable:
         """Return the raw integers of the first query that the model was made for."""
         return tuple(query.statistics(self.values(model, query), self.y, self.units))
 
+    @hold_interrupts()
     def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
         packed_query = packed(query)
@@ -172,17 +174,18 @@ class ProtectedTable:
 
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
         """Return the values of the rows of one unit, whatever companions get beside it, or None."""
-        with drop_errors():
-            estimator = fresh(model.pickled)
+
+        def values(estimator: Any) -> NDArray[Any]:
             _, values, own = self._predicted(model, estimator, packed_query, rows)
             return values[own]
-        return None
+
+        return Calls(model.pickled)(values)
 
     def _predicted(
         self, model: Model, estimator: Any, packed_query: bytes, rows: NDArray[np.intp]
     ) -> tuple[NDArray[Any], NDArray[Any], slice]:
         """Return responses and values of companions and these rows, and where the latter are."""
-        (X, y), query = self.batch(rows), fresh(packed_query)
+        (X, y), query = self.batch(rows), query_for_protected(packed_query)
         method = model.answers.method(query.response_method)
         raw = getattr(estimator, method)(X)
         response = model.responses[method].read(raw, len(rows) + len(self.companions))

@@ -16,7 +16,7 @@ from .._data.split import Problem
 from .._data.tables import copied, is_frame, n_rows, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
-from .companions import spread_rows, with_own_labels
+from .companions import spread_rows
 from .responses import agree
 
 __all__ = ["RowByRowCheck"]
@@ -74,7 +74,7 @@ class RowByRowCheck:
 
 def _respond(pickled: bytes, method: str, X: Any) -> Any:
     with suppress(Exception), np.errstate(all="ignore"):
-        return respond(fresh(pickled), with_own_labels(copied(X)), (method,)).copy()
+        return respond(fresh(pickled), copied(X), (method,)).copy()
     return None
 
 

@@ -40,7 +40,7 @@ from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
-from .suppress_output import drop_errors, suppress_output
+from .suppress_output import drop_errors, hold_interrupts, suppress_output
 
 __all__ = [
     "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "refitted",
@@ -129,6 +129,7 @@ def _in_threads() -> bool:
     return inside or getattr(backend, "supports_sharedmem", False)
 
 
+@hold_interrupts()
 def _run(
     options: FitOptions,
     training: Training,

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.pickles import Unpickler, copier, fresh
+from .._data.pickles import Unpickler, fresh
 from .._data.tables import as_table, is_frame, is_series, n_rows, stack, take_rows, with_own_cells
+from .calls import Calls
 from .parts import CutOut, Step
-from .suppress_output import drop_errors
 
 __all__ = ["SHARED", "Batch", "for_batch"]
 
@@ -134,32 +134,28 @@ class Separately:
         batch.odd |= outputs.odd
         # Rows for the companions, and then for all others.
         own = np.where(rows < 0, 0, rows + k)
-        output = with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
-        both = hasattr(output, "iloc") and hasattr(X, "iloc")
-        return output.set_axis(X.index, axis=0) if both else output
+        return with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
         batch = self._batch
         places = batch.positions()
         a = batch.n_above
         k = a + batch.n_below
-        ask = partial(_ask, copier(self._pickled), name, _rows_of(X))
+        calls = Calls(self._pickled)
+        rows_of = _rows_of(X)
         above, below = np.split(batch.around(places[0][:0], n_rows(X)), [a])
         # Copies, as it may return the same array each time.
-        public = with_own_cells(ask(np.concatenate([above, below])).copy())
+        companions = rows_of(np.concatenate([above, below]))
+        public = with_own_cells(_ask(name, companions, calls.copy()).copy())
         kind = _Kind.of(public)
         if n_rows(public) != k:
             raise ValueError("another number of rows")
         done = [public]
         rows: list[Any] = []
         odd: set[int] = set()
-        calls = drop_errors()
         for place in places:
-            row = None
-            with calls:
-                output = ask(np.concatenate([above, place, below]))
-                if n_rows(output) == k + len(place):
-                    row = kind.rows(output, a, len(place))
+            unit = rows_of(np.concatenate([above, place, below]))
+            row = calls(partial(_rows_of_unit, kind, name, unit, a, len(place)))
             if row is None:
                 odd.add(int(batch.units[place[0] - a]))
                 row = take_rows(public, np.zeros(len(place), dtype=np.intp))
@@ -172,12 +168,16 @@ class Separately:
         return _Outputs(take_rows(all_rows, np.concatenate([np.arange(k), order])), odd)
 
 
-def _ask(
-    copy: Callable[[], Any], name: str, rows_of: Callable[..., Any], rows: NDArray[np.intp]
-) -> Any:
-    """Call a method of a new copy of a part for copies of these rows."""
-    output = getattr(copy(), name)(rows_of(rows))
+def _ask(name: str, X: Any, part: Any) -> Any:
+    """Call a method of a copy of a part."""
+    output = getattr(part, name)(X)
     return output.tocsr() if issparse(output) else output
+
+
+def _rows_of_unit(kind: _Kind, name: str, X: Any, n_above: int, n: int, part: Any) -> Any:
+    """Return what a part returns for the n rows of a unit, or None if it is of another kind."""
+    output = _ask(name, X, part)
+    return kind.rows(output, n_above, n) if n_rows(output) == n_rows(X) else None
 
 
 def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
@@ -246,7 +246,7 @@ class _Kind:
             return np.ascontiguousarray(stack(parts))
         if issparse(self.like):
             return as_table(stack(parts))
-        rows = as_table(stack([part.reset_index(drop=True) for part in parts]).copy())
+        rows = as_table(stack(parts).copy())
         return rows.set_axis(self.like.columns, axis=1) if is_frame(rows) else rows
 
 

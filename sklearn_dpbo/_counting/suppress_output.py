@@ -17,6 +17,7 @@ import ctypes
 import logging
 import os
 import random
+import signal
 import sys
 import threading
 import warnings
@@ -28,7 +29,11 @@ from typing import Any, TextIO
 import numpy as np
 from joblib import parallel_config
 
-__all__ = ["drop_errors", "kept_registries", "suppress_output", "without_autologging"]
+from .._privacy.float_errors import ignore_float_errors
+
+__all__ = [
+    "drop_errors", "hold_interrupts", "kept_registries", "suppress_output", "without_autologging",
+]  # fmt: skip
 
 _REGISTRY = "__warningregistry__"
 # Of numpy's usual generator: 624 words, and the position among them.
@@ -38,6 +43,8 @@ _MT19937_BYTES = 625 * 4
 @contextlib.contextmanager
 def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterator[None]:
     """Drop warnings, logging and what is written to stdout and stderr; leave no trace of them.
+
+    Floating-point errors are ignored.
 
     Native code writes to file descriptors 1 and 2. Processes that are started while they are
     redirected inherit that, so joblib starts none; and what threads add up depends on which is
@@ -52,11 +59,12 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
         if registries:
             stack.enter_context(kept_registries())
         stack.enter_context(_suppression())
+        stack.enter_context(ignore_float_errors())
         yield
 
 
 class drop_errors:  # noqa: N801, as it is used like a function
-    """Drop any error but Ctrl-C; restore warning filters, global generators, numpy's error state.
+    """Drop any error; restore warning filters, global generators, numpy's error state.
 
     So no call of an estimator shows in the next; to be used within a suppression of output. Of the
     filters, the list that is in use now gets its entries back; what other threads put in its place
@@ -76,9 +84,27 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._errors.__exit__(None, None, None)
         self._filters[:] = self._entries
         self._restore_generators()
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        return True  # also of SystemExit, and of the panics of native extensions
+        return True  # also of Ctrl-C, of SystemExit, and of the panics of native extensions
+
+
+@contextlib.contextmanager
+def hold_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back until the end.
+
+    Inside, it would be raised while one record or another is predicted, and come out, or be
+    dropped with what else that record raises.
+    """
+    if threading.current_thread() is not threading.main_thread():  # no other is interrupted
+        yield
+        return
+    held: list[Any] = []
+    usual = signal.signal(signal.SIGINT, lambda *_: held.append(None))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if usual is None else usual)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _generators() -> Callable[[], None]:

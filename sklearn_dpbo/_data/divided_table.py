@@ -77,7 +77,7 @@ class DividedTable:
         unit = np.arange(units.m) if units.labels is None else units.labels
         held_out = np.isin(unit, rng.permutation(units.m)[:number])
         n_stand_ins = max([2, *map(len, levels.values())])
-        _, X = in_one_form(stand_in_rows(X, n_stand_ins, rng, levels), units.labelled(X))
+        _, X = in_one_form(stand_in_rows(X, n_stand_ins, rng, levels), X)
         fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         units, units_val = (
             Units.of(len(rows), unit[rows] if units.grouped else None) for rows in (fit, val)

@@ -51,7 +51,7 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
 def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
-    return Unpickler(io.BytesIO(pickled)).load() if by_value else pickle.loads(pickled)
+    return Unpickler.of(pickled) if by_value else pickle.loads(pickled)
 
 
 def copier(pickled: bytes) -> Callable[[], Any]:
@@ -108,6 +108,11 @@ class Unpickler(pickle.Unpickler):
     cloudpickle sends classes of notebooks by value. In the process that they come from it would
     set their methods anew, to copies that no longer see what the notebook defines later.
     """
+
+    @classmethod
+    def of(cls, pickled: bytes) -> Any:
+        """Return a new copy of what was pickled."""
+        return cls(io.BytesIO(pickled)).load()
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class or function by name."""

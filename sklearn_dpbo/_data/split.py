@@ -30,7 +30,7 @@ from .canonical import (
 )
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .subgroups import Subgroups
-from .tables import as_table, dense, n_rows, plain_array, take_rows
+from .tables import as_table, dense, n_rows, numbered, plain_array, take_rows
 from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
@@ -49,11 +49,11 @@ class Training:
     y: Any
     fit_params: dict[str, Any] = field(default_factory=dict)
 
-    def labelled(self, units: Units) -> Training:
-        """Return the same with labels of rows that no other unit decides."""
-        rows = {k: v for k, v in self.fit_params.items() if per_row(v, n_rows(self.X))}
-        fit_params = self.fit_params | {name: units.labelled(v) for name, v in rows.items()}
-        return Training(units.labelled(self.X), units.labelled(self.y), fit_params)
+    @classmethod
+    def of(cls, X: Any, y: Any, fit_params: dict[str, Any]) -> Training:
+        """Return what a user gave, with rows that are numbered from 0."""
+        rows = {k: numbered(v) for k, v in fit_params.items() if per_row(v, n_rows(X))}
+        return cls(numbered(as_table(X)), numbered(plain_array(y)), fit_params | rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def hold_out(
     check_fit_params(fit_params, n_rows(X))
     of_X = {"groups_val": groups, "subgroups_val": None if given else subgroups_val}
     check_same_index("X", X, y=y, **of_X, **fit_params)
-    training, pairwise = Training(as_table(X), plain_array(y), fit_params), False
+    training, pairwise = Training.of(X, y, fit_params), False
     if given:
         of_X_val = {"groups_val": groups_val, "subgroups_val": subgroups_val}
         check_same_index("X_val", X_val, y_val=y_val, **of_X_val)
@@ -133,7 +133,6 @@ def hold_out(
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
-        training = training.labelled(Units.of(n_rows(X), groups))
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
     if subgroups is not None:
@@ -148,7 +147,7 @@ def hold_out(
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, units.labelled(X_val), y_val, units, origin, subgroups)
+    return Problem(training, numbered(X_val), y_val, units, origin, subgroups)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

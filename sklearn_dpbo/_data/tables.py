@@ -23,8 +23,8 @@ from .pickles import fresh, packed
 
 __all__ = [
     "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
-    "is_number", "is_series", "like_column", "n_rows", "objects", "plain_array", "read_like",
-    "stack", "take_rows", "with_columns", "with_own_cells",
+    "is_number", "is_series", "like_column", "n_rows", "numbered", "objects", "plain_array",
+    "read_like", "stack", "take_rows", "with_columns", "with_own_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -156,10 +156,18 @@ def n_rows(X: Any) -> int:
     return n
 
 
+def numbered(X: Any) -> Any:
+    """Return a table whose rows, if they have labels, are labelled by their positions.
+
+    An odd label would change the type of all labels, and so what a step does that reads them.
+    """
+    return X.reset_index(drop=True) if is_frame(X) or is_series(X) else X
+
+
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Return a copy of these rows."""
+    """Return a copy of these rows, numbered from 0."""
     if hasattr(X, "iloc"):
-        return X.iloc[rows]
+        return numbered(X.iloc[rows])
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 
@@ -186,7 +194,7 @@ def stack(parts: list[Any]) -> Any:
         return sparse.vstack(parts, format="csr")
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    return sys.modules["pandas"].concat(parts)
+    return sys.modules["pandas"].concat(parts, ignore_index=True)
 
 
 def dense(y: Any) -> Any:

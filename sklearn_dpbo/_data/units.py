@@ -16,8 +16,6 @@ from .tables import dense, is_missing, plain_array
 
 __all__ = ["Units", "one_column", "unit_name"]
 
-# Of one group.
-_MOST_ROWS = 2**32
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +68,6 @@ class Units:
         if self.labels is None:
             return np.arange(first, last)
         return np.flatnonzero((first <= self.labels) & (self.labels < last))
-
-    def labelled(self, X: Any) -> Any:
-        """Return a table of which no group decides how rows of another one are labelled.
-
-        In frames and series, labels of rows are often positions, which a larger group moves. Rows
-        of groups get new ones: the number of the group, and the place in it, from 0.
-        """
-        if self.labels is None or not hasattr(X, "iloc"):
-            return X
-        order, sizes = np.argsort(self.labels, kind="stable"), np.bincount(self.labels)
-        places = np.empty_like(order)
-        places[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return X.set_axis(self.labels * _MOST_ROWS + places, axis=0)
 
     def mean(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the mean of integers from 0 up over each unit, rounded to the nearest one."""

@@ -81,15 +81,28 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """A user's ``gain(y_true, response)``."""
+    """A user's ``gain(y_true, response)``, which gets one record at a time."""
 
     function: Callable[..., Any]
 
-    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
+    def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        rows = np.arange(len(response))[:, None]
+        gains = [self.of_one(None if y is None else y[i], response[i], classes) for i in rows]
+        return np.concatenate([np.zeros(0), *gains])
+
+    def of_one(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Return the gain of one record, shape (1,)."""
         # With several outputs, classes is a list and response has no column per class.
         one_output = isinstance(classes, np.ndarray)
         binary = one_output and len(classes) == 2 and response.shape[1:] == (2,)
-        return self.function(y, response[:, 1] if binary else response)
+        gain = np.asarray(self.function(y, response[:, 1] if binary else response))
+        if gain.shape != (1,) or gain.dtype.kind not in "biufO":
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise ValueError(
+                f"the gain {name} must return one number per record; found an array of "
+                f"{gain.dtype} of shape {gain.shape} for 1 record"
+            )
+        return gain.astype(float)
 
 
 @dataclass(frozen=True, eq=False)

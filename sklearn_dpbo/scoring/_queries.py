@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._data.tables import as_number
 from .._data.units import Units
-from ._gains import Custom, Named
+from ._gains import Named
 from ._labels import encode
 
 __all__ = [
@@ -146,17 +146,15 @@ class MeanOf(Query):
     """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
 
     Values of records are integers in {0, ..., steps}; one step is enough if every gain is a or b.
-    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. `name` is that of
-    the score, for errors. If `spread`, a second integer follows, the sum of `spread_of` over the
-    means of units: it says how much these differ. Both integers together have the sensitivity of
-    the first.
+    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. If `spread`, a
+    second integer follows, the sum of `spread_of` over the means of units: it says how much these
+    differ. Both integers together have the sensitivity of the first.
     """
 
     gain: Callable[..., Any]
     bounds: tuple[float, float]
     response_method: tuple[str, ...] = ("predict",)
     steps: int = GRID
-    name: str = ""
     spread: bool = False
 
     def check(self, response: NDArray[Any]) -> None:
@@ -174,21 +172,7 @@ class MeanOf(Query):
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Return the gain of each record, outside of the bounds, too."""
-        if not isinstance(self.gain, Custom):
-            return self._gains(y, response, classes)
-        # A user's gain gets each record alone, and so cannot depend on the others.
-        rows = np.arange(len(response))[:, None]
-        alone = [self._gains(None if y is None else y[i], response[i], classes) for i in rows]
-        return np.concatenate([np.zeros(0), *alone])
-
-    def _gains(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        gain = np.asarray(self.gain(y, response, classes))
-        if gain.shape != (len(response),) or gain.dtype.kind not in "biufO":
-            raise ValueError(
-                f"the gain of {self.name} must return one number per record; found an array of "
-                f"{gain.dtype} of shape {gain.shape} for {len(response)} records"
-            )
-        return gain.astype(float)
+        return np.asarray(self.gain(y, response, classes), dtype=float)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
         with np.errstate(over="ignore"):

@@ -393,7 +393,7 @@ class MeanScore(PrivateScorer):
         """Return the score with this gain between these bounds."""
         a, b = bounds
         of_gain = bounds if self.is_mean else (-(a**2), -(b**2))
-        query = MeanOf(gain, of_gain, self.response_method, steps, repr(self))
+        query = MeanOf(gain, of_gain, self.response_method, steps)
         counts = replace(query, spread=True)
         return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 

@@ -88,7 +88,7 @@ class VarianceExplained(PrivateScorer):
         if c is None:
             c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
         gain = Named("neg_mean_squared_error", {})
-        query = MeanOf(gain, (-(c**2), 0.0), name=repr(self))
+        query = MeanOf(gain, (-(c**2), 0.0))
         counts = Moments(centre, c, c, _STEPS)
         # As if the labels' variance were a ninth of c squared.
         return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import signal
 import traceback
 import warnings
 
@@ -437,7 +438,8 @@ def test_invalid_zero_counts_failures_as_0_and_clips_utilities(family, bad, expe
 def test_keyboard_interrupt_is_raised_without_its_message():
     class Interrupted(Steps):
         def utility(self, instance, parameter):
-            raise KeyboardInterrupt("SECRET")
+            signal.raise_signal(signal.SIGINT)
+            raise ValueError("SECRET")
 
     with pytest.raises(KeyboardInterrupt) as caught:
         configurator(Interrupted()).fit([0.1] * 3)

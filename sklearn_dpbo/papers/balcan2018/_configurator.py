@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..._counting.suppress_output import suppress_output
+from ..._counting.calls import Calls
+from ..._counting.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..._data.pickles import fresh, packed
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
@@ -199,9 +200,9 @@ class PrivateConfigurator(BaseEstimator):
     ) -> Secret | None:
         """Return the sum of the instances' utilities, in steps; None if one is not valid."""
         zero = self.invalid == "zero"
+        family = packed(self.family, by_value=True)
         steps_of = partial(
             _steps_of,
-            family=packed(self.family, by_value=True),
             interval=interval,
             grid=grid,
             H=float(self.utility_bound),
@@ -210,9 +211,11 @@ class PrivateConfigurator(BaseEstimator):
         nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with suppress_output(descriptors=False):
-            pickled = [_or_none(partial(packed, by_value=True), x) for x in instances]
+            pickled = _pickled(instances)
             totals = Parallel(n_jobs=self.n_jobs)(
-                delayed(_total_of)(pickled[i : i + chunk], steps_of, nothing if zero else None)
+                delayed(_total_of)(
+                    pickled[i : i + chunk], family, steps_of, nothing if zero else None
+                )
                 for i in range(0, len(pickled), chunk)
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
@@ -282,40 +285,41 @@ class PrivateConfigurator(BaseEstimator):
         return interval
 
 
-def _or_none(compute: Callable[..., T], *args: Any) -> T | None:
-    """Return ``compute(*args)``; None if it fails: what went wrong depends on the instance."""
-    try:
-        return compute(*args)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None
-    except BaseException:
-        return None
+def _pickled(instances: list[Any]) -> list[bytes | None]:
+    """Pickle each instance; None of one that cannot be, as why depends on it."""
+    kept: list[bytes | None] = [None] * len(instances)
+    isolated = drop_errors()
+    for i, instance in enumerate(instances):
+        with isolated:
+            kept[i] = packed(instance, by_value=True)
+    return kept
 
 
 def _total_of(
     instances: list[bytes | None],
+    family: bytes,
     steps_of: Callable[..., PiecewiseConstant | None],
     instead: PiecewiseConstant | None,
 ) -> PiecewiseConstant | None:
     """Return the sum of instances' utilities in steps; None if one has none that counts."""
-    with suppress_output():
-        utilities = [_or_none(steps_of, x) or instead for x in instances]
+    with suppress_output(), hold_interrupts():
+        calls = Calls(family)
+        utilities = [calls(partial(steps_of, x)) or instead for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
 def _steps_of(
     instance: bytes,
+    family: Any,
     *,
-    family: bytes,
     interval: tuple[float, float],
     grid: NDArray[np.float64],
     H: float,
     clips: bool,
 ) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it leaves [0, H]."""
-    with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
-        u = utility_on(fresh(family), fresh(instance), interval, grid)
+    u = utility_on(family, fresh(instance), interval, grid)
     outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
     if outside.any() and not clips:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._counting.evaluator import Evaluator
 from ..._counting.fitting import fit, without_side_effects
-from ..._counting.suppress_output import drop_errors, suppress_output
+from ..._counting.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
 from ...scoring import PrivateScorer
@@ -60,6 +60,7 @@ def first_of_path(params: dict[str, Any], oracle: Evaluator) -> Secret:
     return statistics.then(lambda statistics: int(statistics[0, 0]))
 
 
+@hold_interrupts()
 def evaluate_secretly(params: dict[str, Any], oracle: Evaluator) -> int | None:
     """Return the raw statistic of a candidate that itself depends on protected records.
 

@@ -1,0 +1,70 @@
+"""The one call of a user's code for one protected unit (zone: sensitive).
+
+*Contract.* What a call returns is a function of the object as it was pickled, of what the call
+gets, and of the state of the process when the first call was made: each call gets a new copy of the
+object, and leaves neither an error nor a changed generator, warning filter or numerical setting to
+the next. Estimators and their parts, gains, and families of utilities are called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.pickles import Unpickler, copier, packed
+from ..scoring._gains import Custom
+from .suppress_output import drop_errors
+
+__all__ = ["Calls", "query_for_protected"]
+
+T = TypeVar("T")
+
+
+class Calls:
+    """Calls of copies of one pickled object, of which none can tell of another."""
+
+    def __init__(self, pickled: bytes) -> None:
+        self._pickled = pickled
+        self._restored = drop_errors()
+
+    @cached_property
+    def copy(self) -> Callable[[], Any]:
+        """A function that makes a new copy."""
+        return copier(self._pickled)
+
+    def __call__(self, use: Callable[[Any], T]) -> T | None:
+        """Return what `use` makes of a new copy; None if it fails."""
+        with self._restored:
+            return use(self.copy())
+        return None
+
+
+class _Isolated(Custom):
+    """A user's gain in a query of protected records; it gets each of them in a call of its own."""
+
+    def of_one(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
+        """Return the gain of one record; NaN, which counts as the lowest, if it fails."""
+        gain = self._calls(lambda gain: gain.of_one(y, response, classes))
+        return np.full(1, np.nan) if gain is None else gain
+
+    @cached_property
+    def _calls(self) -> Calls:
+        return Calls(packed(Custom(self.function)))
+
+
+class _ForProtected(Unpickler):
+    """Isolates each gain of a user."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class or function by name."""
+        value = super().find_class(module, name)
+        return _Isolated if value is Custom else value
+
+
+def query_for_protected(pickled: bytes) -> Any:
+    """Return a new copy of a query, to count protected records."""
+    return _ForProtected.of(pickled)
