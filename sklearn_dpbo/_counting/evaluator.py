@@ -10,7 +10,7 @@ measure.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -31,6 +31,7 @@ from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
+from .rehearsal import Rehearsal
 from .row_by_row import RowByRowCheck
 from .separately import SHARED
 from .suppress_output import (
@@ -63,7 +64,7 @@ class Evaluator:
     releases_all: bool = False
     design: Callable[[Any, Training], Any] | None = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
-    _rehearsed: bool = field(default=False, init=False, repr=False)
+    _warned: bool = field(default=False, init=False, repr=False)
 
     def fit_candidates(
         self, candidate_params: tuple[dict[str, Any], ...]
@@ -76,11 +77,12 @@ class Evaluator:
             self._fit(candidate_params)
             errors = tuple(self._models.error(params) for params in candidate_params)
             fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
-            if fitted and not self._rehearsed:
-                self._warn(fitted)
-                for scorer in self.scorers:
-                    self.table.rehearse(self.model(fitted[0]), scorer.query)
-                self._rehearsed = True
+            models = [self.model(params) for params in fitted]
+            for params, model in zip(fitted, models, strict=True):
+                model.require_rehearsed(f" ({params})" if params else "")
+            if models and not self._warned:
+                self._warn(models)
+                self._warned = True
         return errors
 
     def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
@@ -162,11 +164,16 @@ class Evaluator:
     def _check(self) -> RowByRowCheck:
         return RowByRowCheck.on(self.problem)
 
+    @cached_property
+    def _rehearsal(self) -> Rehearsal:
+        return Rehearsal.of(self.problem, self.companions)
+
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
         """Return a function that makes models of fitted candidates: it has no validation set."""
-        checked = self._check if check and self.options.prediction == "together" else None
+        together = self.options.prediction == "together"
+        checks = self._check if check and together else None, self._rehearsal if check else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
-        return partial(_make_model, *public, checked, self.accept, self.design)
+        return partial(_make_model, *public, *checks, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
@@ -179,9 +186,8 @@ class Evaluator:
                 self._models.add(params, fitted.error or fitted.result)
                 self.progress.fitted(params, fitted.error, "fitted to be validated")
 
-    def _warn(self, fitted: Iterable[dict[str, Any]]) -> None:
+    def _warn(self, models: Sequence[Model]) -> None:
         """Warn of bounds that clip most gains of training records, and of predictions that last."""
-        models = [self.model(params) for params in fitted]
         for k, scorer in enumerate(self.scorers):
             clipped = float(np.mean([model.clipped[k] for model in models]))
             if clipped > 1 / 2:
@@ -192,11 +198,14 @@ class Evaluator:
                 )
         unlisted = self._models.parts.unlisted
         if unlisted and self.options.prediction == "auto":
+            m, unit = self.problem.units.m, self.problem.units.name
+            seconds = m * sum(model.seconds for model in models)
+            seconds /= effective_n_jobs(self.options.n_jobs)
             warn(
                 "Not known to treat each record independently of the others: "
-                f"{', '.join(unlisted)}. So each of the {self.problem.units.m} validation "
-                f"{self.problem.units.name}s takes a call of its own, which may take long. If you "
-                'know that it does, prediction="together" predicts all at once',
+                f"{', '.join(unlisted)}. So each of the {m:,} validation {unit}s takes a call of "
+                f"its own: about {seconds:.2g} s in all for {len(models)} candidates. If you know "
+                'that it does, prediction="together" predicts all at once',
             )
 
 
@@ -206,6 +215,7 @@ def _make_model(
     prediction: str,
     training: Training,
     check: RowByRowCheck | None,
+    rehearsal: Rehearsal | None,
     accept: Callable[[Any, Training], None] | None,
     design: Callable[[Any, Training], Any] | None,
     estimator: Any,
@@ -218,6 +228,9 @@ def _make_model(
     if check is not None:
         for method in model.responses:
             check.check(model.pickled, method)
+    if rehearsal is not None:
+        difference, seconds = rehearsal.run(model, queries)
+        model = replace(model, difference=difference, seconds=seconds)
     return model if design is None else replace(model, design=design(estimator, training))
 
 
@@ -254,6 +267,5 @@ def table_and_model(
     options = FitOptions(estimator, prediction=prediction)
     oracle = Evaluator(options, problem, (), report=queries)
     model = oracle.make_model()(estimator)
-    for query in queries:
-        oracle.table.rehearse(model, query)
+    model.require_rehearsed()
     return oracle.table, model

@@ -17,7 +17,7 @@ time (`separately`). That gives the same, as all other parts predict row by row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,15 +34,13 @@ from .companions import Companions
 from .model import Model
 from .responses import agree
 from .separately import Batch, for_batch
-from .suppress_output import drop_errors, hold_interrupts, suppress_output
+from .suppress_output import drop_errors, hold_interrupts
 
 __all__ = ["ProtectedTable"]
 
 # By how much the companions' values may differ through rounding, in steps of their grid. One unit's
 # is what 65,536 records would make together of such a difference.
 _TOLERANCE = 16
-# Of the companions with more than the lowest value, so many must have it as validation records.
-_FEW = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,28 +103,6 @@ class ProtectedTable:
             own = self._alone(model, packed_query, rows)
             values[rows] = lowest[rows] if own is None else own
         return values
-
-    def rehearse(self, model: Model, query: Query) -> None:
-        """Raise ValueError if no protected record could get more than the lowest value.
-
-        Public: the companions are predicted in the types, and in the place, of protected records.
-        """
-        k = len(self.companions)
-        y = None if self.labels is None else self.labels[np.tile(np.arange(k), 2)]
-        public = replace(self, X=self.companions.X, labels=y, units=Units.of(k), name="")
-        model = model.asked(query)
-        with suppress_output():
-            values = public.values(model, query)
-        lowest = query.lowest_values(public.y, k)
-        able, kept = (
-            (counted != lowest).reshape(k, -1).any(axis=1) for counted in (model.values[0], values)
-        )
-        if (able & kept).sum() < _FEW * able.sum():
-            raise ValueError(
-                f"{type(fresh(model.pickled)).__name__} predicts training records, but (nearly) "
-                "none of them in the place of validation records, of which every one would count "
-                "as the worst. Does it take the types of X_val and y_val, and batches of any size?"
-            )
 
     def batch(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
         """Return X and y of the companions above, these protected rows, the companions below.

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._data.pickles import fresh
+from .._data.public_rows import spread_rows
 from .._data.split import Problem
 from .._data.tables import copied, is_frame, n_rows, take_rows
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
-from .companions import spread_rows
 from .responses import agree
 
 __all__ = ["RowByRowCheck"]

@@ -191,7 +191,7 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             model = oracle.make_model()(fit(estimator, made_up))
             oracle.add(params, model)
             _check_classes(model.answers.classes, made_up.y)
-            oracle.table.rehearse(model, oracle.scorer.query)
+            model.require_rehearsed()
             estimator = fresh(model.pickled)
             for member in members:
                 refitted(estimator, member)

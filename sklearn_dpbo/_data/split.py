@@ -29,6 +29,7 @@ from .canonical import (
     refuse_complex,
 )
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
+from .public_rows import PublicRows
 from .subgroups import Subgroups
 from .tables import as_table, dense, n_rows, numbered, plain_array, take_rows
 from .units import Units, one_column
@@ -60,7 +61,8 @@ class Training:
 class Problem:
     """A public training set, and a protected validation set with columns of the same types.
 
-    `protected` says where the latter comes from.
+    `protected` says where the latter comes from. Without `public_rows`, the training set was given
+    as it is.
     """
 
     training: Training
@@ -69,6 +71,7 @@ class Problem:
     units: Units
     protected: str
     subgroups: Subgroups | None = None
+    public_rows: PublicRows | None = None
 
 
 def _refuse_overlap(X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
@@ -121,7 +124,8 @@ def hold_out(
     check_fit_params(fit_params, n_rows(X))
     of_X = {"groups_val": groups, "subgroups_val": None if given else subgroups_val}
     check_same_index("X", X, y=y, **of_X, **fit_params)
-    training, pairwise = Training.of(X, y, fit_params), False
+    training, X_given, y_given, train = Training.of(X, y, fit_params), X, y, None
+    pairwise = get_tags(estimator).input_tags.pairwise
     if given:
         of_X_val = {"groups_val": groups_val, "subgroups_val": subgroups_val}
         check_same_index("X_val", X_val, y_val=y_val, **of_X_val)
@@ -129,7 +133,6 @@ def hold_out(
         if n_rows(X_val) == 0:
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
         units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
-        pairwise = get_tags(estimator).input_tags.pairwise
     else:
         train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
         units = Units.of(len(test), None if groups is None else take_rows(groups, test))
@@ -138,8 +141,9 @@ def hold_out(
     if subgroups is not None:
         numbers = subgroups.numbers(subgroups_val, n_rows(X_val if given else X))
         units = replace(units, subgroups=numbers if given else numbers[test])
+    declared = X_val, y_val
     # The training part alone says how records are read.
-    X, X_val = in_one_form(training.X, as_table(X_val), pairwise)
+    X, X_val = in_one_form(training.X, as_table(X_val), given and pairwise)
     training = replace(training, X=X)
     if (training.y is None) != (y_val is None):
         missing = "y" if training.y is None else "y_val"
@@ -147,7 +151,10 @@ def hold_out(
     if y_val is not None:
         check_label_columns(training.y, y_val)
         y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
-    return Problem(training, numbered(X_val), y_val, units, origin, subgroups)
+    # Of a kernel matrix only some columns are kept.
+    public = (training.X, training.y, None) if pairwise else (X_given, y_given, train)
+    rows = PublicRows.of(training, *public, *declared)
+    return Problem(training, numbered(X_val), y_val, units, origin, subgroups, rows)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

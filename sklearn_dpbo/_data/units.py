@@ -17,7 +17,6 @@ from .tables import dense, is_missing, plain_array
 __all__ = ["Units", "one_column", "unit_name"]
 
 
-
 @dataclass(frozen=True, eq=False)
 class Units:
     """m protected units, which is public, and the number of each row's unit (None: its own).

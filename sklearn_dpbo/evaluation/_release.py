@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._counting.companions import spread_rows
 from .._counting.fitting import check_prediction
+from .._data.public_rows import spread_rows
 from .._data.split import Problem, hold_out
 from .._data.tables import take_rows
 from .._data.units import Units, unit_name

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from .._counting.companions import spread_rows
 from .._counting.evaluator import Evaluator
+from .._data.public_rows import spread_rows
 from .._data.split import Training
 from .._data.subgroups import Subgroups
 from .._data.tables import take_rows

@@ -6,7 +6,6 @@ Each test here is an attack that once worked: one odd record decided the score o
 import copy
 import datetime
 import pickle
-import re
 import struct
 import sys
 import threading
@@ -550,7 +549,7 @@ def test_nothing_is_charged_where_every_record_would_count_as_the_worst(tmp_path
     given = {"ledger": PrivacyLedger(tmp_path / "budget.db", "patients", 1.0, create=True)}
     given |= {"epsilon": 1.0, "prediction": "separate"}
     model = make_pipeline(OnlyEvenBatches()).fit(X, y)
-    with pytest.raises(ValueError, match="every one would count as the worst"):
+    with pytest.raises(ValueError, match="nothing for the same row.*Nothing has been charged"):
         if what == "search":
             search = PrivateBayesSearchCV(model, {"onlyevenbatches__odd": [1, 2]}, **given)
             search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
@@ -574,29 +573,61 @@ LABELS = {
 }
 
 
-def by_label(table):
-    """Make columns of texts, of the opposite sign in every other row by the labels."""
-    last = [label[-1] if isinstance(label, tuple) else label for label in table.index]
-    odd = [int(re.findall(r"\d+", str(label).removesuffix(" 00:00:00"))[-1]) % 2 for label in last]
-    lengths = pd.DataFrame(table).iloc[:, 0].str.len()
-    return np.where(odd, -1, 1)[:, None] * lengths.to_numpy(float)[:, None]
+class SeesLabels(FunctionTransformer):
+    """Notes the labels of rows of each table that it gets."""
+
+    seen = []
+
+    def transform(self, X):
+        SeesLabels.seen.append(X.index)
+        return pd.DataFrame(X).iloc[:, 0].str.len().to_numpy(float)[:, None]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("of", [lambda x: x.to_frame("x"), lambda x: x], ids=["frame", "series"])
+@pytest.mark.parametrize("how", ["X_val", "hold-out", "groups"])
 @pytest.mark.parametrize("labels", LABELS)
-def test_a_larger_group_does_not_label_the_rows_of_others_anew(labels, of):
-    index, even = LABELS[labels], np.arange(0, 60, 2)
-    texts = pd.Series(["", "aaa"] * 15, index=index(60)[even], dtype=object)
-    model = make_pipeline(FunctionTransformer(by_label), LogisticRegression())
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, random_state=0)
-    scores = []
-    for groups in (np.arange(60), np.append(0, np.arange(60))):
-        n = len(groups)
-        held_out = of(pd.Series(["aaa"] * n, index=index(n), dtype=object))
-        protected = {"X_val": held_out, "y_val": 1 - groups % 2, "groups_val": groups}
-        scores.append(search.fit(of(texts), np.arange(30) % 2, **protected).best_score_)
-    assert abs(scores[0] - scores[1]) < 0.05
+def test_a_step_sees_rows_numbered_from_0_whatever_one_label_is(labels, how, of):
+    tables = []
+    for odd in (None, "unknown"):
+        index = LABELS[labels](60)
+        if odd is not None:
+            index = pd.Index([odd, *index[1:]])
+        tables.append(of(pd.Series(["", "aaa"] * 30, index=index, dtype=object)))
+    model = make_pipeline(SeesLabels(), LogisticRegression())
+    SeesLabels.seen = []
+    for table in tables:
+        search = PrivateBayesSearchCV(model, {}, epsilon=1e6, random_state=0)
+        y = pd.Series(np.arange(60) % 2, index=table.index)
+        if how == "hold-out":
+            search.set_params(cv=[(np.arange(30, 60), np.arange(30))]).fit(table, y)
+        else:
+            groups = {"groups_val": np.arange(60) // 2} if how == "groups" else {}
+            public = table[30:].copy(), y[30:].copy()
+            search.fit(*public, X_val=table, y_val=y, **groups)
+        assert search.best_score_ > 0.99
+    # Nothing but public rows, as the user gave them, has labels.
+    own = [index for index in SeesLabels.seen if not index.equals(pd.RangeIndex(len(index)))]
+    assert len(SeesLabels.seen) > 100 and all(
+        index.isin(tables[0].index[30:]).all() for index in own
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("last", ["2026-03-01", "unknown"])
+def test_a_step_that_reads_labels_of_rows_is_refused_before_the_charge(last, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1.0, create=True)
+    index = pd.date_range("2026-01-01", periods=60)
+    texts = pd.DataFrame({"x": np.ones(60)}, index=index)
+    held_out = texts.copy().set_axis(
+        [*index[:-1], pd.Timestamp(last) if last != "unknown" else last]
+    )
+    months = FunctionTransformer(lambda X: pd.DatetimeIndex(X.index).month.to_numpy()[:, None])
+    model = make_pipeline(months, LogisticRegression(C=1e6)).fit(texts, np.arange(60) // 30)
+    given = {"X": texts, "y": np.arange(60) // 30, "epsilon": 1.0, "ledger": ledger}
+    with pytest.raises(ValueError, match="rows numbered from 0 whatever their labels"):
+        private_evaluation(model, held_out, np.arange(60) // 30, **given)
+    assert not ledger.history
 
 
 def by_attrs(frame):
@@ -610,12 +641,15 @@ def test_attrs_of_a_frame_reach_no_estimator():
     model = make_pipeline(FunctionTransformer(by_attrs), LogisticRegression())
     search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
     scores = []
-    for rows in (60, 61):  # 60: as those of X, which estimators got then
-        X.attrs, X_val.attrs = {"rows": 60}, {"rows": rows}
+    for rows in (60, 61):
+        X_val.attrs = {"rows": rows}
         protected = {"X_val": X_val, "y_val": np.ones(61, dtype=int), "groups_val": groups}
         scores.append(search.fit(X, (X["x"] > 0).astype(int), **protected).best_score_)
     assert abs(scores[0] - scores[1]) < 0.05
     assert X_val.attrs == {"rows": 61}
+    X.attrs = {"rows": 60}
+    with pytest.raises(ValueError, match="Nothing has been charged"):
+        search.fit(X, (X["x"] > 0).astype(int), **protected)
 
 
 @pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])

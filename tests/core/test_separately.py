@@ -467,7 +467,7 @@ def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
     model = make_pipeline(StandardScaler(), Counts(), LogisticRegression())
     grid = [{"logisticregression__C": C} for C in (0.1, 1.0, 10.0)]
     found = [calls_of(model, each) for each in (grid[:1], grid)]
-    assert found[0][1] > M and found[1][1] - found[0][1] < 8, "the fit and the public rows"
+    assert found[0][1] > M and found[1][1] - found[0][1] < 14, "the fit and the public rows"
     counts, calls = calls_of(model, [{"counts__power": p} for p in (0.5, 1.0, 2.0)])
     assert calls > 3 * M
     separate, _ = calls_of(

@@ -1,0 +1,266 @@
+"""Before the charge: public rows take the way of protected ones, unchanged (zone: sensitive).
+
+Some training rows, as the user gave them, are predicted by a fitted model. The same rows, in the
+form of protected ones, pass `ProtectedTable.values`. What comes must be the same: predictions, and
+what queries make of them. Otherwise every protected record might count as the worst, or as another
+one, and the result would be paid for and wrong. All of that is public, so the error tells all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.pickles import fresh, packed
+from .._data.public_rows import PublicRows, taken
+from .._data.split import Problem
+from .._data.tables import dense, n_rows, take_rows
+from .._data.units import Units
+from ..scoring._labels import encode
+from ..scoring._queries import GRID, Query
+from .calls import Calls, query_for_protected
+from .companions import Companions
+from .model import Model
+from .protected_values import ProtectedTable
+from .responses import agree
+from .suppress_output import suppress_output
+
+__all__ = ["AsNumbers", "Rehearsal"]
+
+# Of models that are called once for each unit, so few rows are rehearsed.
+_FEW = 4
+# Methods that say how near a label was, and how near it is if rounding decides it.
+_FINER, _NEAR = ("decision_function", "predict_proba"), 1e-6
+# By how much gains may differ through rounding, in steps of their grid.
+_TOLERANCE = 16
+_FORM = (
+    "Validation records are read in the form of the training set: numbers of one type, text as "
+    "Python's, rows numbered from 0 whatever their labels (a column can hold these). Nothing has "
+    "been charged"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AsNumbers(Query):
+    """Responses themselves, as numbers: of labels, their positions among public ones."""
+
+    shape: tuple[int, ...]
+    labels: NDArray[Any] | None
+    response_method: tuple[str, ...]
+
+    @classmethod
+    def like(cls, method: str, public: NDArray[Any]) -> AsNumbers:
+        """Return the query for responses like these."""
+        labels = None
+        if public.dtype.kind not in "biuf":
+            different = list(dict.fromkeys(public.ravel().tolist()))
+            labels = np.fromiter(different, dtype=object, count=len(different))
+        return cls(public.shape[1:], labels, (method,))
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        if self.labels is None:
+            return response.astype(float)
+        return encode(response.ravel(), self.labels).reshape(response.shape).astype(float)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return NaN, for responses that cannot be had."""
+        return np.full((n, *self.shape), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """Public rows, which are to be predicted in the place of protected ones.
+
+    Candidates share what parts return for them, under the `name`.
+    """
+
+    rows: PublicRows
+    companions: Companions
+    name: str
+
+    @classmethod
+    def of(cls, problem: Problem, companions: Companions) -> Rehearsal:
+        """Prepare the rehearsal of a problem."""
+        training = problem.training
+        rows = problem.public_rows or PublicRows.of(training, training.X, training.y)
+        return cls(rows, companions, uuid4().hex)
+
+    def run(self, model: Model, queries: Sequence[Query]) -> tuple[str, float]:
+        """Say what differs, if anything does; and return the seconds that a row took."""
+        places = self.rows.rehearsed
+        if model.cut:
+            places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
+        seconds = 0.0
+        for method in model.responses:
+            start = time.process_time()
+            values = self._values(model, method, places)
+            seconds += time.process_time() - start
+            asked = [query for query in queries if model.method(query) == method]
+            direct = _Direct.of(self.rows, model, method, places)
+            if text := self._difference(direct, values, asked):
+                return text, 0.0
+        return "", seconds / len(places)
+
+    def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
+        """Return responses as numbers, by the way of protected rows; NaN for what failed."""
+        query = AsNumbers.like(method, model.responses[method].values)
+        with suppress_output(registries=False):
+            return self._table(places).values(model.asked(query), query)
+
+    def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
+        """Return these rows as a table of protected ones."""
+        y = None
+        if self.rows.y is not None and self.companions.y is not None:
+            y = np.concatenate([self.companions.y, self.rows.y[places]])
+        X = take_rows(self.rows.X, places)
+        return ProtectedTable(X, y, Units.of(len(places)), self.companions, self.name)
+
+    def _difference(self, direct: _Direct, values: NDArray[Any], asked: Sequence[Query]) -> str:
+        """Say for which row another prediction, or another value of a query, came."""
+        came = values[direct.known]
+        wrong = direct.differing(came)
+        if len(wrong):
+            first = wrong[0]
+            why = self._error_of(direct, direct.places[first])
+            return (
+                f"{direct.name} gives {direct.responses[first]} for row {direct.row(first)} of X, "
+                f"but {direct.in_words(came[first])} for the same row in the place of a "
+                f"validation record{why}. So do {len(wrong)} of {len(came)} rows. {_FORM}"
+            )
+        return next(filter(None, (self._difference_of_gains(direct, q) for q in asked)), "")
+
+    def _difference_of_gains(self, direct: _Direct, query: Query) -> str:
+        """Say which row is counted otherwise than it would be directly, if any is."""
+        places, classes = direct.places, direct.model.answers.classes
+        y, own = (
+            None if of is None else dense(of)[places] for of in (self.rows.y, self.rows.given_y)
+        )
+        isolated = query_for_protected(packed(query))
+        counted = isolated.record_values(y, direct.responses.copy(), classes)
+        expected = counted
+        with suppress(Exception):  # of a gain that takes labels in the form of protected ones only
+            expected = query.record_values(own, direct.responses.copy(), classes)
+        tolerance = _TOLERANCE if np.max(expected, initial=0) > GRID // 2**10 else 0
+        same = np.isclose(counted, expected, rtol=0, atol=tolerance, equal_nan=True)
+        wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))
+        if not len(wrong):
+            return ""
+        return (
+            f"Row {direct.row(wrong[0])} of X counts as {counted[wrong[0]]} in the place of a "
+            f"validation record, and as {expected[wrong[0]]} directly. So do {len(wrong)} of "
+            f"{len(places)} rows. A gain gets one record, and is a new copy for each: it must not "
+            f"keep anything, nor draw random numbers. {_FORM}"
+        )
+
+    def _error_of(self, direct: _Direct, place: int) -> str:
+        """Return what the model raises for a row in the place of a protected one, if it does."""
+        batch, _ = self._table(np.array([place])).batch(np.zeros(1, dtype=np.intp))
+        try:
+            getattr(fresh(direct.model.pickled), direct.method)(batch)
+        except Exception as error:
+            return f" ({type(error).__name__}: {error})"
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Direct:
+    """Responses of a model to rows as the user gave them: of those that it can predict.
+
+    These are at `places` among the public rows; they are the `known` of all that were asked for.
+    """
+
+    rows: PublicRows
+    model: Model
+    method: str
+    responses: NDArray[Any]
+    known: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, rows: PublicRows, model: Model, method: str, places: NDArray[np.intp]) -> _Direct:
+        """Call the model; for one row beside the companions, where parts are called so."""
+        like, calls = model.responses[method], Calls(model.pickled)
+
+        def ask(X: Any, estimator: Any) -> NDArray[Any]:
+            return like.read(getattr(estimator, method)(X), n_rows(X))
+
+        n_above = rows.n_above
+        for table in (rows.given, rows.X):
+            found: list[Any] = [None] * len(places)
+            if model.cut:
+                for k, place in enumerate(places):
+                    beside = taken(table, rows.beside_companions(place))
+                    alone = calls(partial(ask, beside))
+                    found[k] = None if alone is None else alone[n_above : n_above + 1]
+            if any(response is None for response in found):
+                at_once = calls(partial(ask, taken(table, places)))
+                if at_once is not None:
+                    found = [at_once[k : k + 1] if r is None else r for k, r in enumerate(found)]
+            known = np.flatnonzero([response is not None for response in found])
+            if len(known):
+                together = np.concatenate([found[k] for k in known])
+                return cls(rows, model, method, together, known, places[known])
+        return cls(rows, model, method, like.values[:0], places[:0], places[:0])
+
+    @property
+    def name(self) -> str:
+        """The method, with the class of the model."""
+        return f"{type(fresh(self.model.pickled)).__name__}.{self.method}"
+
+    @property
+    def like(self) -> NDArray[Any]:
+        """Responses to companions."""
+        return self.model.responses[self.method].values
+
+    def row(self, k: int) -> int:
+        """Return the number of a row in X."""
+        return int(self.rows.rows[self.places[k]])
+
+    def in_words(self, value: Any) -> str:
+        """Return a value of `AsNumbers` as the response that it stands for."""
+        if np.isnan(value).all():
+            return "nothing"
+        labels = AsNumbers.like(self.method, self.like).labels
+        if labels is None or np.ndim(value):
+            return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
+        return str(labels[int(value)]) if value >= 0 else "an unknown label"
+
+    def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
+        """Return which rows got something else, unless by chance or by rounding."""
+        query = AsNumbers.like(self.method, self.like)
+        expected = query.record_values(None, self.responses, None)
+        sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
+        labels = self.model.answers.classes is not None
+        pairs = zip(came[:, None], expected[:, None], strict=True)
+        wrong = np.array([not agree(*pair, sample, labels) for pair in pairs], dtype=bool)
+        if wrong.any():
+            wrong &= ~(self._random() | self._tied())
+        return np.flatnonzero(wrong)
+
+    def _random(self) -> NDArray[np.bool_]:
+        """Whether the model gives a row something else each time."""
+        again = self.of(self.rows, self.model, self.method, self.places)
+        if len(again.places) < len(self.places):
+            return np.ones(len(self.places), dtype=bool)
+        different = self.responses != again.responses
+        return np.asarray(different.reshape(len(different), -1).any(axis=1))
+
+    def _tied(self) -> NDArray[np.bool_]:
+        """Whether rounding decides the label of a row."""
+        estimator = fresh(self.model.pickled)
+        finer = [name for name in _FINER if self.method == "predict" and hasattr(estimator, name)]
+        with suppress(Exception):
+            rows = taken(self.rows.given, self.places)
+            scores = np.asarray(dense(getattr(estimator, finer[0])(rows)), dtype=float)
+            scores = np.stack([scores, -scores], axis=1) if scores.ndim == 1 else scores
+            second, first = np.sort(scores, axis=1)[:, -2:].T
+            return np.asarray(first - second <= _NEAR * np.abs(scores).max())
+        return np.zeros(len(self.places), dtype=bool)
