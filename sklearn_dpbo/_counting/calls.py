@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._data.pickles import Unpickler, copier, packed
 from ..scoring._gains import Custom
+from .listed import is_listed
 from .suppress_output import drop_errors
 
 __all__ = ["Calls", "query_for_protected"]
@@ -66,5 +67,17 @@ class _ForProtected(Unpickler):
 
 
 def query_for_protected(pickled: bytes) -> Any:
-    """Return a new copy of a query, to count protected records."""
-    return _ForProtected.of(pickled)
+    """Return a new copy of a query, to count protected records; TypeError unless it is listed."""
+    query = _ForProtected.of(pickled)
+    _check_listed(query)
+    return query
+
+
+def _check_listed(query: Any) -> None:
+    """Raise TypeError unless a query, and all that it holds, count each record by itself."""
+    if not (is_listed(query) or type(query) is _Isolated):
+        raise TypeError(f"{type(query).__name__} is not known to count each record by itself")
+    parts = vars(query)
+    for part in (parts.get("gain"), parts.get("counts"), *parts.get("parts", ())):
+        if part is not None:
+            _check_listed(part)

@@ -229,7 +229,7 @@ def _make_model(
         for method in model.responses:
             check.check(model.pickled, method)
     if rehearsal is not None:
-        difference, seconds = rehearsal.run(model, queries)
+        difference, seconds = rehearsal.run(model, estimator, queries)
         model = replace(model, difference=difference, seconds=seconds)
     return model if design is None else replace(model, design=design(estimator, training))
 

@@ -37,10 +37,8 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config, _SetOutputMixin
 
-from ..scoring._gains import Custom
-
 __all__ = [
-    "KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "check_query", "is_estimator",
+    "KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "is_estimator", "is_listed",
     "why_unlisted",
 ]  # fmt: skip
 
@@ -247,24 +245,11 @@ def why_unlisted(estimator: Any) -> str | None:
     return f"{line.name} {OBJECTS_IN_FRAMES}" if _puts_objects_in_frames(estimator) else None
 
 
-def check_query(query: Any) -> None:
-    """Raise TypeError unless a query, and each that it holds, is listed.
-
-    What a user's gain returns is counted by listed code, and the gain itself gets one record at a
-    time (`calls`).
-    """
-    line = LISTED.get(("sklearn_dpbo", type(query).__name__))
-    if line is None or not _is_of(type(query), line.module):
-        raise TypeError(
-            f"{_words(query)} is not known to count each record by itself: pass "
-            "make_private_scorer(gain, bounds=(a, b))"
-        )
-    parts = vars(query)
-    gain = parts.get("gain")
-    queries = [parts.get("counts"), *parts.get("parts", ())]
-    for part in (None if type(gain) is Custom else gain, *queries):
-        if part is not None:
-            check_query(part)
+def is_listed(value: Any) -> bool:
+    """Whether the very class of an object is on the list."""
+    cls = type(value)
+    line = LISTED.get((cls.__module__.partition(".")[0], cls.__name__))
+    return line is not None and _is_of(cls, line.module)
 
 
 def is_estimator(value: Any) -> bool:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from .._data.tables import copied
 from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
-from .listed import check_query
 from .parts import Parts, cut
 from .responses import Response
 
@@ -85,7 +84,6 @@ class Model:
 
 def _values(query: Any, public: Predictions) -> tuple[NDArray[Any], float]:
     """Compute a query's values of responses, and the share of gains that its bounds clip."""
-    check_query(query)
     # Copies, as a user's gain may write into what it gets.
     given = public.y, public.response
     query.check(public.response)

@@ -31,7 +31,7 @@ from .companions import Companions
 from .model import Model
 from .protected_values import ProtectedTable
 from .responses import agree
-from .suppress_output import suppress_output
+from .suppress_output import drop_errors, suppress_output
 
 __all__ = ["AsNumbers", "Rehearsal"]
 
@@ -93,8 +93,15 @@ class Rehearsal:
         rows = problem.public_rows or PublicRows.of(training, training.X, training.y)
         return cls(rows, companions, uuid4().hex)
 
-    def run(self, model: Model, queries: Sequence[Query]) -> tuple[str, float]:
-        """Say what differs, if anything does; and return the seconds that a row took."""
+    def run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> tuple[str, float]:
+        """Say what differs, if anything does; and return the seconds that a row took.
+
+        Of an estimator that predicts all rows at once, not a copy but the estimator itself does.
+        """
+        with suppress_output(registries=False):
+            return self._run(model, estimator, queries)
+
+    def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> tuple[str, float]:
         places = self.rows.rehearsed
         if model.cut:
             places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
@@ -104,7 +111,7 @@ class Rehearsal:
             values = self._values(model, method, places)
             seconds += time.process_time() - start
             asked = [query for query in queries if model.method(query) == method]
-            direct = _Direct.of(self.rows, model, method, places)
+            direct = _Direct.of(self.rows, model, estimator, method, places)
             if text := self._difference(direct, values, asked):
                 return text, 0.0
         return "", seconds / len(places)
@@ -112,8 +119,7 @@ class Rehearsal:
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
         query = AsNumbers.like(method, model.responses[method].values)
-        with suppress_output(registries=False):
-            return self._table(places).values(model.asked(query), query)
+        return self._table(places).values(model.asked(query), query)
 
     def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
         """Return these rows as a table of protected ones."""
@@ -179,13 +185,21 @@ class _Direct:
 
     rows: PublicRows
     model: Model
+    estimator: Any
     method: str
     responses: NDArray[Any]
     known: NDArray[np.intp]
     places: NDArray[np.intp]
 
     @classmethod
-    def of(cls, rows: PublicRows, model: Model, method: str, places: NDArray[np.intp]) -> _Direct:
+    def of(
+        cls,
+        rows: PublicRows,
+        model: Model,
+        estimator: Any,
+        method: str,
+        places: NDArray[np.intp],
+    ) -> _Direct:
         """Call the model; for one row beside the companions, where parts are called so."""
         like, calls = model.responses[method], Calls(model.pickled)
 
@@ -201,19 +215,19 @@ class _Direct:
                     alone = calls(partial(ask, beside))
                     found[k] = None if alone is None else alone[n_above : n_above + 1]
             if any(response is None for response in found):
-                at_once = calls(partial(ask, taken(table, places)))
-                if at_once is not None:
+                with drop_errors():
+                    at_once = ask(taken(table, places), estimator)
                     found = [at_once[k : k + 1] if r is None else r for k, r in enumerate(found)]
             known = np.flatnonzero([response is not None for response in found])
             if len(known):
                 together = np.concatenate([found[k] for k in known])
-                return cls(rows, model, method, together, known, places[known])
-        return cls(rows, model, method, like.values[:0], places[:0], places[:0])
+                return cls(rows, model, estimator, method, together, known, places[known])
+        return cls(rows, model, estimator, method, like.values[:0], places[:0], places[:0])
 
     @property
     def name(self) -> str:
         """The method, with the class of the model."""
-        return f"{type(fresh(self.model.pickled)).__name__}.{self.method}"
+        return f"{type(self.estimator).__name__}.{self.method}"
 
     @property
     def like(self) -> NDArray[Any]:
@@ -247,7 +261,8 @@ class _Direct:
 
     def _random(self) -> NDArray[np.bool_]:
         """Whether the model gives a row something else each time."""
-        again = self.of(self.rows, self.model, self.method, self.places)
+        copy = fresh(self.model.pickled)
+        again = self.of(self.rows, self.model, copy, self.method, self.places)
         if len(again.places) < len(self.places):
             return np.ones(len(self.places), dtype=bool)
         different = self.responses != again.responses
@@ -255,11 +270,10 @@ class _Direct:
 
     def _tied(self) -> NDArray[np.bool_]:
         """Whether rounding decides the label of a row."""
-        estimator = fresh(self.model.pickled)
-        finer = [name for name in _FINER if self.method == "predict" and hasattr(estimator, name)]
+        finer = [n for n in _FINER if self.method == "predict" and hasattr(self.estimator, n)]
         with suppress(Exception):
             rows = taken(self.rows.given, self.places)
-            scores = np.asarray(dense(getattr(estimator, finer[0])(rows)), dtype=float)
+            scores = np.asarray(dense(getattr(self.estimator, finer[0])(rows)), dtype=float)
             scores = np.stack([scores, -scores], axis=1) if scores.ndim == 1 else scores
             second, first = np.sort(scores, axis=1)[:, -2:].T
             return np.asarray(first - second <= _NEAR * np.abs(scores).max())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from .canonical import check_labels, in_one_form
-from .tables import as_table, dense, is_frame, is_series, n_rows, with_columns
+from .tables import as_table, dense, is_frame, is_series, n_rows, take_rows, with_columns
 
 __all__ = ["PublicRows", "companion_rows", "spread_rows", "taken"]
 
@@ -57,7 +57,10 @@ class PublicRows:
         above, below = companion_rows(training.X, training.y)
         rows = np.concatenate([above, spread_rows(training.X, training.y, _REHEARSED), below])
         of_given = rows if numbers is None else numbers[rows]
-        given, given_y = taken(X, of_given), None if y is None else taken(y, of_given)
+        given = take_rows(training.X, rows)
+        given_y = None if training.y is None else take_rows(training.y, rows)
+        with suppress(Exception):  # of tables that this does not know
+            given, given_y = taken(X, of_given), taken(y, of_given)
         _, read = in_one_form(training.X, as_table(_like(given, X_val)))
         labels = None
         if y is not None:
@@ -94,7 +97,7 @@ def companion_rows(X: Any, y: Any) -> tuple[Rows, Rows]:
 
 def taken(table: Any, rows: Rows) -> Any:
     """Return rows of a table of any kind, in this kind, with their labels."""
-    return _safe_indexing(table, rows)
+    return None if table is None else _safe_indexing(table, rows)
 
 
 def _like(rows: Any, protected: Any) -> Any:

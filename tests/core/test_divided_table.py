@@ -66,20 +66,12 @@ def test_the_cut_depends_on_numbers_and_groups_only(seed, grouped, data):
     assert all((a == b).all() for a, b in zip(parts, others, strict=True))
 
 
-def test_a_larger_group_labels_no_row_of_others_anew():
-    """Steps of a pipeline see labels, and positions of rows would tell of other groups' sizes."""
-    groups = np.arange(24) // 2
-    frames = []
-    for size in (1, 2, 7):
-        own = np.append(np.zeros(size, dtype=int), groups[2:])
-        X = pd.DataFrame({"x": 100.0 * own})
-        X.attrs["rows"] = len(X)
-        table = divided(X, groups=own)
-        assert not table.training.X.attrs and not table.X_val.attrs
-        frames.append([table.training.X, table.X_val])
-    (one, *others) = [[part[part["x"] > 0] for part in parts] for parts in frames]
-    for parts in others:
-        assert all(part.equals(like) for part, like in zip(parts, one, strict=True))
+def test_parts_have_rows_numbered_from_0_and_no_attributes():
+    X = pd.DataFrame({"x": np.arange(24.0)}, index=[f"person {i}" for i in range(24)])
+    X.attrs["rows"] = len(X)
+    table = divided(X, groups=np.arange(24) // 2)
+    for part in (table.training.X, table.X_val):
+        assert not part.attrs and part.index.equals(pd.RangeIndex(len(part)))
 
 
 def test_the_cut_is_another_with_another_seed():

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import traceback
@@ -367,13 +368,18 @@ class Ends(Known):
 
     def fit(self, X, y):
         if self.stage == "fit" and self.x == FITTED_SECOND:
-            raise self.how("at the second")
+            self.end()
         return super().fit(X, y)
 
     def predict(self, X):
         if self.stage == "predict" and self.x == FITTED_SECOND and len(X) >= M:
-            raise self.how("at the second")
+            self.end()
         return super().predict(X)
+
+    def end(self):
+        if self.how is KeyboardInterrupt:
+            signal.raise_signal(signal.SIGINT)
+        raise self.how("at the second")
 
 
 @pytest.mark.parametrize("stage", ["fit", "predict"])
