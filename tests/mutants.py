@@ -417,8 +417,11 @@ MUTANTS = {
     ),
     "categories are learnt from the records": Mutant(
         "learners/_columns.py",
-        'given.get(name, getattr(dtype, "categories", None))',
-        "given.get(name, X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None)",
+        'given.get(key_of_name(name), getattr(dtype, "categories", None))',
+        "given.get(\n"
+        "            key_of_name(name),\n"
+        "            X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None,\n"
+        "        )",
         "core/test_frames.py::"
         "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
     ),

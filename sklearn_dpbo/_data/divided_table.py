@@ -17,7 +17,17 @@ from scipy.sparse import issparse
 
 from .canonical import check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import as_table, dense, is_frame, n_rows, objects, plain_array, take_rows
+from .tables import (
+    as_table,
+    dense,
+    is_frame,
+    n_rows,
+    objects,
+    plain_array,
+    refuse_unreadable,
+    take_rows,
+    without_length,
+)
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
@@ -109,7 +119,8 @@ class DividedTable:
             f"X and y as given; models are fitted on {self.units.m:,} {name}s and compared on the "
             f"other {self.units_val.m:,}; each pays for what is released of its own part"
         )
-        return Problem(Training(X, dense(y)), self.X_val, self.y_val, self.units_val, protected)
+        training = Training(X, without_length(dense(y)))  # as the labels of records
+        return Problem(training, self.X_val, self.y_val, self.units_val, protected)
 
 
 def plain_table(X: Any) -> Any:
@@ -120,8 +131,8 @@ def plain_table(X: Any) -> Any:
     if is_frame(X):
         return as_table(X).reset_index(drop=True)
     X = plain_array(X)
-    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
-    if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
+    refuse_unreadable("X", X)
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
         library = type(X).__module__.partition(".")[0]
         raise ValueError(
             "a protected table is an array of numbers with two dimensions, or a pandas.DataFrame: "

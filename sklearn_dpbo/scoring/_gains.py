@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from .._data.tables import dense
+from .._data.tables import dense, without_length
 from .._privacy.checks import as_floats, check_number, is_finite
 from ._labels import encode
 from ._response import are_probabilities
@@ -81,7 +81,7 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """A user's ``gain(y_true, response)``."""
+    """A user's ``gain(y_true, response)``, to which no type tells how long other texts are."""
 
     function: Callable[..., Any]
 
@@ -89,7 +89,8 @@ class Custom:
         # With several outputs, classes is a list and response has no column per class.
         one_output = isinstance(classes, np.ndarray)
         binary = one_output and len(classes) == 2 and response.shape[1:] == (2,)
-        return self.function(y, response[:, 1] if binary else response)
+        response = response[:, 1] if binary else without_length(response)
+        return self.function(None if y is None else without_length(y), response)
 
 
 @dataclass(frozen=True, eq=False)
