@@ -69,10 +69,19 @@ def as_table(X: Any) -> Any:
 def of_own_rows(values: Any) -> Any:
     """Return public labels, or an argument of `fit`, of which no other row decided anything.
 
-    They may be cut from an array together with protected ones, whose longest text made it wide.
-    Rows of other libraries may keep the texts of all rows in memory, and become arrays.
+    They may be cut from a table together with protected ones, of which the longest text made an
+    array wide, and which may have been read as categories. Rows of other libraries may keep the
+    texts of all rows in memory, and become arrays.
     """
     values = np.asarray(values) if hasattr(values, "to_pandas") else _of_rows_alone(values)
+    if is_frame(values):
+        columns = range(values.shape[1])
+        return with_columns(values, {j: of_own_rows(values.iloc[:, j]) for j in columns})
+    dtype = getattr(values, "dtype", None)
+    if hasattr(dtype, "categories"):
+        return getattr(values, "cat", values).remove_unused_categories()
+    if str(dtype).startswith("dictionary"):  # categories of pyarrow
+        return values.astype(object)
     if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
         narrow = np.array(values.tolist(), dtype=values.dtype.kind)
         return narrow.reshape(values.shape)  # which a list of empty rows forgets
