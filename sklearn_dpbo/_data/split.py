@@ -267,7 +267,8 @@ def _first_splits(splitter: Any, whole: Training, split_params: Mapping[str, Any
     try:
         return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
     except Exception as error:
-        raise ValueError(f"its split raises {type(error).__name__}") from None
+        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
+        raise ValueError(what) from None
 
 
 def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[Training, Training]:

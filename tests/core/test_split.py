@@ -714,7 +714,9 @@ def test_what_a_splitter_raises_quotes_no_label(y):
         def get_n_splits(self, X=None, y=None, groups=None):
             return 1
 
-    with pytest.raises(ValueError, match=r"split raises RuntimeError. Pass a splitter") as raised:
+    with pytest.raises(
+        ValueError, match=r"split raises RuntimeError \(n_samples=40\). Pass a splitter"
+    ) as raised:
         split(y=np.array(y), cv=Rude())
     assert "only one" not in str(raised.value) and raised.value.__cause__ is None
     said = []
