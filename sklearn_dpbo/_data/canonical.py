@@ -24,6 +24,7 @@ from .tables import (
     EXACT,
     as_number,
     as_table,
+    check_readable,
     dense,
     is_frame,
     is_number,
@@ -34,7 +35,6 @@ from .tables import (
     of_own_rows,
     plain_array,
     read_like,
-    refuse_unreadable,
     with_columns,
     without_length,
 )  # fmt: skip
@@ -176,23 +176,24 @@ def key_of_name(name: Any) -> Hashable:
 
 def _check_names(public: Any, protected: Any, name: str) -> None:
     """Raise ValueError, with the first difference, unless frames have the same columns in order."""
-    names, names_val = list(public.columns), list(protected.columns)
-    keys, keys_val = ([key_of_name(own) for own in all_own] for all_own in (names, names_val))
+    own = [list(table.columns) for table in (public, protected)]
+    keys, keys_val = ([key_of_name(each) for each in names] for names in own)
     if keys == keys_val:
         return
     pairs = enumerate(zip_longest(keys, keys_val))
     j = next(j for j, (key, key_val) in pairs if key != key_val)
     first, first_val = (
-        f"{own[j]!r} ({type(own[j]).__name__})" if j < len(own) else "missing"
-        for own in (names, names_val)
+        f"{names[j]!r} ({type(names[j]).__name__})" if j < len(names) else "missing"
+        for names in own
     )
-    only = {*keys} ^ {*keys_val}
-    listed = sorted({repr(own) for own in names + names_val if key_of_name(own) in only})[:9]
-    if [*map(str, names)] == [*map(str, names_val)]:
-        hint = f". If the columns are the same: {name}_val.columns = {name}.columns"
+    named = dict(zip(keys + keys_val, own[0] + own[1], strict=True))
+    only = sorted(repr(named[key]) for key in {*keys} ^ {*keys_val})[:9]
+    if list(map(str, own[0])) == list(map(str, own[1])):
+        hint = f". If they are the same, {name}_val.columns = {name}.columns"
+    elif only:
+        hint = f"; in one of them only are [{', '.join(only)}]"
     else:
-        in_one = f"; in one of them only are [{', '.join(listed)}]"
-        hint = in_one if listed else f". Pass {name}_val[{name}.columns]"
+        hint = f". Pass {name}_val[{name}.columns]"
     raise ValueError(
         f"{name}_val needs the columns of {name}, in the same order: column {j} of {name} is "
         f"{first}, of {name}_val {first_val}{hint}"
@@ -238,7 +239,7 @@ def labels_in_one_form(y: Any, y_val: Any, n: int) -> tuple[Any, NDArray[Any]]:
 
 
 def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
-    """Return protected labels as an array; undeclared ones one by one, like training targets."""
+    """Return protected labels as an array, of texts as objects; undeclared ones one by one."""
     y = plain_array(y) if hasattr(y, "dtype") else as_table(y)
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         return without_length(dense(y))
@@ -259,7 +260,7 @@ def check_labels(
 ) -> NDArray[Any]:
     """Return protected labels of n records as an array, of the kind and shape of public ones."""
     name, table = names
-    refuse_unreadable(name, y, real=True)
+    check_readable(name, y, real=True)
     kind = _kind_of(like)
     for kind_val in map(kind_of, _dtypes(y)):
         if None not in (kind, kind_val) and kind != kind_val:

@@ -15,19 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .canonical import check_labels, in_one_form
+from .canonical import as_labels, check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import (
-    as_table,
-    dense,
-    is_frame,
-    n_rows,
-    objects,
-    plain_array,
-    refuse_unreadable,
-    take_rows,
-    without_length,
-)
+from .tables import as_table, is_frame, n_rows, objects, plain_array, take_rows
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
@@ -119,7 +109,7 @@ class DividedTable:
             f"X and y as given; models are fitted on {self.units.m:,} {name}s and compared on the "
             f"other {self.units_val.m:,}; each pays for what is released of its own part"
         )
-        training = Training(X, without_length(dense(y)))  # as the labels of records
+        training = Training(X, as_labels(y, y))
         return Problem(training, self.X_val, self.y_val, self.units_val, protected)
 
 
@@ -131,8 +121,8 @@ def plain_table(X: Any) -> Any:
     if is_frame(X):
         return as_table(X).reset_index(drop=True)
     X = plain_array(X)
-    refuse_unreadable("X", X)
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
         library = type(X).__module__.partition(".")[0]
         raise ValueError(
             "a protected table is an array of numbers with two dimensions, or a pandas.DataFrame: "

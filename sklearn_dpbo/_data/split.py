@@ -25,15 +25,7 @@ from ..exceptions import PrivacyWarning
 from .canonical import in_one_form, labels_in_one_form
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .subgroups import Subgroups
-from .tables import (
-    as_table,
-    dense,
-    n_rows,
-    of_own_rows,
-    plain_array,
-    refuse_unreadable,
-    take_rows,
-)
+from .tables import as_table, check_readable, dense, n_rows, of_own_rows, plain_array, take_rows
 from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
@@ -116,9 +108,10 @@ def hold_out(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
             "pass groups_val: one entry for each row of X_val"
         )
-    refuse_unreadable("y", y, real=True)
-    for name, table in {"X": X, "X_val": X_val, "y_val": y_val, **fit_params}.items():
-        refuse_unreadable(name, table)
+    check_readable("y", y, real=True)
+    tables = {"X": X, "X_val": X_val, "y_val": y_val, "subgroups_val": subgroups_val}
+    for name, table in (tables | fit_params).items():
+        check_readable(name, table)
     groups_val = None if groups_val is None else one_column(groups_val, "groups_val")
     X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:

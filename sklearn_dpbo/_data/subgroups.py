@@ -17,16 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .canonical import key_of_name, kind_of
-from .tables import (
-    as_number,
-    as_table,
-    dense,
-    is_frame,
-    is_number,
-    is_series,
-    n_rows,
-    refuse_unreadable,
-)
+from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 
 __all__ = ["OTHER", "Subgroups"]
 
@@ -84,7 +75,6 @@ class Subgroups:
 
     def numbers(self, values: Any, n: int) -> NDArray[np.intp]:
         """Return the number of the subgroup of each of n protected records."""
-        refuse_unreadable("subgroups_val", values)
         found, table = np.zeros(n, dtype=np.intp), as_table(values)
         if n_rows(table) != n:
             raise ValueError(f"subgroups_val has {n_rows(table)} entries for {n} records")

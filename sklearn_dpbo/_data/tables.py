@@ -24,9 +24,9 @@ from scipy.sparse import issparse
 from .pickles import fresh, packed
 
 __all__ = [
-    "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
-    "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "objects", "of_own_rows",
-    "plain_array", "read_like", "refuse_unreadable", "stack", "take_rows", "with_columns",
+    "EXACT", "as_number", "as_table", "check_readable", "copied", "copy_rows", "dense", "is_frame",
+    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "objects",
+    "of_own_rows", "plain_array", "read_like", "stack", "take_rows", "with_columns",
     "with_own_cells", "without_length",
 ]  # fmt: skip
 
@@ -93,10 +93,10 @@ def without_length(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(object) if values.dtype.kind in "SUT" else values
 
 
-def refuse_unreadable(name: str, table: Any, *, real: bool = False) -> None:
+def check_readable(name: str, table: Any, *, real: bool = False) -> None:
     """Raise ValueError, which quotes no cell, for an array that no model reads as it is meant.
 
-    If all has to be `real`, for one of complex numbers, too.
+    That is a masked array, one with fields of text or, if all has to be `real`, complex numbers.
     """
     dtype = getattr(table, "dtype", None)
     if real and getattr(dtype, "kind", "") == "c":

@@ -15,10 +15,10 @@ from .._data.canonical import as_array, key_of_name, kind_of
 from .._data.tables import (
     as_number,
     as_table,
+    check_readable,
     is_frame,
     is_missing,
     objects,
-    refuse_unreadable,
     with_columns,
 )
 from .._data.units import Units
@@ -151,7 +151,7 @@ def _as_array_or_frame(X: Any) -> Any:
             f"X is a {type(X).__name__}, in which single records decide the number and the type of "
             "columns. Give an array or a data frame, such as np.array(X, dtype=float)"
         )
-    refuse_unreadable("X", X, real=True)
+    check_readable("X", X, real=True)
     X = np.asarray(X)
     if X.dtype.kind not in "biufO":
         raise ValueError(f"X has to be numbers; found an array of {X.dtype}")

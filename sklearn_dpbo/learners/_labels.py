@@ -11,12 +11,12 @@ from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import check_labels, kind_of
 from .._data.tables import (
+    check_readable,
     dense,
     is_missing,
     is_number,
     objects,
     of_own_rows,
-    refuse_unreadable,
 )
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
@@ -32,7 +32,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     It warns of the default, unless the estimator has no parameter to give them.
     """
     declared = getattr(y, "dtype", None)
-    refuse_unreadable("y", y, real=True)
+    check_readable("y", y, real=True)
     if classes is None and warns:
         warn(
             "classes is None: the classes are the labels in y, which become public, even one that "
@@ -75,6 +75,6 @@ def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """Return one label for each of n rows, those without a type read one by one."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
-    refuse_unreadable("y", y, real=True)  # before scikit-learn does, which quotes them
+    check_readable("y", y, real=True)  # before scikit-learn does, which quotes them
     declared = isinstance(y, np.ndarray) and y.dtype != object
     return check_labels(column_or_1d(y, warn=True) if declared else y, like, n)

@@ -226,7 +226,7 @@ def test_labels_of_records_and_made_up_ones_are_texts_of_no_length(kind):
 
 def test_masked_arrays_are_refused():
     masked = np.ma.masked_less(np.zeros((8, 1)), 1)
-    with pytest.raises(ValueError, match="X is a masked array.*fill it"):
+    with pytest.raises(ValueError, match="these declare what they hold.*found MaskedArray"):
         divided(masked)
     with pytest.raises(ValueError, match="y is a masked array.*fill it"):
         divided(numbered(8), masked[:, 0])

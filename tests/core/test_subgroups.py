@@ -490,7 +490,11 @@ def test_an_evaluation_shows_numbers_of_columns_as_texts(two):
     assert list(evaluation.by_group("accuracy", by="2019")["2019"]) == SEX
 
 
-def test_masked_cells_are_refused_as_a_whole():
-    cells = np.ma.masked_array(["f", "m"], [True, False])
+def test_masked_cells_are_refused_as_a_whole(two):
+    model, (X, y), (X_val, y_val), values = two
+    cells = np.ma.masked_array(values["age"], values["age"] < 50)
     with pytest.raises(ValueError, match="subgroups_val is a masked array"):
-        Subgroups.of({"x": ["f"]}, cells).numbers(cells, 2)
+        private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=1.0, subgroups_val=cells,
+            subgroups={"age": BANDS},
+        )  # fmt: skip
