@@ -417,8 +417,11 @@ MUTANTS = {
     ),
     "categories are learnt from the records": Mutant(
         "learners/_columns.py",
-        'given.get(name, getattr(dtype, "categories", None))',
-        "given.get(name, X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None)",
+        'given.get(key_of_name(name), getattr(dtype, "categories", None))',
+        "given.get(\n"
+        "            key_of_name(name),\n"
+        "            X.iloc[:, j].unique() if named and dtype.kind not in 'bf' else None,\n"
+        "        )",
         "core/test_frames.py::"
         "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
     ),
@@ -889,6 +892,51 @@ MUTANTS = {
         "return X.astype(common), X_val.astype(common)",
         "return X, X_val.astype(common)",
         "core/test_split.py::test_tables_of_any_two_types_of_numbers_get_one_form[frames]",
+    ),
+    "labels: the longest one held out decides the type of public ones": Mutant(
+        "_data/canonical.py",
+        "y = of_own_rows(y)",
+        "pass",
+        "core/test_split.py::test_the_length_of_a_protected_label_shows_in_nothing[array-cv]",
+    ),
+    "labels: rows of another library keep the texts of all": Mutant(
+        "_data/tables.py",
+        'np.asarray(values) if hasattr(values, "to_pandas") else _of_rows_alone(values)',
+        "_of_rows_alone(values)",
+        "core/test_split.py::test_the_length_of_a_protected_label_shows_in_nothing[polars-cv]",
+    ),
+    "labels: protected ones have the length of the longest": Mutant(
+        "_data/canonical.py",
+        "return without_length(dense(y))",
+        "return dense(y)",
+        "core/test_split.py::"
+        "test_protected_texts_have_no_length_and_training_labels_their_own[array-given1]",
+    ),
+    "labels: a gain gets texts of the length of the longest": Mutant(
+        "scoring/_gains.py",
+        "else without_length(response)",
+        "else response",
+        "core/test_split.py::test_a_gain_gets_texts_as_objects_whatever_others_are",
+    ),
+    "fit parameters: the longest text held out decides the type of all": Mutant(
+        "_data/split.py",
+        "{name: of_own_rows(value) for",
+        "{name: value for",
+        "core/test_split.py::"
+        "test_texts_among_fit_parameters_are_as_wide_as_those_of_the_training_part",
+    ),
+    "names of columns are compared as texts": Mutant(
+        "_data/canonical.py",
+        'return kind, None if kind == "missing" else name',
+        "return str(name)",
+        "core/test_split.py::test_names_of_columns_are_compared_with_their_types_before_the_charge"
+        "[years-auto]",
+    ),
+    "an error of a splitter is quoted": Mutant(
+        "_data/split.py",
+        "raises {type(error).__name__}",
+        "raises {error!r}",
+        "core/test_split.py::test_what_a_splitter_raises_quotes_no_label[y0]",
     ),
     "fit parameters not checked": Mutant(
         "_data/fit_parameters.py",

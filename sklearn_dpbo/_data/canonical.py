@@ -5,12 +5,15 @@ cast to one, and models are fitted on the result; any other difference is an err
 declared, in lists and object columns, the training records say what to expect, and a protected cell
 that does not fit is missing: so no record changes how another is read. Nothing here is computed
 from several records, and nothing raises because of one.
+
+Names of columns are compared here, and nowhere else: `key_of_name`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -21,20 +24,24 @@ from .tables import (
     EXACT,
     as_number,
     as_table,
+    check_readable,
     dense,
     is_frame,
     is_number,
     is_series,
+    kind_of_cell,
     like_column,
     n_rows,
+    of_own_rows,
     plain_array,
     read_like,
     with_columns,
+    without_length,
 )  # fmt: skip
 
 __all__ = [
-    "as_array", "as_labels", "check_label_columns", "check_labels", "in_one_form", "kind_of",
-    "refuse_complex", "single_cells",
+    "as_array", "as_labels", "check_labels", "in_one_form", "key_of_name", "kind_of",
+    "labels_in_one_form", "single_cells",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -90,14 +97,16 @@ def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
 
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
     """Return both frames with columns of the same types."""
-    names = _same_names(X, X_val, "X")
+    _check_names(X, X_val, "X")
+    names = list(X.columns)
     given = [(X.iloc[:, j], X_val.iloc[:, j]) for j in range(len(names))]
     cast = [_columns(*pair, f"[{name!r}]") for name, pair in zip(names, given, strict=True)]
 
     def changed(i: int) -> dict[int, Any]:
         return {j: pair[i] for j, pair in enumerate(cast) if pair[i] is not given[j][i]}
 
-    return with_columns(X, changed(0)), with_columns(X_val, changed(1))
+    # The same names may have other types, such as 1 and 1.0.
+    return with_columns(X, changed(0)), with_columns(X_val, changed(1)).set_axis(X.columns, axis=1)
 
 
 def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
@@ -156,15 +165,39 @@ def _cells(record: Any, width: int) -> list[Any]:
     return [None] * width
 
 
-def _same_names(public: Any, protected: Any, name: str) -> list[Any]:
-    """Return the names of a frame's columns; ValueError unless the protected frame has the same."""
-    names, names_val = (list(map(str, table.columns)) for table in (public, protected))
-    if names != names_val:
-        other = sorted({*names} ^ {*names_val})[:9]
-        only = f"; in one of them only are {other}" if other else ""
-        hint = only or f". Pass {name}_val[{name}.columns]"
-        raise ValueError(f"{name}_val needs the columns of {name}, in the same order{hint}")
-    return list(public.columns)
+# ---------------------------------------------------------------------- names of columns
+def key_of_name(name: Any) -> Hashable:
+    """Return what is equal for equal names of columns: neither "1" nor True is the name 1."""
+    if isinstance(name, tuple):
+        return tuple(map(key_of_name, name))
+    kind = kind_of_cell(name)
+    return kind, None if kind == "missing" else name
+
+
+def _check_names(public: Any, protected: Any, name: str) -> None:
+    """Raise ValueError, with the first difference, unless frames have the same columns in order."""
+    own = [list(table.columns) for table in (public, protected)]
+    keys, keys_val = ([key_of_name(each) for each in names] for names in own)
+    if keys == keys_val:
+        return
+    pairs = enumerate(zip_longest(keys, keys_val))
+    j = next(j for j, (key, key_val) in pairs if key != key_val)
+    first, first_val = (
+        f"{names[j]!r} ({type(names[j]).__name__})" if j < len(names) else "missing"
+        for names in own
+    )
+    named = dict(zip(keys + keys_val, own[0] + own[1], strict=True))
+    only = sorted(repr(named[key]) for key in {*keys} ^ {*keys_val})[:9]
+    if list(map(str, own[0])) == list(map(str, own[1])):
+        hint = f". If they are the same, {name}_val.columns = {name}.columns"
+    elif only:
+        hint = f"; in one of them only are [{', '.join(only)}]"
+    else:
+        hint = f". Pass {name}_val[{name}.columns]"
+    raise ValueError(
+        f"{name}_val needs the columns of {name}, in the same order: column {j} of {name} is "
+        f"{first}, of {name}_val {first_val}{hint}"
+    )
 
 
 # ---------------------------------------------------------------------- what types declare
@@ -194,12 +227,22 @@ def _dtypes(X: Any) -> list[Any]:
 
 
 # ---------------------------------------------------------------------- labels
+def labels_in_one_form(y: Any, y_val: Any, n: int) -> tuple[Any, NDArray[Any]]:
+    """Return training labels, and protected ones of n records, as `in_one_form` does of tables.
+
+    Protected texts are objects. Raises ValueError if frames have other columns, see `check_labels`.
+    """
+    if hasattr(y, "columns") and hasattr(y_val, "columns"):
+        _check_names(as_table(y), as_table(y_val), "y")
+    y = of_own_rows(y)
+    return y, check_labels(y_val, dense(y), n, ("y_val", "X_val"))
+
+
 def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
-    """Return protected labels as an array; undeclared ones one by one, like training targets."""
+    """Return protected labels as an array, of texts as objects; undeclared ones one by one."""
     y = plain_array(y) if hasattr(y, "dtype") else as_table(y)
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
-        declared: NDArray[Any] = dense(y)
-        return declared
+        return without_length(dense(y))
     if hasattr(y, "tolist"):  # which makes numbers of what a tensor holds
         labels = y.tolist()
     else:
@@ -211,26 +254,13 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
-def check_label_columns(y: Any, y_val: Any) -> None:
-    """Raise ValueError if both are frames, of pandas or others, whose columns differ."""
-    if hasattr(y, "columns") and hasattr(y_val, "columns"):
-        _same_names(as_table(y), as_table(y_val), "y")
-
-
-def refuse_complex(y: Any) -> None:
-    """Raise ValueError if labels declare that they are complex numbers; the message quotes none."""
-    dtype = getattr(y, "dtype", None)
-    if getattr(dtype, "kind", "") == "c":
-        raise ValueError(f"Complex data not supported: y is an array of {dtype}")
-
-
 @np.errstate(all="ignore")  # as above
 def check_labels(
     y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
 ) -> NDArray[Any]:
     """Return protected labels of n records as an array, of the kind and shape of public ones."""
-    refuse_complex(y)
     name, table = names
+    check_readable(name, y, real=True)
     kind = _kind_of(like)
     for kind_val in map(kind_of, _dtypes(y)):
         if None not in (kind, kind_val) and kind != kind_val:

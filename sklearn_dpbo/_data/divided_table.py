@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .canonical import check_labels, in_one_form
+from .canonical import as_labels, check_labels, in_one_form
 from .split import Problem, Training, check_same_index
-from .tables import as_table, dense, is_frame, n_rows, objects, plain_array, take_rows
+from .tables import as_table, is_frame, n_rows, objects, plain_array, take_rows
 from .units import Units
 
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
@@ -109,7 +109,8 @@ class DividedTable:
             f"X and y as given; models are fitted on {self.units.m:,} {name}s and compared on the "
             f"other {self.units_val.m:,}; each pays for what is released of its own part"
         )
-        return Problem(Training(X, dense(y)), self.X_val, self.y_val, self.units_val, protected)
+        training = Training(X, as_labels(y, y))
+        return Problem(training, self.X_val, self.y_val, self.units_val, protected)
 
 
 def plain_table(X: Any) -> Any:

@@ -22,16 +22,20 @@ from sklearn.utils import get_tags, indexable
 
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
-from .canonical import (
-    check_label_columns,
-    check_labels,
-    in_one_form,
-    refuse_complex,
-)
+from .canonical import in_one_form, labels_in_one_form
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .public_rows import PublicRows
 from .subgroups import Subgroups
-from .tables import as_table, dense, n_rows, numbered, plain_array, take_rows
+from .tables import (
+    as_table,
+    check_readable,
+    dense,
+    n_rows,
+    numbered,
+    of_own_rows,
+    plain_array,
+    take_rows,
+)
 from .units import Units, one_column
 
 __all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
@@ -116,7 +120,10 @@ def hold_out(
             f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
             "pass groups_val: one entry for each row of X_val"
         )
-    refuse_complex(y)
+    check_readable("y", y, real=True)
+    tables = {"X": X, "X_val": X_val, "y_val": y_val, "subgroups_val": subgroups_val}
+    for name, table in (tables | fit_params).items():
+        check_readable(name, table)
     groups_val = None if groups_val is None else one_column(groups_val, "groups_val")
     X, y, groups = indexable(X, y, None if given else groups_val)
     if n_rows(X) == 0:
@@ -144,13 +151,14 @@ def hold_out(
     declared = X_val, y_val
     # The training part alone says how records are read.
     X, X_val = in_one_form(training.X, as_table(X_val), given and pairwise)
-    training = replace(training, X=X)
+    fit_params = {name: of_own_rows(value) for name, value in training.fit_params.items()}
+    training = replace(training, X=X, fit_params=fit_params)
     if (training.y is None) != (y_val is None):
         missing = "y" if training.y is None else "y_val"
         raise ValueError(f"{missing} is missing: y and y_val are needed together")
     if y_val is not None:
-        check_label_columns(training.y, y_val)
-        y_val = check_labels(y_val, dense(training.y), n_rows(X_val), ("y_val", "X_val"))
+        y, y_val = labels_in_one_form(training.y, y_val, n_rows(X_val))
+        training = replace(training, y=y)
     # Of a kernel matrix only some columns are kept.
     public = (training.X, training.y, None) if pairwise else (X_given, y_given, train)
     rows = PublicRows.of(training, *public, *declared)
@@ -192,7 +200,7 @@ def _chosen_rows(
     if by_default:
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
-    train, test = _one_split("cv", cv, estimator, whole, split_params)
+    train, test = _one_split("cv", cv, whole, split_params)
     unit = Units.of(n_rows(whole.X), groups, "groups_val").labels
     if unit is not None and np.isin(unit[train], unit[test]).any():
         raise ValueError(
@@ -234,17 +242,16 @@ def split_training(
         if is_classifier(estimator) and training.y is not None:
             with suppress(ValueError):  # a class of one record, several outputs, ...
                 cv = [train_test_split(rows, **share, stratify=dense(training.y))]
-    return _divide(estimator, training, *_one_split("public_cv", cv, estimator, training, {}))
+    return _divide(estimator, training, *_one_split("public_cv", cv, training, {}))
 
 
 def _one_split(
-    name: str, cv: Any, estimator: Any, whole: Training, split_params: Mapping[str, Any]
+    name: str, cv: Any, whole: Training, split_params: Mapping[str, Any]
 ) -> tuple[Rows, Rows]:
     """Return the rows of both parts of the only split, which have none in common."""
     n = n_rows(whole.X)
     try:
-        splitter = check_cv(cv, whole.y, classifier=is_classifier(estimator))
-        (train, test), *others = islice(splitter.split(whole.X, whole.y, **split_params), 2)
+        (train, test), *others = _first_splits(check_cv(cv), whole, split_params)
         if others:
             raise ValueError("it makes several splits")
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
@@ -261,6 +268,15 @@ def _one_split(
             * (name == "cv")
         ) from None
     return train, test
+
+
+def _first_splits(splitter: Any, whole: Training, split_params: Mapping[str, Any]) -> list[Any]:
+    """Return two splits, or one; ValueError, which quotes no label, if the splitter raises."""
+    try:
+        return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
+    except Exception as error:
+        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
+        raise ValueError(what) from None
 
 
 def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[Training, Training]:

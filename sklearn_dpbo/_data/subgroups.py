@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .canonical import kind_of
+from .canonical import key_of_name, kind_of
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 
 __all__ = ["OTHER", "Subgroups"]
@@ -28,9 +28,13 @@ _MOST = 50
 
 @dataclass(frozen=True, eq=False)
 class Subgroups:
-    """Levels by column: texts, or bands (low, high); a number is the band from itself to itself."""
+    """Levels by column: texts, or bands (low, high); a number is the band from itself to itself.
+
+    Columns are found by their `names`. What is released calls them by the texts of these.
+    """
 
     levels: dict[str, tuple[Any, ...]]
+    names: tuple[Any, ...]
 
     @classmethod
     def of(cls, levels: Any, values: Any) -> Subgroups | None:
@@ -43,7 +47,11 @@ class Subgroups:
                 'each column has, as in subgroups={"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}'
                 ": pass both. Levels are public: do not read them from protected records"
             )
-        subgroups = cls({str(name): _checked(name, own) for name, own in levels.items()})
+        subgroups = cls(
+            {str(name): _checked(name, own) for name, own in levels.items()}, tuple(levels)
+        )
+        if len(subgroups.levels) < len(levels):
+            raise ValueError(f"subgroups has two names that read alike, among {list(levels)}")
         if subgroups.n > _MOST:
             raise ValueError(f"subgroups has {subgroups.n} combinations; at most {_MOST} are taken")
         return subgroups
@@ -78,12 +86,17 @@ class Subgroups:
     def _columns(self, table: Any) -> list[Any]:
         """Return the columns; ValueError if they are not there, or declare another kind."""
         if is_frame(table):
-            own = list(map(str, table.columns))
-            columns = [table.iloc[:, own.index(name)] for name in self.levels if name in own]
+            own = [key_of_name(name) for name in table.columns]
+            wanted = [key_of_name(name) for name in self.names]
+            columns = [table.iloc[:, own.index(key)] for key in wanted if key in own]
         else:
             columns = [table] if is_series(table) else list(np.atleast_2d(dense(table).T))
         if len(columns) != len(self.levels):
-            raise ValueError(f"subgroups_val needs one column for each of {list(self.levels)}")
+            alike = [name for name in getattr(table, "columns", ()) if str(name) in self.levels]
+            raise ValueError(
+                f"subgroups_val needs one column for each of {list(self.names)}"
+                + f", and has {alike}: give the names the same types" * bool(alike)
+            )
         for column, (name, levels) in zip(columns, self.levels.items(), strict=True):
             kind = "text" if isinstance(levels[0], str) else "numbers"
             if (declared := kind_of(column.dtype)) not in (None, kind):

@@ -2,7 +2,9 @@
 
 Object arrays can hold anything. numpy and pandas choose a type for a whole column, so one odd cell
 can change how all others are read: to integers, say, or to text. Here the *training* records decide
-which kinds of cells there are, and each protected cell is read by itself.
+which kinds of cells there are, and each protected cell is read by itself. An array of texts
+declares the length of the longest one: protected texts are objects, and public ones are as wide as
+their own longest.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from scipy.sparse import issparse
 from .pickles import fresh, packed
 
 __all__ = [
-    "EXACT", "as_number", "as_table", "copied", "copy_rows", "dense", "is_frame", "is_missing",
-    "is_number", "is_series", "like_column", "n_rows", "numbered", "objects", "plain_array",
-    "read_like", "stack", "take_rows", "with_columns", "with_own_cells",
+    "EXACT", "as_number", "as_table", "check_readable", "copied", "copy_rows", "dense", "is_frame",
+    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "numbered",
+    "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows", "with_columns",
+    "with_own_cells", "without_length",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -52,17 +55,78 @@ def as_table(X: Any) -> Any:
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
-    X = plain_array(X)
+    X = _of_rows_alone(X)
     if is_frame(X):
-        X = _without_attrs(X)
         declared = [j for j, dtype in enumerate(X.dtypes) if not isinstance(dtype, np.dtype)]
         return with_columns(X, {j: _of_one_type(X.iloc[:, j]) for j in declared})
     if is_series(X):
-        return _of_one_type(_without_attrs(X))
+        return _of_one_type(X)
+    if issparse(X):
+        return X
+    return without_length(np.asanyarray(X) if hasattr(X, "__array__") else objects(X))
+
+
+def of_own_rows(values: Any) -> Any:
+    """Return public labels, or an argument of `fit`, of which no other row decided anything.
+
+    They may be cut from a table together with protected ones, of which the longest text made an
+    array wide, and which may have been read as categories. Rows of other libraries may keep the
+    texts of all rows in memory, and become arrays.
+    """
+    values = np.asarray(values) if hasattr(values, "to_pandas") else _of_rows_alone(values)
+    if is_frame(values):
+        columns = range(values.shape[1])
+        return with_columns(values, {j: of_own_rows(values.iloc[:, j]) for j in columns})
+    dtype = getattr(values, "dtype", None)
+    if hasattr(dtype, "categories"):
+        return getattr(values, "cat", values).remove_unused_categories()
+    if str(dtype).startswith("dictionary"):  # categories of pyarrow
+        return values.astype(object)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
+        narrow = np.array(values.tolist(), dtype=values.dtype.kind)
+        return narrow.reshape(values.shape)  # which a list of empty rows forgets
+    return values
+
+
+def without_length(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array whose type tells no length of a text, of strings or of bytes."""
+    return values.astype(object) if values.dtype.kind in "SUT" else values
+
+
+def check_readable(name: str, table: Any, *, real: bool = False) -> None:
+    """Raise ValueError, which quotes no cell, for an array that no model reads as it is meant.
+
+    That is a masked array, one with fields of text or, if all has to be `real`, complex numbers.
+    """
+    dtype = getattr(table, "dtype", None)
+    if real and getattr(dtype, "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: {name} is an array of {dtype}")
+    if isinstance(table, np.ma.MaskedArray):
+        raise ValueError(
+            f"{name} is a masked array, and models would read what is below the mask: fill it, for "
+            f"example by {name}.filled(np.nan), or pass a pandas.DataFrame"
+        )
+    if _has_fields_of_text(dtype):
+        raise ValueError(
+            f"{name} is a structured array with fields of text, of the length of the longest one: "
+            "pass a pandas.DataFrame"
+        )
+
+
+def _has_fields_of_text(dtype: Any) -> bool:
+    """Whether a dtype of numpy has fields, at any depth, that are texts or bytes."""
+    of_fields = [field[0] for field in (getattr(dtype, "fields", None) or {}).values()]
+    return any(field.base.kind in "SUT" or _has_fields_of_text(field.base) for field in of_fields)
+
+
+def _of_rows_alone(X: Any) -> Any:
+    """Return a table without what is kept beside its rows; sparse, in canonical form."""
+    X = plain_array(X)
+    if is_frame(X) or is_series(X):
+        return _without_attrs(X)
     if issparse(X):
         return _canonical(X)
-    X = np.asanyarray(X) if hasattr(X, "__array__") else objects(X)
-    return X.astype(object) if X.dtype.kind in "SUT" else X
+    return X
 
 
 def _without_attrs(X: Any) -> Any:
@@ -212,12 +276,12 @@ def read_like(own: Iterable[Any], cells: Iterable[Any], missing: Any = None) -> 
     A missing cell is written as among `own` or, if none is missing there, as `missing`.
     """
     own, cells = list(own), list(cells)
-    kinds = set(map(_kind, own)) - {"missing"}
+    kinds = set(map(kind_of_cell, own)) - {"missing"}
     missing = next(filter(is_missing, own), missing)
 
     def read(cell: Any) -> Any:
         with suppress(Exception):  # of a cell that cannot be compared or pickled
-            if (kind := _kind(cell)) in kinds:
+            if (kind := kind_of_cell(cell)) in kinds:
                 return str.__str__(cell) if kind == "text" else _copy(cell)
         return missing
 
@@ -237,7 +301,7 @@ def is_number(cell: Any) -> bool:
 def is_missing(cell: Any) -> bool:
     """Whether a cell stands for a missing value."""
     try:
-        return _kind(cell) == "missing"
+        return kind_of_cell(cell) == "missing"
     except Exception:  # of a cell that cannot be compared
         return False
 
@@ -274,7 +338,8 @@ def _copy(cell: Any) -> Any:
     return cell if type(cell) in _PLAIN else fresh(packed(cell))
 
 
-def _kind(cell: Any) -> str | type:
+def kind_of_cell(cell: Any) -> str | type:
+    """Return the kind of a cell, or of a name of a column: texts and numbers are of any type."""
     if isinstance(cell, str):
         return "text"
     if isinstance(cell, bool | np.bool_):

@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.canonical import as_array, kind_of
-from .._data.tables import as_number, as_table, is_frame, is_missing, objects, with_columns
+from .._data.canonical import as_array, key_of_name, kind_of
+from .._data.tables import (
+    as_number,
+    as_table,
+    check_readable,
+    is_frame,
+    is_missing,
+    objects,
+    with_columns,
+)
 from .._data.units import Units
 from ..scoring._labels import encode
 
@@ -85,9 +93,9 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
         )
     named, d = is_frame(X), X.shape[1]
     names = list(X.columns) if named else list(range(d))
-    given = dict(categories or {})
-    for name in given:
-        if name not in names:
+    given = {key_of_name(name): values for name, values in (categories or {}).items()}
+    for name in categories or {}:
+        if key_of_name(name) not in map(key_of_name, names):
             spelled = {str(own): own for own in names}
             near = get_close_matches(str(name), spelled, 1)
             hint = f"; did you mean {spelled[near[0]]!r}?" if near else f": it has {names}"
@@ -95,7 +103,7 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
     levels, frequent = {}, []
     for j, name in enumerate(names):
         dtype = X.dtypes.iloc[j] if named else X.dtype
-        values = given.get(name, getattr(dtype, "categories", None))
+        values = given.get(key_of_name(name), getattr(dtype, "categories", None))
         if isinstance(values, str) and values == _FREQUENT:
             frequent.append(j)
             levels[j] = objects([])
@@ -143,9 +151,8 @@ def _as_array_or_frame(X: Any) -> Any:
             f"X is a {type(X).__name__}, in which single records decide the number and the type of "
             "columns. Give an array or a data frame, such as np.array(X, dtype=float)"
         )
+    check_readable("X", X, real=True)
     X = np.asarray(X)
-    if X.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X is an array of {X.dtype}")
     if X.dtype.kind not in "biufO":
         raise ValueError(f"X has to be numbers; found an array of {X.dtype}")
     if np.ndim(X) != 2:

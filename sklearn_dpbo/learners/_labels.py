@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._data.canonical import check_labels, kind_of, refuse_complex
-from .._data.tables import dense, is_missing, is_number, objects
+from .._data.canonical import check_labels, kind_of
+from .._data.tables import (
+    check_readable,
+    dense,
+    is_missing,
+    is_number,
+    objects,
+    of_own_rows,
+)
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..scoring._labels import encode
@@ -25,7 +32,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     It warns of the default, unless the estimator has no parameter to give them.
     """
     declared = getattr(y, "dtype", None)
-    refuse_complex(y)
+    check_readable("y", y, real=True)
     if classes is None and warns:
         warn(
             "classes is None: the classes are the labels in y, which become public, even one that "
@@ -42,7 +49,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
         with np.errstate(all="ignore"):
             check_classification_targets(labels)
         classes = labels
-    classes = np.unique(np.asarray(classes))
+    classes = of_own_rows(np.unique(np.asarray(classes)))
     # The dtype of an array is public; the types in objects and lists are not.
     if len({kind_of(declared), kind_of(classes.dtype)} - {None}) > 1:
         raise ValueError(
@@ -68,6 +75,6 @@ def _one_each(y: Any, like: NDArray[Any], n: int) -> NDArray[Any]:
     """Return one label for each of n rows, those without a type read one by one."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
-    refuse_complex(y)  # before scikit-learn does, which quotes them
+    check_readable("y", y, real=True)  # before scikit-learn does, which quotes them
     declared = isinstance(y, np.ndarray) and y.dtype != object
     return check_labels(column_or_1d(y, warn=True) if declared else y, like, n)

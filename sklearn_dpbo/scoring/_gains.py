@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from .._data.tables import dense
+from .._data.tables import dense, without_length
 from .._privacy.checks import as_floats, check_number, is_finite
 from ._labels import encode
 from ._response import are_probabilities
@@ -81,7 +81,10 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """A user's ``gain(y_true, response)``, which gets one record at a time."""
+    """A user's ``gain(y_true, response)``, which gets one record at a time.
+
+    No type tells it how long other texts are.
+    """
 
     function: Callable[..., Any]
 
@@ -95,7 +98,8 @@ class Custom:
         # With several outputs, classes is a list and response has no column per class.
         one_output = isinstance(classes, np.ndarray)
         binary = one_output and len(classes) == 2 and response.shape[1:] == (2,)
-        gain = np.asarray(self.function(y, response[:, 1] if binary else response))
+        response = response[:, 1] if binary else without_length(response)
+        gain = np.asarray(self.function(None if y is None else without_length(y), response))
         if gain.shape != (1,) or gain.dtype.kind not in "biufO":
             name = getattr(self.function, "__name__", type(self.function).__name__)
             raise ValueError(

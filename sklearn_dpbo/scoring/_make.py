@@ -81,7 +81,8 @@ def make_private_scorer(
         numbers, dates and text are errors. A larger gain is a better prediction, and each is
         computed from its own record alone. `response` is what `response_method` returns; for
         ``predict_proba`` with two classes, the column of the second class. Labels are passed as
-        they are in ``y_val``.
+        they are in ``y_val``; texts, in `y_true` and `response`, as an array of objects, whose
+        dtype does not tell how long another record's text is.
 
         Or the name of a metric, such as ``"f1"`` (``pos_label=1``) or ``"fbeta"`` (``beta``). The
         documentation's page "Choose a metric" lists all names with their parameters.

@@ -307,6 +307,24 @@ def test_a_position_close_to_that_of_a_column_is_suggested_as_a_number():
         PrivateClassifier(categories={10: ["a"]}).fit(np.zeros((20, 2)), np.arange(20) % 2)
 
 
+@pytest.mark.parametrize(
+    ("names", "key", "said"),
+    [
+        ([0, 1], "1", "did you mean 1"),
+        (["0", "1"], 1, "did you mean '1'"),
+        ([0, 1], True, "it has"),
+    ],
+)
+def test_names_of_categories_have_types(names, key, said):
+    frame, y = pd.DataFrame(np.zeros((20, 2)), columns=names), np.arange(20) % 2
+    learner = PrivateLogisticRegression(classes=[0, 1], categories={key: [0.0]}, max_iter=1)
+    for fitted in (learner, PrivateTableSearchCV(learner, {"C": [1.0, 2.0]})):
+        with pytest.raises(ValueError, match=rf"names {key!r}, which X does not have.*{said}"):
+            fitted.fit(frame, y)
+    own = clone(learner).set_params(categories={names[1]: [0.0]}).fit(frame, y)
+    assert list(own.categories_) == [1]
+
+
 def test_other_columns_than_those_of_the_fit_are_refused():
     frame, y = mixed(40)
     model = PrivateLogisticRegression(categories=DECLARED, max_iter=1).fit(frame, y)
@@ -424,3 +442,19 @@ def test_a_search_takes_typed_codes_and_objects_as_they_are_declared(levels, typ
         PrivateTableSearchCV(learner.set_params(categories=["code"])).fit(
             column.to_frame("code"), y
         )
+
+
+def test_classes_are_as_wide_as_the_longest_label():
+    frame, y = mixed(60)
+    y = np.where(y == 1, "sick", "well").astype("U18")
+    model = PrivateLogisticRegression(categories=DECLARED, max_iter=1)
+    assert model.fit(frame, y).classes_.dtype == "U4" == model.predict(frame).dtype
+    declared = PrivateLogisticRegression(classes=["sick", "well"], categories=DECLARED, max_iter=1)
+    seen = []
+    for odd in ("sick", "aVeryRareDiagnosis"):
+        y[7] = odd
+        search = PrivateTableSearchCV(declared, {"C": [1.0, 2.0]}, random_state=0)
+        with seeded_noise(0):
+            model = search.fit(frame, y).best_estimator_
+        seen.append((search.classes_.dtype, search.predict(frame).dtype, model.classes_.dtype))
+    assert seen == [(np.dtype("U4"),) * 3] * 2

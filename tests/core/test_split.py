@@ -1,12 +1,16 @@
 """The split into training data and protected validation data, and checks of both."""
 
 import itertools
+import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GroupShuffleSplit,
@@ -18,15 +22,19 @@ from sklearn.model_selection import (
 )
 
 from sklearn_dpbo import (
+    PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateObjective,
     PrivateThresholdClassifier,
+    make_private_scorer,
     private_evaluation,
     public,
 )
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.testing import seeded_noise
 
 X = np.arange(80.0).reshape(40, 2)
 Y = np.arange(40) % 2
@@ -227,7 +235,7 @@ def test_columns_of_y_val_must_be_those_of_y(kind):
     y = kind({"dose": X[:, 0], "cost": X[:, 1]})
     assert (split(y=y, X_val=SAME, y_val=y).y_val == X).all()
     assert (split(y=y, X_val=SAME, y_val=X).y_val == X).all(), "arrays have no names"
-    with pytest.raises(ValueError, match=r"y_val needs .* same order. Pass y_val\[y.columns\]"):
+    with pytest.raises(ValueError, match=r"y_val needs .* same order.*Pass y_val\[y.columns\]"):
         split(y=y, X_val=SAME, y_val=y[["cost", "dose"]])
     other = kind({"dose": X[:, 0], "price": X[:, 1]})
     for wrong in (other, other[["dose"]]):
@@ -536,3 +544,270 @@ class Opaque:
 def test_what_cannot_be_copied_is_named_with_what_to_do():
     with pytest.raises(TypeError, match=r"Opaque cannot be copied.*Define its classes .* module"):
         packed(Opaque())
+
+
+# ---------------------------------------------------------------- the form of labels
+RARE = "aVeryRareDiagnosis"
+HELD_OUT = np.arange(30, 40)
+LAST_TEN = [(np.arange(30), HELD_OUT)]
+CHOICES = pd.CategoricalDtype(["no", "yes", RARE])
+LABELS = {
+    "array": np.array,
+    "read-only": lambda y: np.frombuffer(np.array(y).tobytes(), np.array(y).dtype),
+    "bytes": lambda y: np.array([label.encode() for label in y]),
+    "StringDType": lambda y: np.array(y, dtype=STRING),
+    "objects": lambda y: np.array(y, dtype=object),
+    "list": list,
+    "tuple": tuple,
+    "column": lambda y: np.array(y)[:, None],
+    "matrix": lambda y: np.asmatrix(np.array(y)).T,
+    "two outputs": lambda y: np.array([y, y]).T,
+    "series": pd.Series,
+    "objects in a series": lambda y: pd.Series(y, dtype=object),
+    "frame": lambda y: pd.DataFrame({"a": y, "b": y}),
+    "categories": lambda y: pd.Series(y, dtype=CHOICES),
+    "categories that occur": lambda y: pd.Series(y, dtype="category"),
+    "categories of a frame": lambda y: pd.DataFrame({"a": pd.Categorical(y), "b": y}),
+    "Categorical": pd.Categorical,
+    "categories of pyarrow": lambda y: pd.Series(y).astype(
+        pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+    ),
+    "polars": pl.Series,
+    "frame of polars": lambda y: pl.DataFrame({"a": y}),
+}
+
+
+def with_label(odd, place=39):
+    """Return the labels of 40 records, one of them another one."""
+    y = np.where(Y, "yes", "no").tolist()
+    y[place] = odd
+    return y
+
+
+class KeepsAll(ClassifierMixin, BaseEstimator):
+    """Predicts by the means of classes, and keeps all that it was fitted on."""
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def fit(self, X, y, site=None):
+        self.X_, self.y_, self.site_ = X, y, site
+        own = np.asarray(y)
+        own = own[:, 0] if own.ndim == 2 else own
+        self.classes_ = np.unique(own)
+        self.means_ = np.stack(
+            [self.scale * X[own == label].mean(axis=0) for label in self.classes_]
+        )
+        return self
+
+    def predict(self, X):
+        distances = np.square(X[:, None] - self.means_).sum(axis=2)
+        predicted = self.classes_[distances.argmin(axis=1)]
+        two = np.asarray(self.y_).shape[1:] == (2,)
+        return np.stack([predicted, predicted], axis=1) if two else predicted
+
+
+def seen_of(search, caught):
+    """Return all that is public of a fitted search but scores and warnings of several fits."""
+    said = [str(w.message) for w in caught if not str(w.message).startswith("fit number")]
+    model = search.best_estimator_
+    return pickle.dumps(model), search.classes_.dtype, search.predict(X).dtype, repr(search), said
+
+
+def place_held_out(seed):
+    """Return a row that is held out by default."""
+    with pytest.warns(PrivacyWarning):
+        return int(split(seed=seed).X_val[0, 0] // 2)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("given", ["cv", "by default", "X_val"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_the_length_of_a_protected_label_shows_in_nothing(kind, given):
+    place = place_held_out(0) if given == "by default" else 39
+    seen = []
+    for odd in ("no", RARE):
+        y = with_label(odd, place)
+        labels, site = LABELS[kind](y), np.array(y)
+        search = PrivateBayesSearchCV(
+            KeepsAll(), {"scale": [1.0, 1.1]}, epsilon=1.0, random_state=0,
+            cv=LAST_TEN if given == "cv" else None, scoring="accuracy",
+        )  # fmt: skip
+        data = {}
+        if given == "X_val":
+            labels, site = (make(with_label("no")) for make in (LABELS[kind], np.array))
+            data = {"X_val": SAME, "y_val": LABELS[kind](y)}
+        with warnings.catch_warnings(record=True) as caught, seeded_noise(0):
+            warnings.simplefilter("always")
+            search.fit(X, labels, site=site, **data)
+        seen.append(seen_of(search, caught))
+    assert seen[0] == seen[1]
+    assert RARE.encode() not in seen[1][0]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("given", [dict(cv=LAST_TEN), dict(X_val=SAME[30:])])
+@pytest.mark.parametrize("kind", LABELS)
+def test_protected_texts_have_no_length_and_training_labels_their_own(kind, given):
+    y = LABELS[kind](with_label(RARE))
+    if "X_val" in given:
+        given = given | {"y_val": LABELS[kind](with_label(RARE)[30:])}
+        y = LABELS[kind](with_label("no"))
+    problem = split(y=y, **given)
+    assert problem.y_val.dtype == object and len(problem.y_val) == 10
+    last = problem.y_val[-1] if problem.y_val.ndim == 1 else problem.y_val[-1, 0]
+    assert last == (RARE.encode() if kind == "bytes" else RARE)
+    own = np.asarray(problem.training.y)
+    assert own.dtype.kind in "OT" or own.dtype.itemsize == np.dtype(own.dtype.kind + "3").itemsize
+
+
+def test_texts_among_fit_parameters_are_as_wide_as_those_of_the_training_part():
+    texts = np.array(with_label(RARE))
+    params = {
+        "site": texts,
+        "sites": np.array([texts, texts]).T,
+        "none": texts.reshape(40, 1)[:, :0],
+    }
+    params["series"] = pd.Series(texts)
+    params["series"].attrs["positive"] = 17
+    params["polars"] = pl.Series(texts.tolist())
+    params["categories"] = pd.Categorical(texts)
+    own = split(fit_params=params, cv=LAST_TEN).training.fit_params
+    assert own["site"].dtype == own["sites"].dtype == "U3" and own["sites"].shape == (30, 2)
+    assert own["none"].shape == (30, 0) and own["series"].attrs == {}
+    assert RARE.encode() not in pickle.dumps(own)
+
+
+@pytest.mark.filterwarnings("ignore:Not known to treat")
+def test_a_gain_gets_texts_as_objects_whatever_others_are():
+    def gain(y_true, response):
+        assert y_true.dtype == response.dtype == object
+        return y_true == response
+
+    scorer = make_private_scorer(gain, bounds=(0, 1))
+    y, y_val = np.array(with_label("no")), np.array(with_label(RARE))
+    with seeded_noise(0):
+        search = PrivateBayesSearchCV(KeepsAll(), {"scale": [1.0]}, epsilon=100.0, scoring=scorer)
+        search.fit(X, y, X_val=SAME, y_val=y_val)
+        objective = PrivateObjective(
+            KeepsAll(), X, y, SAME, y_val, scoring=scorer, n_calls=1, epsilon=100.0
+        )
+        score = objective({})
+    exact = np.mean(search.predict(X) == with_label(RARE))
+    assert [search.best_score_, score] == pytest.approx([exact, exact], abs=0.05)
+
+
+def test_labels_of_lists_of_mixed_types_are_read_as_the_training_part_has_them():
+    for odd in (0.5, None, "x", True, 10**400, [1]):
+        y = [*Y[:39].tolist(), odd]
+        problem = split(y=y, cv=LAST_TEN)
+        assert np.asarray(problem.training.y).dtype == int
+        assert problem.y_val.dtype == float and problem.y_val[:9].tolist() == Y[30:39].tolist()
+
+
+@pytest.mark.parametrize("y", [with_label(RARE), Y.tolist()])
+def test_what_a_splitter_raises_quotes_no_label(y):
+    class Rude:
+        def split(self, X, y=None, groups=None):
+            raise RuntimeError(f"only one {y[39]}")
+
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return 1
+
+    with pytest.raises(
+        ValueError, match=r"split raises RuntimeError \(n_samples=40\). Pass a splitter"
+    ) as raised:
+        split(y=np.array(y), cv=Rude())
+    assert "only one" not in str(raised.value) and raised.value.__cause__ is None
+    said = []
+    for odd in (y[0], 0.5, None, object()):
+        with pytest.raises(ValueError, match="several splits") as raised:
+            split(y=[*y[:39], odd], cv=5)
+        said.append(str(raised.value))
+    assert len(set(said)) == 1
+
+
+MASKED = np.ma.masked_array(X.copy(), X == 79)
+FIELDS = np.array([(label, 1.0) for label in with_label(RARE)], dtype=[("a", "U18"), ("b", float)])
+
+
+@pytest.mark.parametrize("odd", [MASKED, MASKED[:, 0], FIELDS], ids=["table", "column", "fields"])
+@pytest.mark.parametrize("name", ["X", "y", "X_val", "y_val", "site"])
+def test_arrays_that_no_model_reads_as_they_are_meant_are_refused(name, odd):
+    data = {"X": X, "y": Y, "X_val": SAME, "y_val": Y, "fit_params": {"site": Y}}
+    data |= {"fit_params": {"site": odd}} if name == "site" else {name: odd}
+    with pytest.raises(ValueError, match=f"^{name} is a (masked|structured) array.*DataFrame") as e:
+        split(**data)
+    assert RARE not in str(e.value)
+    with pytest.raises(ValueError, match="^(X|y) is a (masked|structured) array"):
+        PrivateLogisticRegression(classes=[0, 1]).fit(*((X, odd) if name == "y" else (odd, Y)))
+
+
+def test_structured_labels_of_numbers_are_taken():
+    y = np.array([(bool(label), 1.0) for label in Y], dtype=[("event", bool), ("time", float)])
+    problem = split(y=y, cv=LAST_TEN)
+    assert problem.y_val.dtype == problem.training.y.dtype == y.dtype
+
+
+# ---------------------------------------------------------------- names of columns
+NAMES = {
+    "numbers and texts": ([0, 1], ["0", "1"], r"column 0 of X is 0 \(int\), of X_val '0' \(str\)"),
+    "years": ([2019, 2020], ["2019", "2020"], r"is 2019 \(int\), of X_val '2019' \(str\)"),
+    "one is a text": (["a", 1], ["a", "1"], r"column 1 of X is 1 \(int\), of X_val '1' \(str\)"),
+    "truth values": ([False, True], ["False", "True"], r"False \(bool\), of X_val 'False' \(str\)"),
+    "True and 1": ([0, 1], [False, True], r"column 0 of X is 0 \(int\), of X_val False \(bool\)"),
+    "several levels": (
+        [("a", 0), ("a", 1)], [("a", "0"), ("a", "1")],
+        r"\('a', 0\) \(tuple\), of X_val \('a', '0'\)",
+    ),
+    "more": (["a", "b"], ["a"], r"column 1 of X is 'b' \(str\), of X_val missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prediction", ["auto", "together", "separate"])
+@pytest.mark.parametrize("case", NAMES)
+def test_names_of_columns_are_compared_with_their_types_before_the_charge(
+    case, prediction, tmp_path
+):
+    """Otherwise every record counts as wrong: estimators find columns by their names."""
+    names, names_val, first = NAMES[case]
+    frame = pd.DataFrame(X, columns=names)
+    frame_val = pd.DataFrame(SAME[:, : len(names_val)], columns=names_val)
+    alike = list(map(str, names)) == list(map(str, names_val))
+    hint = r"X_val.columns = X.columns" if alike else "in one of them only are"
+    ledger = PrivacyLedger(tmp_path / "ledger", "scans", epsilon=9.0, create=True)
+    model = LogisticRegression()
+    message = f"^X_val needs the columns of X, in the same order: .*{first}.*{hint}"
+    given = {"X_val": frame_val, "y_val": Y}
+    with pytest.raises(ValueError, match=message):
+        PrivateBayesSearchCV(model, {"C": [1.0]}, prediction=prediction, ledger=ledger).fit(
+            frame, Y, **given
+        )
+    with pytest.raises(ValueError, match=message):
+        PrivateThresholdClassifier(model, prediction=prediction, ledger=ledger).fit(
+            frame, Y, **given
+        )
+    with pytest.raises(ValueError, match=message):
+        private_evaluation(
+            model.fit(X, Y), frame_val, Y, X=frame, y=Y, ledger=ledger, prediction=prediction,
+            epsilon=1.0,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match=message.replace("X", "y")):
+        split(y=frame, X_val=SAME, y_val=frame_val)
+    assert ledger.spent["epsilon"] == 0
+
+
+def test_names_that_pandas_takes_for_the_same_are_and_get_one_type():
+    for names, names_val in (
+        ([2019, 2020], [2019.0, 2020.0]),
+        (["a", "b"], np.array(["a", "b"], dtype=object)),
+        ([None, "a"], [np.nan, "a"]),
+        (pd.RangeIndex(2), np.array([0, 1], dtype="i1")),
+    ):
+        frames = [
+            pd.DataFrame(table, columns=own) for table, own in ((X, names), (SAME, names_val))
+        ]
+        problem = split(X=frames[0], X_val=frames[1], y_val=Y)
+        pd.testing.assert_index_equal(problem.X_val.columns, problem.training.X.columns)
+        assert (problem.X_val.to_numpy() == SAME).all()
+        assert list(frames[1].columns) == list(pd.Index(names_val)), "the user's stays as it is"

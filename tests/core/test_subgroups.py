@@ -456,3 +456,45 @@ def test_an_evaluation_keeps_nobodys_subgroup(two):
     assert codes.tobytes() not in pickle.dumps(found)
     assert codes.astype(np.int8).tobytes() not in pickle.dumps(found)
     assert unit_weight(found._units) == 1
+
+
+@pytest.mark.parametrize("key", [2019, True, ("sex", 0)])
+def test_columns_are_found_by_their_names_and_shown_as_texts(key):
+    frame = pd.DataFrame(np.array([["f"], ["m"], ["x"], ["f"]], dtype=object))
+    frame.columns = pd.Index([key], tupleize_cols=False, dtype=object)
+    subgroups = Subgroups.of({key: ["f", "m"]}, frame)
+    assert subgroups.numbers(frame, 4).tolist() == [0, 1, 2, 0]
+    assert list(subgroups.levels) == [str(key)] and len(subgroups.members([str(key)])) == 3
+    frame.columns = [str(key)]
+    with pytest.raises(ValueError, match="one column for each of .* the same types") as raised:
+        subgroups.numbers(frame, 4)
+    assert repr([key]) in str(raised.value) and repr([str(key)]) in str(raised.value)
+
+
+def test_true_is_not_the_column_1():
+    frame = pd.DataFrame({0: ["f", "m"], 1: ["m", "f"]})
+    with pytest.raises(ValueError, match=r"one column for each of \[True\]$"):
+        Subgroups.of({True: ["f", "m"]}, frame).numbers(frame, 2)
+    with pytest.raises(ValueError, match="two names that read alike"):
+        Subgroups.of({0: ["f"], "0": ["f"]}, frame)
+
+
+def test_an_evaluation_shows_numbers_of_columns_as_texts(two):
+    model, (X, y), (X_val, y_val), values = two
+    named = values[["sex"]].rename(columns={"sex": 2019})
+    evaluation = private_evaluation(
+        model, X_val, y_val, X=X, y=y, epsilon=EXACT,
+        subgroups_val=named, subgroups={2019: ["f", "m"]},
+    )  # fmt: skip
+    assert evaluation.by_group("accuracy").columns[0] == "2019"
+    assert list(evaluation.by_group("accuracy", by="2019")["2019"]) == SEX
+
+
+def test_masked_cells_are_refused_as_a_whole(two):
+    model, (X, y), (X_val, y_val), values = two
+    cells = np.ma.masked_array(values["age"], values["age"] < 50)
+    with pytest.raises(ValueError, match="subgroups_val is a masked array"):
+        private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=1.0, subgroups_val=cells,
+            subgroups={"age": BANDS},
+        )  # fmt: skip
