@@ -201,11 +201,12 @@ class Evaluator:
             m, unit = self.problem.units.m, self.problem.units.name
             seconds = m * sum(model.seconds for model in models)
             seconds /= effective_n_jobs(self.options.n_jobs)
+            lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
             warn(
                 "Not known to treat each record independently of the others: "
                 f"{', '.join(unlisted)}. So each of the {m:,} validation {unit}s takes a call of "
-                f"its own: about {seconds:.2g} s in all for {len(models)} candidates. If you know "
-                'that it does, prediction="together" predicts all at once',
+                f"its own{lasts if seconds >= 1 else ''}. If you know that it does, "
+                'prediction="together" predicts all at once',
             )
 
 

@@ -7,7 +7,7 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -251,7 +251,8 @@ def _one_split(
     """Return the rows of both parts of the only split, which have none in common."""
     n = n_rows(whole.X)
     try:
-        (train, test), *others = _first_splits(check_cv(cv), whole, split_params)
+        splits = check_cv(cv).split(whole.X, whole.y, **split_params)
+        (train, test), *others = _first_two(splits, n, protected=name == "cv")
         if others:
             raise ValueError("it makes several splits")
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
@@ -270,12 +271,14 @@ def _one_split(
     return train, test
 
 
-def _first_splits(splitter: Any, whole: Training, split_params: Mapping[str, Any]) -> list[Any]:
-    """Return two splits, or one; ValueError, which quotes no label, if the splitter raises."""
+def _first_two(splits: Iterable[Any], n: int, *, protected: bool) -> list[Any]:
+    """Return two splits, or one; of protected rows, what the splitter raises is not quoted."""
     try:
-        return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
+        return list(islice(splits, 2))
     except Exception as error:
-        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
+        if not protected:
+            raise
+        what = f"its split raises {type(error).__name__} (n_samples={n})"
         raise ValueError(what) from None
 
 
