@@ -7,9 +7,10 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -251,8 +252,8 @@ def _one_split(
     """Return the rows of both parts of the only split, which have none in common."""
     n = n_rows(whole.X)
     try:
-        splits = check_cv(cv).split(whole.X, whole.y, **split_params)
-        (train, test), *others = _first_two(splits, n, protected=name == "cv")
+        split = partial(check_cv(cv).split, whole.X, whole.y, **split_params)
+        (train, test), *others = _first_two(split, n, protected=name == "cv")
         if others:
             raise ValueError("it makes several splits")
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
@@ -271,10 +272,10 @@ def _one_split(
     return train, test
 
 
-def _first_two(splits: Iterable[Any], n: int, *, protected: bool) -> list[Any]:
+def _first_two(split: Callable[[], Iterable[Any]], n: int, *, protected: bool) -> list[Any]:
     """Return two splits, or one; of protected rows, what the splitter raises is not quoted."""
     try:
-        return list(islice(splits, 2))
+        return list(islice(split(), 2))
     except Exception as error:
         if not protected:
             raise
