@@ -1,0 +1,351 @@
+"""One call of a user's code for one record, and public rows that take the way of protected ones."""
+
+import pickle
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeRegressor
+from test_protected_values import statistics
+
+from sklearn_dpbo import (
+    PrivacyLedger,
+    PrivateBayesSearchCV,
+    PrivateThresholdClassifier,
+    make_private_scorer,
+    private_evaluation,
+)
+from sklearn_dpbo._counting import rehearsal
+from sklearn_dpbo._counting.calls import query_for_protected
+from sklearn_dpbo._counting.suppress_output import hold_interrupts
+from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
+from sklearn_dpbo.scoring._gains import Custom
+from sklearn_dpbo.scoring._make import NAMES
+from sklearn_dpbo.scoring._queries import MeanOf
+from sklearn_dpbo.testing import seeded_noise
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+# ---------------------------------------------------------------------- gains
+
+
+class Relative:
+    """The error as a part of the mean error until now, which it keeps."""
+
+    def __init__(self):
+        self.total, self.n = 0.0, 0
+
+    def __call__(self, y, response):
+        error = np.abs(y - response)
+        self.total, self.n = self.total + float(error[0]), self.n + 1
+        return -error / max(self.total / self.n, 1e-9)
+
+
+def keeps_in_a_closure():
+    seen = []
+
+    def gain(y, response):
+        seen.append(abs(float((y - response)[0])))
+        return -np.abs(y - response) / max(np.mean(seen), 1e-9)
+
+    return gain
+
+
+def tosses(y, response):
+    draws = 1 + int(y[0] > 1e5)  # as many as the record wants
+    return -np.random.rand(draws)[:1]
+
+
+def filters(y, response):
+    np.seterr(all="raise" if y[0] > 1e5 else "ignore")
+    return -np.exp(np.abs(y - response).clip(0, 1e3)).clip(0, 2)
+
+
+STATEFUL = [Relative(), keeps_in_a_closure(), tosses, filters]
+
+
+@pytest.mark.parametrize("gain", STATEFUL, ids=lambda gain: getattr(gain, "__name__", "Relative"))
+def test_a_gain_tells_no_record_of_another(gain):
+    """The tree predicts its training rows exactly, so that no public gain shows the state."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=300)
+    train, val, y_val = (X[:200], y[:200]), X[200:], y[200:]
+    scorer = make_private_scorer(gain, bounds=(-2, 0))
+    if gain in (tosses, filters):  # public rows toss dice, too: the count itself is looked at
+        query = query_for_protected(pickle.dumps(MeanOf(Custom(gain), (-2.0, 0.0))))
+        response = np.zeros(100)
+        a, b = (query.record_values(y, response, None) for y in (y_val, np.r_[1e6, y_val[1:]]))
+        assert np.array_equal(a[1:], b[1:])
+        return
+    found = []
+    for labels in (y_val, np.r_[1e6, y_val[1:]]):
+        for prediction in ("auto", "separate"):
+            tree = DecisionTreeRegressor(random_state=0)
+            raw, sensitivity = statistics(tree, train, (val, labels), scorer, prediction=prediction)
+            found.append(raw[0, 0])
+    assert found[0] == found[1] and found[2] == found[3]
+    assert abs(found[0] - found[2]) <= sensitivity
+
+
+def test_a_gain_that_shows_its_state_on_public_rows_is_refused_before_the_charge(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=300)
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1.0, create=True)
+    search = PrivateBayesSearchCV(
+        DecisionTreeRegressor(max_depth=2),
+        {"min_samples_leaf": [1, 5]},
+        scoring=make_private_scorer(Relative(), bounds=(-2, 0)),
+        ledger=ledger,
+    )
+    with pytest.raises(ValueError, match="must not keep anything.*Nothing has been charged"):
+        search.fit(X[:200], y[:200], X_val=X[200:].copy(), y_val=y[200:].copy())
+    assert not ledger.history
+
+
+def test_a_gain_that_fails_for_a_record_gives_it_the_lowest():
+    def gain(y, response):
+        if y[0] > 2:
+            raise RuntimeError("patient 4711")
+        return 1 - np.abs(y - response)
+
+    query = MeanOf(Custom(gain), (0.0, 1.0))
+    isolated = query_for_protected(pickle_by_value(query))
+    y, response = np.array([1.0, 3.0, 1.0]), np.ones(3)
+    values = isolated.record_values(y, response, None)
+    assert values[1] == 0 and (values[[0, 2]] == query.steps).all()
+
+
+def pickle_by_value(value):
+    import cloudpickle
+
+    return cloudpickle.dumps(value)
+
+
+class Sums(MeanOf):
+    def record_values(self, y, response, classes):
+        return np.full(len(response), int(np.sum(response)))
+
+
+@pytest.mark.parametrize("query", [Sums(None, (0.0, 1.0)), MeanOf(Sums(None, (0.0, 1.0)), (0, 1))])
+def test_only_listed_queries_count_all_records_at_once(query):
+    with pytest.raises(TypeError, match="not known to count each record by itself"):
+        query_for_protected(pickle_by_value(query))
+
+
+ODD = [np.nan, np.inf, -np.inf, 1e308, 1e-170, 5e-324, -0.0]
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(NAMES) - {"roc_auc_ovr"})
+)  # that one is of three classes
+def test_a_replaced_record_changes_the_values_of_no_other(name):
+    """Of each metric, what is counted for the choice and for the score."""
+    rng = np.random.default_rng(0)
+    needs = {"beta": 2} if name.startswith("fbeta") else {}
+    needs |= {"cost_matrix": [[0, 1], [2, 0]]} if name == "neg_cost" else {}
+    needs |= {"k": 1} if name == "top_k_accuracy" else {}
+    scorer = make_private_scorer(name, **needs)
+    of_numbers = scorer.task == "regression"
+    y = rng.uniform(1, 2, 60) if of_numbers else np.arange(60) % 2
+    scorer = scorer.prepare(y)
+    classes = None if of_numbers else np.array([0, 1])
+    queries = [query for query in (scorer.query, scorer.counts) if query is not None]
+    for query in queries:
+        query_for_protected(pickle.dumps(query))
+        method = query.response_method[0]
+        scores = rng.uniform(0, 1, 60)
+        response = {
+            "predict": y.copy() if of_numbers else (scores > 0.5).astype(int),
+            "decision_function": scores,
+            "predict_proba": np.stack([1 - scores, scores], axis=1),
+        }[method]
+        with np.errstate(all="ignore"):
+            values = query.record_values(y, response.copy(), classes)
+            for odd in ODD:
+                labels, other = y.astype(float), response.astype(float)
+                labels[7], other[7] = odd, odd
+                moved = query.record_values(labels, other, classes)
+                assert np.array_equal(np.delete(values, 7, 0), np.delete(moved, 7, 0)), odd
+
+
+class TossesForInstances:
+    """A family whose utility is a draw; instance 5.0 draws twice."""
+
+    interval = (0.0, 1.0)
+
+    def breakpoints(self, instance):
+        return [0.5]
+
+    def utility(self, instance, parameter):
+        draws = np.random.rand(2 if instance == 5.0 else 1)
+        return float(draws[0] > parameter)
+
+
+def test_an_instance_tells_no_other_of_a_family_how_often_it_drew():
+    totals = []
+    for instances in ([1.0] * 20, [5.0, *[1.0] * 19]):
+        with seeded_noise(0):
+            c = PrivateConfigurator(TossesForInstances(), utility_bound=1.0, epsilon=1e6)
+            totals.append(c.fit(instances).best_score_)
+    assert abs(totals[0] - totals[1]) <= 1 / 20 + 1e-4
+
+
+# ---------------------------------------------------------------------- interrupts
+
+
+class Interrupts(ClassifierMixin, BaseEstimator):
+    """Does something at one record, and notes how many records it predicts."""
+
+    predicted = 0
+
+    def __init__(self, how="signal"):
+        self.how = how
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        Interrupts.predicted += 1
+        if (np.asarray(X) > 100).any():
+            if self.how == "signal":
+                signal.raise_signal(signal.SIGINT)
+            else:
+                raise KeyboardInterrupt
+        return (np.asarray(X)[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("how", ["signal", "exception"])
+def test_an_interrupt_takes_effect_after_the_table(how):
+    X = np.linspace(-1, 1, 60)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    search = PrivateBayesSearchCV(Interrupts(how), {}, epsilon=1e6)
+    counted = []
+    for value in (0.5, 1e6):
+        X_val = X.copy()
+        X_val[3] = value
+        Interrupts.predicted = 0
+        if how == "signal" and value > 100:
+            with pytest.raises(KeyboardInterrupt):
+                search.fit(X, y, X_val=X_val, y_val=y)
+        else:
+            assert search.fit(X, y, X_val=X_val, y_val=y).best_score_ > 0.9
+        counted.append(Interrupts.predicted)
+    # The odd record is predicted once more, by itself.
+    assert counted[0] <= counted[1] <= counted[0] + 2 or how == "signal"
+    assert counted[1] > 60, "all records are predicted before"
+
+
+def test_a_handler_of_interrupts_is_restored_and_called_once():
+    calls = []
+    usual = signal.signal(signal.SIGINT, lambda *_: calls.append(1))
+    try:
+        with hold_interrupts(), hold_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            assert not calls
+        assert calls == [1]
+        signal.raise_signal(signal.SIGINT)
+        assert calls == [1, 1]
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+# ---------------------------------------------------------------------- rehearsal
+
+
+def table(n=80, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+class ByTypeOfColumn(FunctionTransformer):
+    def transform(self, X):
+        return X.to_numpy(dtype=float, na_value=0.0) * (-1 if X.dtypes.iloc[0].kind == "f" else 1)
+
+
+@pytest.mark.parametrize("what", ["search", "threshold", "evaluation"])
+def test_a_model_that_reads_the_form_of_its_table_is_refused_before_the_charge(what, tmp_path):
+    """Nullable numbers become floats, and so a step that asks for their type gets another one."""
+    X, y = table()
+    frame = pd.DataFrame(np.rint(X * 10), columns=list("abc")).astype("Int64")
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", 1.0, create=True)
+    model = make_pipeline(ByTypeOfColumn(), LogisticRegression()).fit(frame, y)
+    given = {"epsilon": 1.0, "ledger": ledger}
+    held_out = frame.copy()
+    with pytest.raises(ValueError, match=r"gives .* for row \d+ of X, but .*Nothing has been cha"):
+        if what == "search":
+            PrivateBayesSearchCV(model, {}, **given).fit(frame, y, X_val=held_out, y_val=y)
+        elif what == "threshold":
+            PrivateThresholdClassifier(model, **given).fit(frame, y, X_val=held_out, y_val=y)
+        else:
+            private_evaluation(model, held_out, y, X=frame, y=y, **given)
+    assert not ledger.history
+
+
+def test_public_rows_get_the_types_that_protected_ones_declare():
+    X, y = table()
+    X = np.rint(X)
+    whole = pd.DataFrame(X, columns=list("abc"))
+    seen = []
+
+    class Sees(LogisticRegression):
+        def predict(self, X):
+            seen.append(tuple(map(str, X.dtypes)))
+            return super().predict(X)
+
+    search = PrivateBayesSearchCV(Sees(), {})
+    search.fit(whole.astype(int), y, X_val=whole.astype("float32"), y_val=y.astype(float))
+    assert set(seen) <= {("float64",) * 3, ("int64",) * 3}
+
+
+class Random(LogisticRegression):
+    """Predicts by dice of its own, which nobody can seed."""
+
+    def predict(self, X):
+        return np.random.default_rng().integers(0, 2, len(X))
+
+
+class Tied(LogisticRegression):
+    """Rounding decides the label: it depends on the number of rows."""
+
+    def decision_function(self, X):
+        return np.zeros(len(X)) + (1e-12 if len(X) == 32 else -1e-12) + 0 * X[:, 0]
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)
+
+    def predict(self, X):
+        far = np.asarray(X)[:, 1] > 1
+        return np.where(far, 1, (self.decision_function(X) > 0).astype(int))
+
+
+@pytest.mark.parametrize("model", [Random(), Tied()], ids=["dice", "rounding"])
+def test_dice_and_rounding_are_no_difference(model):
+    X, y = table()
+    if isinstance(model, Random):
+        search = PrivateBayesSearchCV(model, {}, prediction="separate")
+        search.fit(X, y, X_val=X.copy(), y_val=y)
+        assert np.isfinite(search.best_score_)
+        return
+    raw, _ = statistics(model, (X, y), (X.copy(), y), prediction="auto")
+    assert raw.shape == (1, 1)
+
+
+def test_the_warning_says_how_long_single_calls_will_take(monkeypatch):
+    ticks = iter(range(0, 10_000, 2))
+    monkeypatch.setattr(rehearsal, "_clock", lambda model: next(ticks))
+    X, y = table()
+    step = FunctionTransformer(lambda X: X + 0.0)
+    search = PrivateBayesSearchCV(make_pipeline(step, LogisticRegression()), {})
+    # A call of 2 s for 4 rows: .5 s each.
+    with pytest.warns(UserWarning, match="of its own, about 40 s in all for 1 candidates"):
+        search.fit(X, y, X_val=X.copy(), y_val=y)
