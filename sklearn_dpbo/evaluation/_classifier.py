@@ -94,7 +94,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             records (or groups).
         """
         self._say_nearest(threshold)
-        found: Floats = np.rint(self._matrices(self._counts(0), threshold)[0])
+        found: Floats = np.rint(self._known(self._counts(0), threshold)[0])
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
@@ -114,9 +114,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        low, high = self._band(
-            lambda n, _: np.maximum(self._matrices(n, threshold), 0), interval, 0
-        )
+        low, high = self._band(lambda n, _: np.maximum(self._known(n, threshold), 0), interval, 0)
         found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
@@ -332,7 +330,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if threshold is None:
             return self._parts[0]
         self._check_threshold(threshold)
-        return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
+        return replace(self._parts[0], edge=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _check_threshold(self, threshold: Any) -> None:
         """Raise ValueError unless it is a number, for probabilities one from 0 to 1."""
@@ -359,6 +357,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / unit_weight(self._units)
         return matrices
+
+    def _known(self, counts: Floats, threshold: float | None) -> Floats:
+        """Return confusion matrices of known labels."""
+        return self._matrices(counts, threshold)[..., : len(self.classes), :]
 
     def _tables(self, counts: Floats) -> list[Floats]:
         """Return the tables of all scores, each of shape (n, 2, n_bins)."""

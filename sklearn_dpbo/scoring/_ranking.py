@@ -68,7 +68,10 @@ class RankedConfusion(Confusion):
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         counts = np.array(super().statistics(values, y, units)) / unit_weight(units)
-        return (in_steps(self.ranking(self.matrices(counts)), self.ranking.width),)
+        *known, unknown = counts.reshape(-1, len(self.classes))
+        # As errors: of the class after the predicted one.
+        C = np.array(known) + np.roll(np.diag(unknown), 1, axis=0)
+        return (in_steps(self.ranking(C), self.ranking.width),)
 
     def sensitivity(self, units: Units) -> int:
         return steps_of_unit(units)

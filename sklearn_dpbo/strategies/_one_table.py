@@ -208,7 +208,7 @@ def search_table(
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
-    shown = released._replace(hints=hints + released.hints, scorers=())._asdict()
+    shown = released._replace(hints=hints + released.hints, scorers=()).shown
     return Release(candidates, index, **shown), estimator
 
 

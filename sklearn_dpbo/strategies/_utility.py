@@ -14,7 +14,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from .._counting.evaluator import Evaluator
-from .._data.tables import dense
 from .._data.units import Units
 from .._privacy.accounting import Budget
 from .._privacy.warn import warn
@@ -129,23 +128,10 @@ def released_hints(
 ) -> tuple[str, ...]:
     """Say if an interval is wide or, where candidates are compared, hides how they differ."""
     widths = [Width.of(scorer, score) for scorer, score in zip(oracle.scorers, scores, strict=True)]
-    if hint := _spelling_hint(oracle, scores) or wide_hint(widths):
+    if hint := wide_hint(widths):
         return (hint,)
     units = oracle.problem.units
     return compares * noise_hints(oracle.scorer, units, public_scores, interval=scores[0][1])
-
-
-def _spelling_hint(oracle: Evaluator, scores: Sequence[Score]) -> str:
-    """Say if hardly any label can be right: far fewer are than a guess gets right."""
-    for scorer, (released, (_, high)) in zip(oracle.scorers, scores, strict=True):
-        if scorer.name == "accuracy":
-            classes = np.unique(dense(oracle.problem.training.y))
-            if high < 1 / (2 * len(classes)):
-                return (
-                    f"accuracy is {released:.3g}, far less than by guessing. Are the protected "
-                    f"labels spelled as the classes are, {classes[:9].tolist()}?"
-                )
-    return ""
 
 
 def shift_hints(

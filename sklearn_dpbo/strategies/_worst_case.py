@@ -141,7 +141,8 @@ class WorstCase(Strategy):
         )
         best, n = history.fitted[chosen], len(validated)
         if not self.releases_score:
-            return Release(candidates, best, [], choice_counts=ranked.counts)
+            hints = (ranked.unknown,) * bool(ranked.unknown)
+            return Release(candidates, best, [], choice_counts=ranked.counts, hints=hints)
         if oracle.releases_all:
             released = release_all_scores(validated, best, oracle, mechanisms)
         else:
@@ -153,5 +154,6 @@ class WorstCase(Strategy):
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
-        shown = released._replace(hints=hints)._asdict()
+        unknown = released.unknown or ranked.unknown
+        shown = released._replace(hints=hints, unknown=unknown).shown
         return Release(candidates, best, choice_counts=ranked.counts, **shown)

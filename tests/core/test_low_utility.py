@@ -267,17 +267,6 @@ def test_candidates_that_score_the_same_are_not_told_apart_by_more_epsilon(rng):
 
 
 # ---------------------------------------------------------------- labels that cannot be right
-def test_labels_of_another_spelling_are_named():
-    X, y = patients(2000, 800)
-    texts = np.where(y, "yes", "no")
-    search = search_by("accuracy", epsilon=5.0)
-    with pytest.warns(LowUtilityWarning, match=r"spelled as the classes are, \['no', 'yes'\]\?"):
-        search.fit(X, texts, X_val=X.copy(), y_val=np.char.upper(texts))
-    table = PrivateTableSearchCV(PrivateLogisticRegression(classes=["NO", "YES"]), epsilon=5.0)
-    with pytest.warns(LowUtilityWarning, match=r"spelled as the classes are, \['NO', 'YES'\]\?"):
-        table.fit(X, texts)
-
-
 def test_labels_of_which_a_model_knows_none_are_refused():
     X, y = patients(200, 80)
     model = LogisticRegression().fit(X, y)
