@@ -155,8 +155,8 @@ class PairCounts(Pairs):
     """The pairs of two classes in the right order, and the numbers of positive and unknown labels.
 
     These numbers are multiplied so that together they move as much as the pairs do, and the same
-    noise suits all. An eighth of that tells how many labels are unknown. Pairs with such records
-    are in no order: they are left out.
+    noise suits all. An eighth of that tells how many labels are unknown, too roughly to correct the
+    area: such records count as negative ones that no positive one beats.
     """
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
@@ -180,20 +180,14 @@ class PairCounts(Pairs):
         return self, np.asarray(counts[:2])
 
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Return the area under the ROC curve, of counts of shape (..., 2), or 3 with unknown."""
-        p, n = self._sizes(counts, units)
-        return ratio(counts[..., 0], 2 * p * np.maximum(n, 0.0), undefined)
+        """Return the area under the ROC curve, of counts of shape (..., 2 or 3)."""
+        p = counts[..., 1] / self._times(units)
+        return ratio(counts[..., 0], 2 * p * (total_weight(units) - p), undefined)
 
     def smaller_class(self, counts: Sequence[int], units: Units) -> float:
         """Return the size of the smaller class in units, at least 1."""
-        smaller = np.min(self._sizes(np.array(counts, dtype=float), units))
-        return max(1.0, float(smaller) / unit_weight(units))
-
-    def _sizes(self, counts: Floats, units: Units) -> tuple[Floats, Floats]:
-        """Return the weights of positive and of negative records."""
-        p = counts[..., 1] / self._times(units)
-        unknown = counts[..., 2:].sum(axis=-1) / self.per_unknown(units)
-        return p, total_weight(units) - p - unknown
+        positive, total = counts[1] / self._times(units), total_weight(units)
+        return max(1.0, min(positive, total - positive) / unit_weight(units))
 
     def _times(self, units: Units) -> int:
         return max(1, self._most_pairs(units) - self.per_unknown(units))
