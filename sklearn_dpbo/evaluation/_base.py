@@ -271,11 +271,13 @@ class Evaluation:
             classifier also "classes" and "confusion_matrix". Each score, and the matrix, has
             "value", "low" and "high" (for the population), "records_low" and "records_high" (for
             these records); None stands for infinity. Scores of clipped errors have a "note" that
-            says so.
+            says so. If there are some, "unknown_labels" says how many records have labels that are
+            none of the classes.
         """
         unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
         head = {"format": FORMAT, "m": self.m, "unit": unit}
-        return {**head, "scores": self._as_dicts(), "privacy": privacy}
+        unknown = {"unknown_labels": self._unknown} if self._unknown else {}
+        return {**head, "scores": self._as_dicts(), "privacy": privacy, **unknown}
 
     def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
         """Return the main numbers with both intervals; `params` are those of `score`."""
