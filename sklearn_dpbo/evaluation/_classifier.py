@@ -40,9 +40,11 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
 
     For two classes, the release is a histogram: the numbers of records of each class with a score
     in each public bin. For more classes, half of epsilon pays for the confusion matrix and half for
-    such a histogram of each class against the rest. Records with a score in the same bin count as
-    ties, or as evenly spread over the bin. If all records of a group are protected together, the
-    group has the weight of one record, however many records it has.
+    such a histogram of each class against the rest. Records with labels that are none of the
+    classes have cells of their own: if there are more than the noise explains, the evaluation says
+    so. Records with a score in the same bin count as ties, or as evenly spread over the bin. If all
+    records of a group are protected together, the group has the weight of one record, however many
+    records it has.
 
     Attributes
     ----------
@@ -91,7 +93,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         -------
         matrix : ndarray of int, shape (n_classes, n_classes)
             One row per true class and one column per predicted class. Non-negative numbers of
-            records (or groups).
+            records (or groups) whose labels are among `classes`.
         """
         self._say_nearest(threshold)
         found: Floats = np.rint(self._known(self._counts(0), threshold)[0])
