@@ -35,6 +35,7 @@ from sklearn_dpbo.scoring._intervals import nearest_counts
 from sklearn_dpbo.scoring._make import NAMES, references, resolve_scorer, resolve_scorers
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
 from sklearn_dpbo.scoring._queries import ClassSizes, Confusion, unit_weight
+from sklearn_dpbo.scoring._ranking import RankedConfusion, faithful_rankings, linear
 from sklearn_dpbo.scoring._response import Predictions, Responses
 from sklearn_dpbo.scoring._unknown import settled, unknown_hint
 from sklearn_dpbo.strategies import WorstCase
@@ -337,6 +338,28 @@ def test_no_record_moves_the_counts_further_than_the_sensitivity(what):
             assert worst == claimed, "it is attained"
     if what == "pairs of all classes":
         assert worst > 0.7 * claimed, "there is something to see"
+
+
+OF_TWO = [[[1, 1], [0, 1]], [[1, 0], [1, 1]], [[0, 1], [1, 1]]]
+OF_THREE = [np.eye(3).tolist(), [[1, 0, 0], [0, 1, 1], [0, 0, 0]]]
+
+
+@pytest.mark.parametrize("name", ["f1", "f1_macro", "precision_weighted", "cohen_kappa",
+                                  "matthews_corrcoef", "balanced_accuracy"])  # fmt: skip
+@pytest.mark.parametrize("M", OF_TWO + OF_THREE)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_no_record_moves_a_ranking_further_than_the_sensitivity(name, M):
+    """Of unknown labels, too; a ranking is made for as many records as there are."""
+    units, classes, M = Units.of(3), np.arange(len(M)), np.array(M, dtype=float) + 1e-9
+    if name == "f1" and len(M) > 2:
+        return
+    universe = list(itertools.product([*classes, 9], classes))
+    line = linear(_metrics.gradient(lambda C: _metrics.confusion_metric(name, C), M))
+    for ranking in (line, *faithful_rankings(name, M, 1)):
+        query = RankedConfusion(classes, ranking)
+        for others in itertools.product(universe, repeat=2):
+            found = [counted(query, (*others, last), units, int)[0] for last in universe]
+            assert np.ptp(found) <= query.sensitivity(units)
 
 
 GROUPS = [[0, 0, 1, 2], [0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]]
