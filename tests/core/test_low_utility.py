@@ -166,7 +166,7 @@ def test_no_protected_record_has_been_predicted_when_the_warning_is_given():
 def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
     def width(m, epsilon):
         found = []
-        for seed in range(3):
+        for seed in range(7):
             args = (scoring, m, round(0.023 * m))
             best, texts = low_utility(search, *args, epsilon=epsilon, seed=seed)
             low, high = best.best_score_interval_
