@@ -1,8 +1,9 @@
 """How many records have labels that are none of the classes, by released tables (zone: released).
 
 Each table of labels has cells for them, see `Cells`. Where noise may make their sum as large, they
-are left out, and all labels count as known: so scores of known labels have no more noise than
-without these cells. This and the number in words are computed from released counts alone.
+are left out, and all labels count as known: so where they are, nine of ten scores have no more
+noise than without these cells. This and the number in words are computed from released counts
+alone.
 """
 
 from __future__ import annotations
