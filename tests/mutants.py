@@ -362,6 +362,44 @@ MUTANTS = {
         "4 * stratum[:, None] + right * np.array([2, 1])",
         COMPARISON + "test_one_unit_moves_counts_by_no_more_than_the_sensitivity",
     ),
+    "area from pairs: unknown labels cost nothing": Mutant(
+        "scoring/_pairs.py",
+        "times = self._times(units) + self.per_unknown(units)",
+        "times = self._times(units)",
+        "core/test_scores.py::"
+        "test_no_record_moves_the_counts_further_than_the_sensitivity[pair counts]",
+    ),
+    # ------------------------------------------------------------------ unknown labels
+    "unknown labels: counted as the first class": Mutant(
+        "scoring/_labels.py",
+        "np.where(code < 0, len(classes), code)",
+        "np.maximum(code, 0)",
+        RANKING + "test_sizes_of_classes_are_counted",
+    ),
+    "unknown labels: noise alone is said to be some": Mutant(
+        "scoring/_unknown.py",
+        "_SAID, _MOST_NAMED = 0.1, 1e-3, 9",
+        "_SAID, _MOST_NAMED = 0.1, 1e-1, 9",
+        "core/test_scores.py::test_unknown_labels_are_rarely_said_of_noise_alone[20.0-confusion]",
+    ),
+    "unknown labels: never left out": Mutant(
+        "scoring/_unknown.py",
+        "if not len(query.unknown_counts(noisy.counts)) or",
+        "if True or",
+        "core/test_scores.py::test_unknown_labels_are_rarely_said_of_noise_alone[20.0-confusion]",
+    ),
+    "unknown labels: not said after a search": Mutant(
+        "strategies/_worst_case.py",
+        "unknown = released.unknown or ranked.unknown",
+        'unknown = ""',
+        LOW_UTILITY + "test_a_search_says_how_many_labels_are_unknown[missing-f1]",
+    ),
+    "unknown labels: not said of an evaluation": Mutant(
+        "evaluation/_release.py",
+        "hints = (evaluation._unknown, evaluation",
+        'hints = ("", evaluation',
+        LOW_UTILITY + "test_every_release_of_a_table_says_how_many_labels_are_unknown[comparison]",
+    ),
     # ------------------------------------------------------------------ not clipped
     "gains not clipped": Mutant(
         "scoring/_queries.py",

@@ -20,6 +20,7 @@ from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses
 from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
+from ..scoring._unknown import settled, unknown_hint
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -101,6 +102,8 @@ class Evaluation:
     # How many times sampling errors count, see `luck_of`. Numbers by which a candidate was not
     # chosen are here, too: luck may have moved them either way.
     _luck: float = 1.0
+    # How many records have unknown labels, in words; empty if the noise may show as many.
+    _unknown: str = ""
     _title = "Differentially private evaluation"
     # What `interval="population"` is an interval for.
     _covers = "for the population that the records are a random sample of"
@@ -114,7 +117,23 @@ class Evaluation:
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""
         known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
-        return replace(self, _noisy=noisy, _units=known, privacy_=privacy, _luck=luck)
+        pairs = list(zip(self._parts, noisy, strict=True))
+        unknown = next(filter(None, (unknown_hint(*pair, known) for pair in pairs)), "")
+        parts, noisy = zip(*(settled(*pair) for pair in pairs), strict=True)
+        scorers = {
+            name: replace(each, counts=parts[self._parts.index(each.counts)])
+            for name, each in self._scorers.items()
+        }
+        return replace(
+            self,
+            _parts=parts,
+            _scorers=scorers,
+            _noisy=noisy,
+            _units=known,
+            privacy_=privacy,
+            _luck=luck,
+            _unknown=unknown,
+        )
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
         """Return the evaluation of records that are predicted as public ones are, without luck."""
@@ -252,11 +271,13 @@ class Evaluation:
             classifier also "classes" and "confusion_matrix". Each score, and the matrix, has
             "value", "low" and "high" (for the population), "records_low" and "records_high" (for
             these records); None stands for infinity. Scores of clipped errors have a "note" that
-            says so.
+            says so. If there are some, "unknown_labels" says how many records have labels that are
+            none of the classes.
         """
         unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
         head = {"format": FORMAT, "m": self.m, "unit": unit}
-        return {**head, "scores": self._as_dicts(), "privacy": privacy}
+        unknown = {"unknown_labels": self._unknown} if self._unknown else {}
+        return {**head, "scores": self._as_dicts(), "privacy": privacy, **unknown}
 
     def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
         """Return the main numbers with both intervals; `params` are those of `score`."""
@@ -277,6 +298,7 @@ class Evaluation:
         rows = [(name, [shown]) for name, shown in self._rows().items()]
         rows += [("95 % intervals", [self._covers + self._after_choice])]
         rows += [("Clipping", [self.clipping])] if self.clipping else []
+        rows += [("Unknown labels", [self._unknown])] if self._unknown else []
         return replace(self.privacy_, title=self._title)._card(rows)
 
     def __repr__(self) -> str:
@@ -286,7 +308,8 @@ class Evaluation:
         lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
         lines += [f"  {name:<25} {shown}" for name, shown in self._rows().items()]
         lines += [f"  95 % intervals {self._covers}{self._after_choice}"]
-        lines += textwrap.wrap(self.clipping, 100, initial_indent="  ", subsequent_indent="  ")
+        for text in (self.clipping, self._unknown):
+            lines += textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
         return "\n".join(lines)
 
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:

@@ -172,7 +172,7 @@ class SubgroupScores:
     def _size(self: Any) -> Any:
         """The estimated number of records, or of groups."""
         return self._estimate(
-            lambda n, _: self._tables(n)[0].sum(axis=(-2, -1)) / unit_weight(self._units),
+            lambda n, _: self._parts[-1].by_table(n)[0].sum(axis=-1) / unit_weight(self._units),
             bounds=(0.0, float(self.m)),
         )
 

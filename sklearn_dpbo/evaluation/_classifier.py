@@ -40,9 +40,11 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
 
     For two classes, the release is a histogram: the numbers of records of each class with a score
     in each public bin. For more classes, half of epsilon pays for the confusion matrix and half for
-    such a histogram of each class against the rest. Records with a score in the same bin count as
-    ties, or as evenly spread over the bin. If all records of a group are protected together, the
-    group has the weight of one record, however many records it has.
+    such a histogram of each class against the rest. Records with labels that are none of the
+    classes have cells of their own: if there are more than the noise explains, the evaluation says
+    so. Records with a score in the same bin count as ties, or as evenly spread over the bin. If all
+    records of a group are protected together, the group has the weight of one record, however many
+    records it has.
 
     Attributes
     ----------
@@ -91,10 +93,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         -------
         matrix : ndarray of int, shape (n_classes, n_classes)
             One row per true class and one column per predicted class. Non-negative numbers of
-            records (or groups).
+            records (or groups) whose labels are among `classes`.
         """
         self._say_nearest(threshold)
-        found: Floats = np.rint(self._matrices(self._counts(0), threshold)[0])
+        found: Floats = np.rint(self._known(self._counts(0), threshold)[0])
         return found.astype(np.int64)
 
     def confusion_matrix_interval(
@@ -114,9 +116,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        low, high = self._band(
-            lambda n, _: np.maximum(self._matrices(n, threshold), 0), interval, 0
-        )
+        low, high = self._band(lambda n, _: np.maximum(self._known(n, threshold), 0), interval, 0)
         found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)
@@ -332,7 +332,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if threshold is None:
             return self._parts[0]
         self._check_threshold(threshold)
-        return replace(self._parts[0], cut=int(np.argmin(np.abs(self.thresholds - threshold))))
+        return replace(self._parts[0], edge=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _check_threshold(self, threshold: Any) -> None:
         """Raise ValueError unless it is a number, for probabilities one from 0 to 1."""
@@ -359,6 +359,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     def _matrices(self, counts: Floats, threshold: float | None) -> Floats:
         matrices: Floats = self._labels_at(threshold).matrices(counts) / unit_weight(self._units)
         return matrices
+
+    def _known(self, counts: Floats, threshold: float | None) -> Floats:
+        """Return confusion matrices of known labels."""
+        return self._matrices(counts, threshold)[..., : len(self.classes), :]
 
     def _tables(self, counts: Floats) -> list[Floats]:
         """Return the tables of all scores, each of shape (n, 2, n_bins)."""

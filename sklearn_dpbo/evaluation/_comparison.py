@@ -87,6 +87,7 @@ class ModelComparison(Evaluation):
         def of(k: int, counts: Floats, undefined: float | None) -> Floats:
             C = self._parts[0].matrices(counts, k)
             if name == "net_benefit":
+                C = C[..., :2, :]  # of known labels, as the evaluation's
                 benefit = C[..., p, p] - odds * C[..., 1 - p, p]
                 return ratio(benefit, C.sum(axis=(-2, -1)), undefined)
             if name == "specificity":

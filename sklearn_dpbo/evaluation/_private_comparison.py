@@ -63,8 +63,8 @@ def private_comparison(
     X_val : array-like of shape (n_val, n_features)
         The validation set, protected. Neither model may be fitted on it.
     y_val : array-like of shape (n_val,)
-        Labels of X_val, also protected. A record with a label that the models do not know counts
-        as one of the first class that both predict wrongly.
+        Labels of X_val, also protected. Records with a label that the models do not know, or none,
+        are one more class, which both predict wrongly.
     X : array-like of shape (n_samples, n_features)
         Public records, such as a training set. Some of them are predicted together with the
         protected records.

@@ -108,7 +108,8 @@ def released(
     )
     evaluation = design._released(noisy, problem.units, report)
     hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
-    if hint := evaluation._released_hint() or hint:
+    hints = (evaluation._unknown, evaluation._released_hint() or hint)
+    for hint in filter(None, hints):
         try:
             warn(hint, LowUtilityWarning)
         except LowUtilityWarning as error:

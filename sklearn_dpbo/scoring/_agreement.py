@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._labels import encode
+from ._labels import class_numbers
 from ._queries import Cells
 from ._response import Responses
 
@@ -27,11 +27,12 @@ class Agreement(Cells):
     and second prediction. The "response" to a record is what `parts` count it as, one for each
     model: each is a table of the true class (row) and the predicted one.
 
-    A record lies in one cell, so replacing it changes two counts by 1. A record whose label is not
-    among `classes` counts as one of the first class that both models predict wrongly.
+    A record lies in one cell, so replacing it changes two counts by 1. Records of unknown labels,
+    which both models predict wrongly, follow: in one cell or, of two classes, in one for each pair
+    of predictions.
     """
 
-    parts: tuple[Cells, ...]
+    parts: tuple[Any, ...]
     classes: NDArray[Any]
     by_class: bool = True
     response_method = ("both",)
@@ -39,9 +40,14 @@ class Agreement(Cells):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """4 times the class, and 2 if the first model is right, and 1 if the second one is."""
-        K = len(self.classes)
-        right = response // K == response % K
-        stratum = np.maximum(encode(y, self.classes), 0) * self.by_class
+        K, code = len(self.classes), class_numbers(y, self.classes)
+        true, column = np.divmod(response, K)
+        right = true == column
+        if self.n_unknown == 4:
+            pairs = zip(self.parts, column.T, strict=True)
+            predicted = np.stack([part.predicted[own] for part, own in pairs], axis=1)
+            right = np.where(code[:, None] == K, predicted, right)
+        stratum = code if self.by_class else code == K
         cells: NDArray[np.intp] = 4 * stratum + right @ np.array([2, 1])
         return cells
 
@@ -54,19 +60,30 @@ class Agreement(Cells):
         return Responses(answers[0].y, None, {"both": np.stack(values, axis=1)})
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def known_sizes(self) -> tuple[int, ...]:
         return (4 * (len(self.classes) if self.by_class else 1),)
+
+    @property
+    def n_unknown(self) -> int:
+        return 4 if self.by_class and len(self.classes) == 2 else 1
 
     def matrices(self, counts: NDArray[Any], model: int) -> Floats:
         """Return the confusion matrices of one model, shape (..., K, K): of two classes, its own.
 
         Of more classes, each error counts as a prediction of the next class. Without classes, there
-        is one row (right, wrong).
+        is one row (right, wrong). With unknown labels, there is another row.
         """
-        table = np.asarray(counts, dtype=float).reshape(*np.shape(counts)[:-1], -1, 2, 2)
-        by_result = table.sum(axis=-1 if model == 0 else -2)
+        counts, other = np.asarray(counts, dtype=float), -1 if model == 0 else -2
+        known, unknown = np.split(counts, self.known_sizes, axis=-1)
+        by_result = known.reshape(*known.shape[:-1], -1, 2, 2).sum(axis=other)
         rows = by_result.shape[-2]
         right = np.eye(rows, max(rows, 2))
         wrong, correct = by_result[..., 0, None], by_result[..., 1, None]
         found: Floats = correct * right + wrong * np.roll(right, 1, axis=1)
-        return found
+        if not self.unknown:
+            return found
+        if self.n_unknown == 4:
+            row = unknown.reshape(*unknown.shape[:-1], 2, 2).sum(axis=other)
+        else:  # any prediction is wrong
+            row = unknown * np.eye(1, found.shape[-1])
+        return np.concatenate([found, row[..., None, :]], axis=-2)

@@ -140,5 +140,5 @@ class ErrorHistogram(Cells):
         return self.record_values(y, np.full(n, np.nan), None)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def known_sizes(self) -> tuple[int, ...]:
         return (len(self.edges) + 1,)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._labels import encode
+from ._labels import class_numbers, encode
+from ._metrics import ratio
 from ._queries import Cells
 from ._response import Predictions, class_scores, few
 
@@ -53,6 +54,10 @@ class ScoreHistogram(Cells):
     of the edge from which on the positive one of two classes counts as predicted; predictions are
     so if `follows`. Most public records share their score with others if `repeated`; every score
     has a bin of its own if `separate`.
+
+    Records of unknown labels follow: in one cell or, of two classes, in one for each prediction by
+    the cut. So matrices count them, as scikit-learn does; curves leave them out. `edge` is the
+    number of another edge than the cut to compute matrices for.
     """
 
     edges: tuple[tuple[float, ...], ...]
@@ -63,6 +68,7 @@ class ScoreHistogram(Cells):
     follows: bool = False
     repeated: bool = False
     separate: bool = False
+    edge: int | None = None
     what = "histogram of scores"
 
     @classmethod
@@ -100,18 +106,20 @@ class ScoreHistogram(Cells):
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """One bin per score.
 
-        A score that is not a number, and a label that the training set does not have, are placed as
-        badly as possible.
+        A score that is not a number is placed as badly as possible.
         """
-        code = encode(y, self.classes)
-        scores = np.where(code[:, None] >= 0, class_scores(response, self.positives), np.nan)
-        columns, first, code = [], 0, np.maximum(code, 0)
+        code = class_numbers(y, self.classes)
+        columns, first = [], 0
+        scores = class_scores(response, self.positives)
         for c, edges, s in zip(self.positives, self.edges, scores.T, strict=True):
             positive, n = code == c, len(edges) + 1
             worst = np.where(positive, 0, n - 1)
             place = np.where(np.isnan(s), worst, np.searchsorted(edges, s, side="right"))
-            columns.append(first + positive * n + place)
-            first += 2 * n
+            unknown = 2 * n + (place > self.cut) * (self.n_unknown - 1)
+            columns.append(
+                first + np.where(code == len(self.classes), unknown, positive * n + place)
+            )
+            first += 2 * n + self.n_unknown
         return np.stack(columns, axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
@@ -119,19 +127,55 @@ class ScoreHistogram(Cells):
         return self.record_values(y, np.full((n, len(self.classes)), np.nan), None)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def known_sizes(self) -> tuple[int, ...]:
         return tuple(2 * (len(edges) + 1) for edges in self.edges)
 
+    @property
+    def n_unknown(self) -> int:
+        return 2 if len(self.positives) == 1 else 1
+
+    @property
+    def predicted(self) -> NDArray[np.intp]:
+        """The classes that scores below and above the cut stand for, of two."""
+        (positive,) = self.positives
+        return np.array([1 - positive, positive])
+
     def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return confusion matrices of two classes, shape (..., 2, 2): predictions by the cut."""
+        """Return confusion matrices of two classes, shape (..., 2, 2): predictions by the cut.
+
+        With unknown labels, they have another row.
+        """
         (table,) = self.tables(counts)
-        below = table[..., : self.cut + 1].sum(axis=-1)
-        found = np.stack([below, table.sum(axis=-1) - below], axis=-1)
-        return found if self.positives == (1,) else found[..., ::-1, ::-1]
+        below = table[..., : self._at + 1].sum(axis=-1)
+        found = np.stack([below, table.sum(axis=-1) - below], axis=-1)[..., self.predicted, :]
+        if self.unknown:
+            row = self._unknown_below_and_above(counts[..., -2:], table.sum(axis=-2))
+            found = np.concatenate([found, row[..., None, :]], axis=-2)
+        return np.asarray(found[..., self.predicted])
+
+    @property
+    def _at(self) -> int:
+        return self.cut if self.edge is None else self.edge
+
+    def _unknown_below_and_above(self, counts: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
+        """Return how many records of unknown labels there are below an edge, and above it.
+
+        At the cut that is counted. At another edge, they are spread over the bins on their side of
+        the cut as known labels are.
+        """
+        lower, upper = np.split(known, [self.cut + 1], axis=-1)
+        n_lower, n_upper = self._at + 1, max(self._at - self.cut, 0)
+        shares = [
+            ratio(lower[..., :n_lower].sum(axis=-1), lower.sum(axis=-1), 1.0),
+            ratio(upper[..., :n_upper].sum(axis=-1), upper.sum(axis=-1)),
+        ]
+        below = (counts * np.stack(shares, axis=-1).clip(0.0, 1.0)).sum(axis=-1)
+        return np.stack([below, counts.sum(axis=-1) - below], axis=-1)
 
     def tables(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return, for each score, the counts of shape (..., 2, n_bins)."""
-        return [p.reshape(*p.shape[:-1], 2, -1) for p in self.by_table(counts)]
+        """Return, for each score, the counts of known labels, of shape (..., 2, n_bins)."""
+        pairs = zip(self.by_table(counts), self.known_sizes, strict=True)
+        return [p[..., :n].reshape(*p.shape[:-1], 2, -1) for p, n in pairs]
 
 
 def _edges(

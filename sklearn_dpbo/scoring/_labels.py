@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["encode", "position_of"]
+__all__ = ["class_numbers", "encode", "position_of"]
 
 
 def encode(y: Any, classes: Any) -> NDArray[np.intp]:
@@ -17,6 +17,12 @@ def encode(y: Any, classes: Any) -> NDArray[np.intp]:
     index = np.searchsorted(classes, y)
     index[index == len(classes)] = 0
     return np.where(classes[index] == y, index, -1)
+
+
+def class_numbers(y: Any, classes: Any) -> NDArray[np.intp]:
+    """Return the position of each label; all unknown labels are one more class, the last one."""
+    code = encode(y, classes)
+    return np.where(code < 0, len(classes), code)
 
 
 def _encode_objects(y: Any, classes: Any) -> NDArray[np.intp]:

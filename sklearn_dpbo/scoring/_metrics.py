@@ -1,8 +1,10 @@
 """Metrics as functions of released counts, as scikit-learn defines them (zone: public).
 
-A confusion matrix has a row per true class and a column per predicted class, shape (..., K, K). A
-table of scores has a row of counts for the negative and one for the positive class, by ascending
-bin of the score, shape (..., 2, n_bins); labels are assumed to be mixed evenly within a bin.
+A confusion matrix has a row per true class and a column per predicted class, shape (..., K, K). If
+there is one more row, it has records of unknown labels: they are predicted wrongly, and means over
+classes leave them out. A table of scores has a row of counts for the negative and one for the
+positive class, by ascending bin of the score, shape (..., 2, n_bins); labels are assumed to be
+mixed evenly within a bin.
 
 Counts are not negative if `undefined` is None, and a ratio with denominator 0 is 0 then, as with
 ``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then not positive,
@@ -106,7 +108,7 @@ def _accuracy(C: Floats, undefined: float | None) -> Floats:
 
 
 def _balanced_accuracy(C: Floats, undefined: float | None) -> Floats:
-    size = C.sum(axis=-1)
+    size = C.sum(axis=-1)[..., : C.shape[-1]]
     recalls = ratio(np.diagonal(C, axis1=-2, axis2=-1), size, undefined)
     return _mean(recalls, size > 0, undefined)
 
@@ -115,6 +117,7 @@ def _matthews(C: Floats, undefined: float | None) -> Floats:
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     a, b = n**2 - (true**2).sum(axis=-1), n**2 - (predicted**2).sum(axis=-1)
     under = np.sqrt(np.where((a > 0) & (b > 0), a * b, 0.0))
+    true = true[..., : C.shape[-1]]
     over = np.trace(C, axis1=-2, axis2=-1) * n - (true * predicted).sum(axis=-1)
     return _or_zero(over, under, undefined)
 
@@ -127,7 +130,7 @@ def disagreement(K: int, weights: str | None = None) -> Floats:
 
 
 def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
-    w = disagreement(C.shape[-1], weights)
+    w = disagreement(C.shape[-2], weights)[:, : C.shape[-1]]
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     expected = (w * true[..., :, None] * predicted[..., None, :]).sum(axis=(-2, -1))
     return ratio(expected - n * (w * C).sum(axis=(-2, -1)), expected, undefined)
@@ -157,18 +160,18 @@ def confusion_metric(
         return _OF_MATRIX[name](C, undefined, **params)
     base, _, average = name.partition("_")
     tp = np.diagonal(C, axis1=-2, axis2=-1)
-    fp, fn = C.sum(axis=-2) - tp, C.sum(axis=-1) - tp
+    n, size = C.sum(axis=(-2, -1)), C.sum(axis=-1)[..., : C.shape[-1]]
+    fp, fn = C.sum(axis=-2) - tp, size - tp
     if average == "micro":
-        over, under = OF_CLASS[base](tp, fp, fn, **params)
-        return _or_zero(over.sum(axis=-1), under.sum(axis=-1), undefined)
+        right = tp.sum(axis=-1)
+        return _or_zero(*OF_CLASS[base](right, n - right, n - right, **params), undefined)
     of_class = class_metric(base, tp, fp, fn, undefined, **params)
     if not average:
         one: Floats = of_class[..., positive]
         return one
     if average == "macro":
         return _mean(of_class, tp + fp + fn > 0, undefined)
-    size = tp + fn
-    return ratio((size * np.clip(of_class, -1, 2)).sum(axis=-1), size.sum(axis=-1), undefined)
+    return ratio((size * np.clip(of_class, -1, 2)).sum(axis=-1), n, undefined)
 
 
 def gradient(metric: Callable[[Floats], Floats], C: Floats) -> Floats:

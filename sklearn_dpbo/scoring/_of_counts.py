@@ -41,10 +41,11 @@ from ._metrics import (
     roc_auc,
 )
 from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
-from ._queries import MOST_CLASSES, ClassSizes, Confusion, Query, unit_weight
+from ._queries import MOST_CLASSES, Cells, ClassSizes, Confusion, Query, unit_weight
 from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
+from ._unknown import settled
 
 __all__ = ["RANKING", "ClassScore", "ConfusionScore", "RankingScore", "first_of"]
 
@@ -68,9 +69,13 @@ def first_of(given: Given, kind: type[Q]) -> Q | None:
     return next((query for query in given or () if isinstance(query, kind)), None)
 
 
-def _shrunk(query: Query, noisy: NoisyCounts, units: Units, expected: Floats) -> Floats:
-    """Return released counts, in units, moved towards the expected ones as far as noise says."""
-    counts = likely(query, noisy.counts, units)[0] / unit_weight(units)
+def _shrunk(query: Cells, noisy: NoisyCounts, units: Units, expected: Floats) -> Floats:
+    """Return released counts of known labels, moved towards the expected ones as noise says.
+
+    In units.
+    """
+    query, noisy = settled(query, noisy)
+    counts = likely(query, noisy.counts, units)[0][~query.are_unknown] / unit_weight(units)
     scale = noisy.scale / unit_weight(units)
     # As if half of the expected count were its standard deviation.
     variance = (expected / 2 + 1) ** 2
@@ -141,7 +146,7 @@ class ConfusionScore(ClassScore):
         return self._linear_at(C / C.sum(), int(C.sum()))
 
     @property
-    def first(self) -> Query | None:
+    def first(self) -> Cells | None:
         return None if self.name in SIZE_FREE else Confusion(self.classes)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> ConfusionScore:
@@ -163,11 +168,13 @@ class ConfusionScore(ClassScore):
             yield self._ranked_by(ranking, M)
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
-        """Return the confusion matrix of public predictions."""
-        K = len(self.classes)
-        cells = Confusion(self.classes).record_values(public.y, public.response, public.classes)
+        """Return the confusion matrix of public predictions, with unknown labels if there are."""
+        query = Confusion(self.classes)
+        cells = query.record_values(public.y, public.response, public.classes)
         w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return np.bincount(cells, weights=w, minlength=K * K).reshape(K, K).astype(float)
+        counts = np.bincount(cells, weights=w, minlength=sum(query.sizes)).astype(float)
+        occurring = counts if counts[query.are_unknown].any() else counts[~query.are_unknown]
+        return np.asarray(query.matrices(occurring))
 
     def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
         """Return the score that ranks by its gradient at a matrix of shares, of n records."""
@@ -220,7 +227,7 @@ class RankingScore(ClassScore):
         return self._with_classes(y_train, *takes)._ranked_by(Pairs, _FLOORS.get(self.name, 0.0))
 
     @property
-    def first(self) -> Query:
+    def first(self) -> Cells:
         return ClassSizes(self.classes, self.response_method)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> RankingScore:

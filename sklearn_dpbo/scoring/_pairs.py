@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,23 +152,35 @@ class PrecisionSum(Pairs):
 
 
 class PairCounts(Pairs):
-    """The pairs of two classes in the right order, and the number of positive records, multiplied.
+    """The pairs of two classes in the right order, and the numbers of positive and unknown labels.
 
-    The second number is multiplied by the sensitivity of the first, so that the same noise suits
-    both.
+    These numbers are multiplied so that together they move as much as the pairs do, and the same
+    noise suits all. An eighth of that tells how many labels are unknown, too roughly to correct the
+    area: such records count as negative ones that no positive one beats.
     """
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         (pairs,) = super().statistics(values, y, units)
-        positive = int(weights(units)[self._own(y)[:, 0]].sum())
-        return pairs, self._times(units) * positive
+        w, code = weights(units), encode(y, self.classes)
+        positive, unknown = (int(w[own].sum()) for own in (self._own(y)[:, 0], code < 0))
+        return pairs, self._times(units) * positive, self.per_unknown(units) * unknown
 
     def sensitivity(self, units: Units) -> int:
-        """W of the positive weight moves, at most."""
-        return super().sensitivity(units) + self._times(units) * unit_weight(units)
+        """W of the positive weight moves, at most, and of the unknown one."""
+        times = self._times(units) + self.per_unknown(units)
+        return super().sensitivity(units) + times * unit_weight(units)
+
+    def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
+        return np.asarray(counts[2:])
+
+    def per_unknown(self, units: Units) -> int:
+        return max(1, self._most_pairs(units) // 8)
+
+    def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
+        return self, np.asarray(counts[:2])
 
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Return the area under the ROC curve, of counts of shape (..., 2)."""
+        """Return the area under the ROC curve, of counts of shape (..., 2 or 3)."""
         p = counts[..., 1] / self._times(units)
         return ratio(counts[..., 0], 2 * p * (total_weight(units) - p), undefined)
 
@@ -178,7 +190,10 @@ class PairCounts(Pairs):
         return max(1.0, min(positive, total - positive) / unit_weight(units))
 
     def _times(self, units: Units) -> int:
-        return max(1, super().sensitivity(units) // unit_weight(units))
+        return max(1, self._most_pairs(units) - self.per_unknown(units))
+
+    def _most_pairs(self, units: Units) -> int:
+        return super().sensitivity(units) // unit_weight(units)
 
 
 def _others(units: Units) -> int:

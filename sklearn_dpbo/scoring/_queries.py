@@ -24,9 +24,9 @@ A unit's gain is the mean of its records' gains; in counts, its records weigh W 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._data.tables import as_number
 from .._data.units import Units
 from ._gains import Named
-from ._labels import encode
+from ._labels import class_numbers, encode
 
 __all__ = [
     "GRID",
@@ -128,6 +128,18 @@ class Query:
         """Return the sums of released counts that scores are computed from."""
         return counts
 
+    def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
+        """Return those integers that count records whose label is none of the classes, if any."""
+        return np.empty(0, dtype=np.int64)
+
+    def per_unknown(self, units: Units) -> int:
+        """Return by how much a record of unknown label raises the sum of `unknown_counts`."""
+        return unit_weight(units)
+
+    def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
+        """Return the query and the integers without `unknown_counts`."""
+        return self, np.asarray(counts)
+
     def sampling_deviations(self, counts: Floats, units: Units) -> Floats | None:
         """Return how much sums vary between samples of units; None of `Cells`."""
         return None
@@ -220,15 +232,36 @@ class Cells(Query):
     numbers, counted from the first cell of the first table. All tables are repeated for each of
     `n_subgroups`, and a record lies in those of its own subgroup. What is computed from the counts
     is that of the records in `subgroups` together.
+
+    In a table of labels, the last cells are those of records whose label is none of the classes. So
+    they are released with the others, at no cost.
     """
 
     n_subgroups: int = 1
     subgroups: tuple[int, ...] = (0,)
+    # Whether there are cells of unknown labels, see `_unknown`.
+    unknown: bool = True
+
+    @property
+    def known_sizes(self) -> tuple[int, ...]:
+        """Number of cells of each table, for one subgroup, without those of unknown labels."""
+        raise NotImplementedError
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of cells of unknown labels that follow in each table, unless they are left out."""
+        return 0
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of cells of each table, for one subgroup."""
-        raise NotImplementedError
+        return tuple(n + self.unknown * self.n_unknown for n in self.known_sizes)
+
+    @property
+    def are_unknown(self) -> NDArray[np.bool_]:
+        """Whether each cell of all tables, for one subgroup, is one of unknown labels."""
+        pairs = zip(self.sizes, self.known_sizes, strict=True)
+        return np.concatenate([np.arange(n) >= known for n, known in pairs])
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         w, n = weights(units), sum(self.sizes) * self.n_subgroups
@@ -242,6 +275,16 @@ class Cells(Query):
     def sensitivity(self, units: Units) -> int:
         """A unit adds W to the cells of each table; what replaces it, too."""
         return 2 * unit_weight(units) * len(self.sizes)
+
+    def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
+        return np.asarray(counts).reshape(self.n_subgroups, -1)[:, self.are_unknown].ravel()
+
+    def per_unknown(self, units: Units) -> int:
+        return unit_weight(units) * len(self.sizes)
+
+    def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
+        kept = np.asarray(counts).reshape(self.n_subgroups, -1)[:, ~self.are_unknown]
+        return replace(self, unknown=False), kept.ravel()
 
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the counts of each table."""
@@ -265,10 +308,9 @@ class Cells(Query):
 class Confusion(Cells):
     """Numbers of records by true class and predicted class; the first K are of the first class.
 
-    A record that cannot be predicted counts as predicted to be the class after its own; one whose
-    label is not among `classes`, as of the class after the predicted one. Both are errors. But
-    scikit-learn has a class of its own for such labels, so that scores of classes and averages over
-    them differ from its own: see "Labels that the training set does not have" in the documentation.
+    The last K are of records whose label is not among `classes`: these are one more class, which is
+    never predicted. A record that cannot be predicted counts as predicted to be the class after its
+    own.
     """
 
     classes: NDArray[Any]
@@ -278,44 +320,55 @@ class Confusion(Cells):
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
         """K times the true class plus the predicted one."""
-        return self._cells(encode(y, self.classes), encode(response, self.classes))
+        return self._cells(y, encode(response, self.classes))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
-        return self._cells(encode(y, self.classes), np.full(n, -1))
+        return self._cells(y, np.full(n, -1))
 
-    def _cells(self, true: NDArray[np.intp], predicted: NDArray[np.intp]) -> NDArray[np.intp]:
-        K = len(self.classes)
-        true = np.where(true < 0, (predicted + 1) % K, true)
+    def _cells(self, y: Any, predicted: NDArray[np.intp]) -> NDArray[np.intp]:
+        true, K = class_numbers(y, self.classes), len(self.classes)
         return K * true + np.where(predicted < 0, (true + 1) % K, predicted)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def known_sizes(self) -> tuple[int, ...]:
         return (len(self.classes) ** 2,)
 
+    @property
+    def n_unknown(self) -> int:
+        return len(self.classes)
+
+    @property
+    def predicted(self) -> NDArray[np.intp]:
+        """The classes that columns stand for."""
+        return np.arange(len(self.classes))
+
     def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return matrices of shape (..., K, K)."""
-        K = len(self.classes)
-        return counts.reshape(*counts.shape[:-1], K, K)
+        """Return matrices of shape (..., K, K); with unknown labels, they have another row."""
+        return counts.reshape(*counts.shape[:-1], -1, len(self.classes))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes(Cells):
-    """Numbers of records by class; one whose label is not in the training set is of the first."""
+    """Numbers of records by class; the last one is of those whose label is not among them."""
 
     classes: NDArray[Any]
     response_method: tuple[str, ...]
     what = "number of records of each class"
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        return np.maximum(encode(y, self.classes), 0)
+        return class_numbers(y, self.classes)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         """A record that cannot be predicted has a class all the same."""
         return self.record_values(y, np.zeros(n), None)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def known_sizes(self) -> tuple[int, ...]:
         return (len(self.classes),)
+
+    @property
+    def n_unknown(self) -> int:
+        return 1
 
 
 def same(a: Any, b: Any) -> bool:

@@ -51,6 +51,18 @@ class Ranking:
         return float((self.high - self._lowest).max()) or 1.0
 
     @property
+    def of_unknown(self) -> Floats:
+        """What a record of unknown label adds to s beside an error of the class after, by column.
+
+        All candidates see the same number of such records, so that all may have the same constant
+        taken off: the lowest of all classes, if they raise s by D at most then.
+        """
+        after = np.roll(self._lowest[:, 0], -1)
+        highest = np.diagonal(np.roll(self.high, -1, axis=0)).max()
+        found: Floats = (after - after.min()) * (highest - after.min() <= self.width)
+        return found
+
+    @property
     def _lowest(self) -> Floats:
         lowest: Floats = self.low.min(axis=1, keepdims=True)
         return lowest
@@ -68,7 +80,11 @@ class RankedConfusion(Confusion):
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         counts = np.array(super().statistics(values, y, units)) / unit_weight(units)
-        return (in_steps(self.ranking(self.matrices(counts)), self.ranking.width),)
+        *known, unknown = counts.reshape(-1, len(self.classes))
+        # As errors: of the class after the predicted one.
+        C = np.array(known) + np.roll(np.diag(unknown), 1, axis=0)
+        value = self.ranking(C) + float(self.ranking.of_unknown @ unknown)
+        return (in_steps(value, self.ranking.width),)
 
     def sensitivity(self, units: Units) -> int:
         return steps_of_unit(units)

@@ -32,8 +32,9 @@ from .._data.units import Units
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Named
 from ._intervals import likely, sampled_mean, simulated_interval
-from ._queries import GRID, MeanOf, Query
+from ._queries import GRID, Cells, MeanOf, Query
 from ._response import Predictions, respond
+from ._unknown import settled
 
 __all__ = [
     "CONFIDENCE",
@@ -160,7 +161,7 @@ class PrivateScorer:
         return self
 
     @property
-    def first(self) -> Query | None:
+    def first(self) -> Cells | None:
         """What is worth releasing of a good candidate before the choice, if anything is."""
         return None
 
@@ -487,9 +488,12 @@ def score_and_interval(
 ) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %).
 
+    Cells of unknown labels count if they exceed the noise.
     The score is in its interval, also where rounding, or mending counts that are not possible, puts
     it beside: a longer interval contains the exact score as often.
     """
+    counts, noisy = settled(scorer.counts, noisy)
+    scorer = replace(scorer, counts=counts)
     value = scorer.value(noisy.counts, units)
     low, high = scorer.interval(noisy, units, confidence, sampling)
     return value, (min(low, value), max(high, value))

@@ -231,6 +231,7 @@ class PrivateObjective:
         self._choosing = False
         self._chosen: int | None = None
         self._best: Best | None = None
+        self._unknown = ""
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
         self._evaluator.design = Designer.of(self._evaluator, best_share * _SCORE_SHARE * epsilon)
         self._warn_of_noise(delta)
@@ -272,6 +273,8 @@ class PrivateObjective:
             if self._best is None:
                 with self._rounded_time():
                     self._best = self._drawn()
+                if self._unknown:
+                    warn(self._unknown, LowUtilityWarning)
             return self._best
 
     def optuna(self, suggest: Callable[[Any], dict[str, Any]]) -> Any:
@@ -435,7 +438,9 @@ class PrivateObjective:
         if self._chosen is None:
             self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
-        ((score, interval),) = release_scores(params, statistics, oracle, mechanisms).scores
+        released = release_scores(params, statistics, oracle, mechanisms)
+        ((score, interval),) = released.scores
+        self._unknown = released.unknown or self._unknown
         return Best(dict(params), score, interval)
 
     def _choose(self) -> int:
@@ -452,6 +457,7 @@ class PrivateObjective:
             lambda query: oracle.counts(best, query),
             mechanisms,
         )
+        self._unknown = ranked.unknown
         query = ranked.scorer.query
         if query is oracle.scorer.query:
             table = reduce(Sensitive.followed_by, tables)

@@ -34,6 +34,7 @@ from ..scoring._population import population_interval
 from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint
 from ..scoring._response import Predictions, class_scores, method_of
 from ..scoring._scorers import PrivateScorer, score_and_interval
+from ..scoring._unknown import unknown_hint
 from ..strategies._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
@@ -254,10 +255,10 @@ class PrivateThresholdClassifier(
                 scorer, good, public = self._adapted(estimator, problem, scorer, rng)
                 warned = self._warn_of_wide_interval(scorer, public, problem.units)
                 mechanisms = Mechanisms(budget, noise)
-                released = self._tune(estimator, problem, scorer, good, mechanisms)
+                unknown, released = self._tune(estimator, problem, scorer, good, mechanisms)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
-        if not warned and (hint := wide_hint([width])):
+        for hint in filter(None, (unknown, "" if warned else wide_hint([width]))):
             warn(hint, LowUtilityWarning)
         return self
 
@@ -318,8 +319,11 @@ class PrivateThresholdClassifier(
         scorer: PrivateScorer,
         good: float,
         mechanisms: Mechanisms,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that are released; `good` is a good public threshold."""
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the fitted attributes that are released; `good` is a good public threshold.
+
+        Also say how many records have unknown labels.
+        """
         label_gains = LabelGains(scorer.counts, RESPONSE_METHODS[self.response_method])
         table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
         grid, units = self.thresholds, problem.units
@@ -347,7 +351,8 @@ class PrivateThresholdClassifier(
             purpose="score at the threshold",
         )
         score, interval = score_and_interval(scorer, units, noisy)
-        return {
+        unknown = unknown_hint(scorer.counts, noisy, units) or ranked.unknown
+        return unknown, {
             "best_threshold_": float(grid[index]),
             "best_score_": score,
             "best_score_interval_": interval,

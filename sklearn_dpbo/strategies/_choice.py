@@ -19,6 +19,7 @@ from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
 from ..scoring._queries import Query, unit_weight
 from ..scoring._scorers import PrivateScorer
+from ..scoring._unknown import unknown_hint
 
 __all__ = ["PreparedChoice", "prepare_choice"]
 
@@ -31,12 +32,14 @@ _SHARE, _ENOUGH = Fraction(1, 10), 200
 class PreparedChoice:
     """The scorer whose query ranks candidates, and epsilon for the choice.
 
-    `counts` are those released for it, in units with noise; None if none were.
+    `counts` are those released for it, in units with noise; None if none were. `unknown` says how
+    many records have unknown labels, if these counts show it.
     """
 
     scorer: PrivateScorer
     epsilon: float
     counts: NDArray[np.float64] | None = None
+    unknown: str = ""
 
 
 def prepare_choice(
@@ -62,5 +65,6 @@ def prepare_choice(
     )
     left = round_down(Fraction(epsilon) - Fraction(part))
     adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, left)
-    counts = np.array(noisy.counts).reshape(len(scorer.shares), -1)  # a row for each class
-    return PreparedChoice(adapted, left, counts.squeeze() / unit_weight(units))
+    known = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
+    shown = known.squeeze() / unit_weight(units)  # a row for each class
+    return PreparedChoice(adapted, left, shown, unknown_hint(first, noisy, units))

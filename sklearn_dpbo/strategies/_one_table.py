@@ -32,7 +32,7 @@ from ._base import Candidate, Release
 from ._proposals import Domain
 from ._release import Designer, release_scores
 from ._space import SearchSpace, divide
-from ._utility import noise_hints
+from ._utility import constant_hints, noise_hints
 
 __all__ = ["LABEL_SHARE", "Plan", "default_fits", "frequent_labels", "held_out", "plan_fits"]
 __all__ += ["search_table"]
@@ -208,7 +208,9 @@ def search_table(
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
-    shown = released._replace(hints=hints + released.hints, scorers=())._asdict()
+    hints += released.hints
+    hints += () if released.unknown else constant_hints(oracle, released.scores)
+    shown = released._replace(hints=hints, scorers=()).shown
     return Release(candidates, index, **shown), estimator
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -25,6 +25,7 @@ from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score, score_and_interval
+from ..scoring._unknown import unknown_hint
 from ._base import Scores
 
 __all__ = [
@@ -52,7 +53,10 @@ class _Part(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What `Release` has of the scores of one candidate, or of all."""
+    """What `Release` has of the scores of one candidate, or of all.
+
+    `unknown` says how many records have unknown labels.
+    """
 
     scores: Scores
     populations: list[tuple[float, float] | None]
@@ -60,6 +64,14 @@ class Released(NamedTuple):
     scorers: tuple[PrivateScorer, ...] = ()
     hints: tuple[str, ...] = ()
     all_scores: dict[int, Scores] | None = None
+    unknown: str = ""
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What `Release` has of it."""
+        own = self._replace(hints=tuple(filter(None, (self.unknown, *self.hints))))._asdict()
+        del own["unknown"]
+        return own
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,12 +166,14 @@ def release_scores(
         population_interval(each, units, of(each.counts), n_compared, selects=k == 0)
         for k, each in enumerate(scorers)
     ]
+    unknown = _first(unknown_hint(part.counts, of(part.counts), units) for part in parts)
     if evaluation is None:
-        return Released(scores, populations, None, tuple(scorers))
+        return Released(scores, populations, None, tuple(scorers), unknown=unknown)
     counts, luck = tuple(map(of, evaluation._parts)), luck_of(n_compared or 1)
     report = partial(evaluation._released, counts, luck=luck)
     hint = evaluation._labels_hint()
-    return Released(scores, populations, report, tuple(scorers), (hint,) * bool(hint))
+    hints = (hint,) * bool(hint)
+    return Released(scores, populations, report, tuple(scorers), hints, unknown=unknown)
 
 
 def _designed(
@@ -207,6 +221,7 @@ def release_all_scores(
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     populations: dict[int, tuple[float, float] | None] = {}
+    unknown: list[str] = []
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
         epsilon, delta = (
@@ -222,12 +237,18 @@ def release_all_scores(
             released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
             if i == best:
                 n = len(candidates)
+                unknown.append(unknown_hint(of[group[0]].counts, noisy, units))
                 populations |= {
                     k: population_interval(of[k], units, noisy, n, selects=k == 0) for k in group
                 }
     all_scores = {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
     own = [populations[k] for k in sorted(populations)]
-    return Released(all_scores[best], own, all_scores=all_scores)
+    return Released(all_scores[best], own, all_scores=all_scores, unknown=_first(unknown))
+
+
+def _first(hints: Iterable[str]) -> str:
+    """Return the first text that says something."""
+    return next(filter(None, hints), "")
 
 
 def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[_Part]:

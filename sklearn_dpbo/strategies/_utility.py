@@ -6,7 +6,7 @@ They use public and released facts only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -23,9 +23,11 @@ from ..scoring._of_counts import ClassScore
 from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer, Score
+from ..scoring._unknown import named
 from ._release import expected_widths
 
 __all__ = [
+    "constant_hints",
     "largest_loss",
     "mean_of_choice",
     "noise_hints",
@@ -43,6 +45,13 @@ _FEWEST, _ASSUMED_SPREAD = 3, 0.1
 _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
     "score": "best_score_ does not rank them: best_score_interval_ says how good it is",
+}
+# Lowest score, by the number of classes, of the best constant prediction: of the most frequent
+# class, or of equal probabilities.
+_OF_A_CONSTANT: dict[str, Callable[[int], float]] = {
+    "accuracy": lambda K: 1 / K,
+    "neg_brier_score": lambda K: -0.25 if K == 2 else 1 / K - 1,
+    "neg_log_loss": lambda K: -math.log(K),
 }
 # A larger factor than this is not told: nobody has so many more records.
 _MOST_TIMES = 1000
@@ -128,24 +137,31 @@ def released_hints(
     oracle: Evaluator, scores: Sequence[Score], public_scores: Sequence[float], *, compares: bool
 ) -> tuple[str, ...]:
     """Say if an interval is wide or, where candidates are compared, hides how they differ."""
-    widths = [Width.of(scorer, score) for scorer, score in zip(oracle.scorers, scores, strict=True)]
-    if hint := _spelling_hint(oracle, scores) or wide_hint(widths):
+    widths = [Width.of(*pair) for pair in zip(oracle.scorers, scores, strict=True)]
+    if hint := wide_hint(widths):
         return (hint,)
     units = oracle.problem.units
     return compares * noise_hints(oracle.scorer, units, public_scores, interval=scores[0][1])
 
 
-def _spelling_hint(oracle: Evaluator, scores: Sequence[Score]) -> str:
-    """Say if hardly any label can be right: far fewer are than a guess gets right."""
-    for scorer, (released, (_, high)) in zip(oracle.scorers, scores, strict=True):
-        if scorer.name == "accuracy":
-            classes = np.unique(dense(oracle.problem.training.y))
-            if high < 1 / (2 * len(classes)):
-                return (
-                    f"accuracy is {released:.3g}, far less than by guessing. Are the protected "
-                    f"labels spelled as the classes are, {classes[:9].tolist()}?"
-                )
-    return ""
+def constant_hints(oracle: Evaluator, scores: Sequence[Score]) -> tuple[str, ...]:
+    """Say if a score is lower than some constant prediction has on any records of known labels.
+
+    These scores are means, whose counts do not show unknown labels.
+    """
+    for scorer, (released, (low, high)) in zip(oracle.scorers, scores, strict=True):
+        y = dense(oracle.problem.training.y)
+        if scorer.name not in _OF_A_CONSTANT or y.ndim > 1:
+            continue
+        classes = np.unique(y)
+        constant = _OF_A_CONSTANT[scorer.name](len(classes))
+        if high < constant:
+            return (
+                f"{scorer.name} is {released:.3g} ({low:.3g} to {high:.3g}). If all records had "
+                f"labels that the training set has, {named(classes)}, some constant prediction "
+                f"would have at least {constant:.3g}",
+            )
+    return ()
 
 
 def shift_hints(

@@ -14,7 +14,13 @@ from ._choice import prepare_choice
 from ._explore import report_failures
 from ._guidance import Guidance
 from ._release import release_all_scores, release_scores
-from ._utility import noise_hints, released_hints, shift_hints, warn_of_low_utility
+from ._utility import (
+    constant_hints,
+    noise_hints,
+    released_hints,
+    shift_hints,
+    warn_of_low_utility,
+)
 
 __all__ = ["WorstCase"]
 
@@ -141,7 +147,8 @@ class WorstCase(Strategy):
         )
         best, n = history.fitted[chosen], len(validated)
         if not self.releases_score:
-            return Release(candidates, best, [], choice_counts=ranked.counts)
+            hints = (ranked.unknown,) * bool(ranked.unknown)
+            return Release(candidates, best, [], choice_counts=ranked.counts, hints=hints)
         if oracle.releases_all:
             released = release_all_scores(validated, best, oracle, mechanisms)
         else:
@@ -153,5 +160,7 @@ class WorstCase(Strategy):
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
         hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
-        shown = released._replace(hints=hints)._asdict()
+        unknown = released.unknown or ranked.unknown
+        hints += () if unknown else constant_hints(oracle, scores)
+        shown = released._replace(hints=hints, unknown=unknown).shown
         return Release(candidates, best, choice_counts=ranked.counts, **shown)

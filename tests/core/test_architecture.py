@@ -28,8 +28,8 @@ LAYERS = (
 )  # fmt: skip
 # The lines of code that a reader has to believe, at most: to be lowered when there are fewer. About
 # 60 of them make intervals for the population, of released counts alone; 9 release categories; 12
-# label the rows of groups; 5 drop the attributes of frames.
-TRUSTED_LINES = 3_975
+# label the rows of groups; 5 drop the attributes of frames; 45 count records of unknown labels.
+TRUSTED_LINES = 4_005
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,

@@ -101,9 +101,9 @@ def test_scores_of_counts_have_a_longer_lower_end_after_a_choice(name, rng):
     scorer = make_private_scorer(name).prepare(y)
     if name == "roc_auc":
         scorer = scorer.release()  # pairs
-        counts = (int(0.9 * 2 * 200 * 200), scorer.counts._times(Units.of(400)) * 200)
+        counts = (int(0.9 * 2 * 200 * 200), scorer.counts._times(Units.of(400)) * 200, 0)
     else:
-        counts = (160, 40, 30, 170)
+        counts = (160, 40, 30, 170, 0, 0)
     T = (1, 8, 64)
     noisy = NoisyCounts(counts, NOISELESS)
     (one, some, many) = (population_interval(scorer, Units.of(400), noisy, n) for n in T)
@@ -116,7 +116,7 @@ def test_scores_of_counts_have_a_longer_lower_end_after_a_choice(name, rng):
 
 def test_accuracy_from_a_confusion_matrix_is_as_precise_as_one_count():
     counted = ConfusionScore.of("accuracy", {}).prepare([0, 1])
-    noisy = NoisyCounts((400, 100, 100, 400), NOISELESS)
+    noisy = NoisyCounts((400, 100, 100, 400, 0, 0), NOISELESS)
     found = population_interval(counted, Units.of(1_000), noisy, 64)
     assert found == pytest.approx(after_choice(800, 1_000, 64), abs=0.004)
 

@@ -12,9 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
+    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
+    private_comparison,
     private_evaluation,
 )
 from sklearn_dpbo._data.units import Units
@@ -25,6 +27,7 @@ from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.scoring._precision import expected_counts, expected_width
 from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.scoring._scorers import score_and_interval
+from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._utility import shift_hints
 
 BEFORE = "Nothing has been charged yet"
@@ -163,7 +166,7 @@ def test_no_protected_record_has_been_predicted_when_the_warning_is_given():
 def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
     def width(m, epsilon):
         found = []
-        for seed in range(3):
+        for seed in range(7):
             args = (scoring, m, round(0.023 * m))
             best, texts = low_utility(search, *args, epsilon=epsilon, seed=seed)
             low, high = best.best_score_interval_
@@ -266,16 +269,126 @@ def test_candidates_that_score_the_same_are_not_told_apart_by_more_epsilon(rng):
         search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])
 
 
-# ---------------------------------------------------------------- labels that cannot be right
-def test_labels_of_another_spelling_are_named():
-    X, y = patients(2000, 800)
-    texts = np.where(y, "yes", "no")
-    search = search_by("accuracy", epsilon=5.0)
-    with pytest.warns(LowUtilityWarning, match=r"spelled as the classes are, \['no', 'yes'\]\?"):
-        search.fit(X, texts, X_val=X.copy(), y_val=np.char.upper(texts))
-    table = PrivateTableSearchCV(PrivateLogisticRegression(classes=["NO", "YES"]), epsilon=5.0)
-    with pytest.warns(LowUtilityWarning, match=r"spelled as the classes are, \['NO', 'YES'\]\?"):
-        table.fit(X, texts)
+# ---------------------------------------------------------------- unknown labels
+KNOWN = patients(3_000, 1_200)
+SPELLINGS = {
+    "one more": (lambda y: y + 1, 600),
+    "missing": (lambda y: np.where(np.arange(len(y)) % 30 == 0, np.nan, y), 50),
+    "none": (lambda y: np.where(np.arange(len(y)) % 30 == 0, None, y), 50),
+}
+
+
+def labels_of(run, *args, **kwargs):
+    """The numbers of records with unknown labels that a call warns of."""
+    _, texts = low_utility(run, *args, **kwargs)
+    told = [re.search(r"About ([\d,]+) of .* have labels that", text) for text in texts]
+    return [int(each[1].replace(",", "")) for each in told if each]
+
+
+def halves(respell):
+    """Public records, and protected ones whose labels are written otherwise."""
+    X, y = KNOWN
+    y_val = y[1::2]
+    if respell is not None:
+        y_val = respell(y_val)
+    return {"X": X[::2], "y": y[::2], "X_val": X[1::2].copy(), "y_val": y_val}
+
+
+OF_TABLES = ("f1", "average_precision", "balanced_accuracy", "cohen_kappa", "roc_auc")
+
+
+@pytest.mark.parametrize("scoring", OF_TABLES)
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_a_search_says_how_many_labels_are_unknown(scoring, kind):
+    respell, n = SPELLINGS[kind]
+    # An eighth of the second number of pairs says it.
+    epsilon = 60.0 if scoring == "roc_auc" else 12.0
+    (found,) = labels_of(search_by(scoring, epsilon=epsilon).fit, **halves(respell))
+    assert found == pytest.approx(n, abs=30)
+
+
+@pytest.mark.parametrize("scoring", ["f1_macro", "roc_auc", "balanced_accuracy"])
+def test_a_search_says_that_labels_are_spelt_otherwise(scoring):
+    data = halves(lambda y: np.where(y == 1, "YES", "NO"))
+    data["y"] = np.where(data["y"] == 1, "yes", "no")
+    (found,) = labels_of(search_by(scoring, epsilon=5.0).fit, **data)
+    assert found == pytest.approx(1_500, abs=60)
+
+
+@pytest.mark.parametrize("scoring", (*OF_TABLES, "accuracy", "neg_brier_score"))
+def test_a_search_of_known_labels_says_nothing_of_them(scoring):
+    _, texts = low_utility(search_by(scoring, epsilon=12.0).fit, **halves(None))
+    assert not [text for text in texts if "labels that" in text]
+
+
+def objective(data):
+    tables = data["X"], data["y"], data["X_val"], data["y_val"]
+    scored = PrivateObjective(LogisticRegression(), *tables, scoring="f1", epsilon=20.0, n_calls=2)
+    scored({"C": 0.1})
+    scored({"C": 1.0})
+    scored.best()
+
+
+def compared(data):
+    models = [LogisticRegression(C=C).fit(data["X"], data["y"]) for C in (0.01, 1.0)]
+    private_comparison(*models, **data, epsilon=3.0)
+
+
+def in_two_scores(data, **params):
+    scoring = {"accuracy": "accuracy", "f1": "f1"}
+    search = search_by(scoring, epsilon=8.0, refit="accuracy", **params)
+    search.fit(**data)
+
+
+RELEASES = {
+    "evaluation": lambda data: private_evaluation(
+        LogisticRegression().fit(data["X"], data["y"]), **data, epsilon=3.0
+    ),
+    "comparison": compared,
+    "search with an evaluation": lambda data: search_by(
+        "accuracy", epsilon=8.0, release="evaluation"
+    ).fit(**data),
+    "all candidates": lambda data: search_by("f1", epsilon=20.0, release="all").fit(**data),
+    "candidate alone": lambda data: search_by(
+        "f1", epsilon=8.0, strategy=WorstCase(score_share=0)
+    ).fit(**data),
+    "several scores": in_two_scores,
+    "threshold": lambda data: PrivateThresholdClassifier(LogisticRegression(), epsilon=8.0).fit(
+        **data
+    ),
+    "objective": objective,
+    "table": lambda data: PrivateTableSearchCV(
+        PrivateLogisticRegression(classes=[0, 1]), epsilon=8.0, test_size=0.5, scoring="f1"
+    ).fit(np.vstack([data["X"], data["X_val"]]), np.concatenate([data["y"], data["y_val"]])),
+    "groups": lambda data: search_by("f1", epsilon=12.0).fit(
+        **data, groups_val=np.arange(len(data["X_val"])) // 2
+    ),
+}
+
+
+@pytest.mark.parametrize("how", RELEASES)
+def test_every_release_of_a_table_says_how_many_labels_are_unknown(how):
+    respell, n = SPELLINGS["missing"]
+    n = {"groups": n / 2}.get(how, n)
+    (found,) = labels_of(RELEASES[how], halves(respell))
+    assert found == pytest.approx(n, abs=30)
+    assert not labels_of(RELEASES[how], halves(None))
+
+
+# Of means, no table is released: what any constant prediction has tells of unknown labels.
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_brier_score", "neg_log_loss"])
+def test_means_below_those_of_constant_predictions_are_warned_of(scoring):
+    respell, _ = SPELLINGS["one more"]
+    match = rf"{scoring} is .* If all records had labels that the training set has, 0, 1, some"
+    with pytest.warns(LowUtilityWarning, match=match):
+        search_by(scoring, epsilon=5.0).fit(**halves(respell))
+
+
+def test_accuracy_of_a_table_with_other_labels_is_warned_of():
+    X, y = KNOWN
+    search = PrivateTableSearchCV(PrivateLogisticRegression(classes=["NO", "YES"]), epsilon=5.0)
+    with pytest.warns(LowUtilityWarning, match="labels that the training set has, 'NO', 'YES'"):
+        search.fit(X, np.where(y == 1, "yes", "no"))
 
 
 def test_labels_of_which_a_model_knows_none_are_refused():

@@ -148,10 +148,40 @@ def test_groups_weigh_the_same_however_many_records(binary):
 def test_records_of_unknown_classes_are_wrong_for_both(binary, scoring):
     models, public, (X, y) = binary
     strange = np.where(np.arange(1000) < 200, "z", y)
-    comparison = compared((models, public, (X, strange)), scoring=scoring)
+    with pytest.warns(LowUtilityWarning, match="About 200 of 1,000 records have labels that"):
+        comparison = compared((models, public, (X, strange)), scoring=scoring)
     for name, model in zip("ab", models, strict=True):
         exact = np.mean(model.predict(X) == strange)
         assert float(comparison.score("accuracy", model=name)) == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("params", [{}, {"pos_label": "p"}, {"thresholds": (0.5, 0.5)},
+                                    {"pos_label": "p", "thresholds": (0.5, 0.5)}])  # fmt: skip
+def test_unknown_classes_count_as_in_sklearn(binary, params):
+    models, public, (X, y) = binary
+    strange = np.where((np.arange(1000) % 3 == 0) & (y == "q"), "z", y)
+    comparison = compared((models, public, (X, strange)), **params)
+    label = [params.get("pos_label", "q")]
+    for name, model in zip("ab", models, strict=True):
+        of = model.predict(X)
+        for metric in ("precision", "recall", "f1"):
+            score = getattr(metrics, f"{metric}_score")
+            exact = score(strange, of, labels=label, average="macro")
+            found = comparison.score(metric, model=name)
+            assert float(found) == pytest.approx(exact, abs=1e-6)
+
+
+def test_unknown_classes_beside_three_are_left_out_of_balanced_accuracy(three):
+    models, public, (X, y) = three
+    strange = np.where(np.arange(1000) < 200, "z", y)
+    comparison, known = compared((models, public, (X, strange))), strange != "z"
+    for name, model in zip("ab", models, strict=True):
+        of = model.predict(X)
+        exact = metrics.balanced_accuracy_score(strange[known], of[known])
+        found = comparison.score("balanced_accuracy", model=name)
+        assert float(found) == pytest.approx(exact, abs=1e-6)
+        accuracy = comparison.score("accuracy", model=name)
+        assert float(accuracy) == pytest.approx(np.mean(of == strange), abs=1e-6)
 
 
 def test_undefined_differences_may_be_anything(binary, monkeypatch):
@@ -193,13 +223,14 @@ def test_records_that_one_model_fails_for_are_wrong_for_it_alone(binary):
 
 
 # ------------------------------------------------------------ sensitivity
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("by_class", [True, False])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(by_class, grouped):
+def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(n_classes, by_class, grouped):
     """All pairs of values of a record (label, both predictions, unknown ones), beside others."""
-    classes = np.array([0, 1, 2])
+    classes = np.arange(n_classes)
     query = Agreement((Confusion(classes),) * 2, classes, by_class)
-    y, *predicted = np.array(list(itertools.product(range(-1, 3), repeat=3))).T
+    y, *predicted = np.array(list(itertools.product(range(-1, n_classes), repeat=3))).T
     cells = [Confusion(classes).record_values(y, each, classes) for each in predicted]
     values = query.record_values(y, np.stack(cells, axis=1), None)
     assert set(values) == set(range(query.sizes[0]))

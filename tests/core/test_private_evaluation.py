@@ -250,12 +250,63 @@ def test_groups_weigh_the_same_however_many_records(binary):
     assert not len(evaluation._units.labels), "it does not keep which record is in which group"
 
 
-def test_records_of_unknown_classes_count_as_wrong(binary):
+def test_records_of_unknown_classes_count_as_in_sklearn(binary):
+    """At the model's own threshold; areas and probabilities are of known labels."""
     model, public, (X_val, y_val) = binary
     strange = np.where(np.arange(2000) < 400, 7, y_val)
     evaluation = evaluated((model, public, (X_val, strange)))
-    exact = np.mean(model.predict(X_val) == strange)
-    assert float(evaluation.score("accuracy")) == pytest.approx(exact, abs=1e-6)
+    predicted, p, known = model.predict(X_val), model.predict_proba(X_val), strange != 7
+
+    def check(name, exact, off=1e-6, **params):
+        assert float(evaluation.score(name, **params)) == pytest.approx(exact, abs=off), name
+
+    of_one = {"labels": [1], "average": "macro"}
+    for name in ("precision", "recall", "f1", "jaccard"):
+        check(name, getattr(metrics, f"{name}_score")(strange, predicted, **of_one))
+    check("specificity", metrics.recall_score(strange, predicted, labels=[0], average="macro"))
+    check("accuracy", metrics.accuracy_score(strange, predicted))
+    check("matthews_corrcoef", metrics.matthews_corrcoef(strange, predicted))
+    check("cohen_kappa", metrics.cohen_kappa_score(strange, predicted))
+    check("f1_weighted", metrics.f1_score(strange, predicted, average="weighted"))
+    check("balanced_accuracy", metrics.balanced_accuracy_score(strange[known], predicted[known]))
+    check("selection_rate", predicted.mean())
+    check("prevalence", strange[known].mean())
+    check("roc_auc", roc_auc_score(strange[known], p[known, 1]), 3e-3)
+    matrix = confusion_matrix(strange[known], predicted[known])
+    assert evaluation.confusion_matrix().tolist() == matrix.tolist()
+    # At another one, they are spread as known labels are.
+    at = evaluation.thresholds[np.argmin(np.abs(evaluation.thresholds - 0.3))]
+    exact = metrics.precision_score(strange, (p[:, 1] >= at).astype(int), **of_one)
+    check("precision", exact, 0.01, threshold=at)
+    assert "About 400 of 2,000 records" in repr(evaluation)
+    assert "About 400 of 2,000 records" in evaluation.to_dict()["unknown_labels"]
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_unknown_labels_have_predictions_with_either_positive_class(binary, positive):
+    model, public, (X_val, y_val) = binary
+    strange = np.where(y_val + (np.arange(2000) % 3 == 0) == 2, 7, y_val)
+    evaluation = evaluated((model, public, (X_val, strange)), pos_label=positive)
+    exact = metrics.precision_score(strange, model.predict(X_val), labels=[0, 1], average=None)
+    for label in (0, 1):
+        found = evaluation.score("precision", pos_label=label)
+        assert float(found) == pytest.approx(exact[label], abs=1e-6)
+
+
+def test_unknown_labels_of_three_classes(three):
+    model, public, (X_val, y_val) = three
+    strange = np.where(np.arange(2000) < 400, "?", y_val)
+    evaluation = evaluated((model, public, (X_val, strange)))
+    predicted, p, known = model.predict(X_val), model.predict_proba(X_val), strange != "?"
+    of_all = {"labels": ["a", "b", "c"], "average": "macro"}
+    assert float(evaluation.score("precision_macro")) == pytest.approx(
+        metrics.precision_score(strange, predicted, **of_all), abs=1e-6
+    )
+    assert float(evaluation.score("accuracy")) == pytest.approx(np.mean(strange == predicted))
+    assert float(evaluation.score("roc_auc_ovr")) == pytest.approx(
+        roc_auc_score(strange[known], p[known], multi_class="ovr"), abs=5e-3
+    )
+    assert evaluation.confusion_matrix().shape == (3, 3)
 
 
 # ------------------------------------------------------------ sensitivity

@@ -45,7 +45,9 @@ def covered(shares, m, epsilon, n, rng, claimed=1.0, scoring=None, names=("accur
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
     design = _design_of(model, model, [0, 1], scoring, None, (0.2, 0.2))
     units, report, scale = Units.of(m), report_of(epsilon, m), 2 / epsilon
-    design = replace(design, _units=units, privacy_=report)
+    (table,) = design._parts
+    known = (replace(table, unknown=False),)  # as after a release
+    design = replace(design, _parts=known, _units=units, privacy_=report)
     names = names if scoring is None else ("accuracy",)
 
     def exact(counts):

@@ -15,6 +15,7 @@ from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._response import Predictions
+from sklearn_dpbo.scoring._scorers import score_and_interval
 
 R = 200
 
@@ -34,7 +35,7 @@ def released(scorer, y, response, classes, epsilon, *, claimed=1.0, runs=R):
     draw = SeededNoise(0).discrete_laplace(scale)
     for _ in range(runs):
         noisy = NoisyCounts(tuple(draw(list(exact))), scale * claimed)
-        yield scorer.value(noisy.counts, units), scorer.interval(noisy, units, 0.95)
+        yield score_and_interval(scorer, units, noisy)
 
 
 def coverage(scorer, y, response, classes, epsilon, **kwargs):
@@ -53,6 +54,19 @@ def labels_and_predictions(m, prevalence, recall, false_positives, seed=0):
     y = (rng.random(m) < prevalence).astype(int)
     p = np.where(y == 1, recall, false_positives)
     return y, (rng.random(m) < p).astype(int)
+
+
+@pytest.mark.parametrize("unknown", [0, 5, 10, 20, 80])
+def test_intervals_beside_unknown_labels(unknown):
+    """A few that the noise may hide count as none: weighted F1 is shifted most."""
+    y, predicted = labels_and_predictions(1_500, 0.4, 0.8, 0.2)
+    scorers = {name: make_private_scorer(name).prepare(y) for name in ("f1", "f1_weighted")}
+    y[:unknown] = 7
+    found = {
+        name: coverage(scorer, y, predicted, np.arange(2), 0.8) for name, scorer in scorers.items()
+    }
+    assert found["f1"] >= least()
+    assert found["f1_weighted"] >= (0.8 if unknown in (5, 10) else least())
 
 
 CASES = {
