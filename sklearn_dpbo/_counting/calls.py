@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import Unpickler, copier, packed
+from .._data.pickles import Unpickler, fresh, packed
 from ..scoring._gains import Custom
 from .listed import is_listed
 from .suppress_output import drop_errors
@@ -32,10 +32,9 @@ class Calls:
         self._pickled = pickled
         self._restored = drop_errors()
 
-    @cached_property
-    def copy(self) -> Callable[[], Any]:
-        """A function that makes a new copy."""
-        return copier(self._pickled)
+    def copy(self) -> Any:
+        """Return a new copy."""
+        return fresh(self._pickled)
 
     def __call__(self, use: Callable[[Any], T]) -> T | None:
         """Return what `use` makes of a new copy; None if it fails."""

@@ -24,15 +24,12 @@ from .._data.pickles import fresh
 from .._data.split import Problem, Training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
-from .._privacy.warn import warn
 from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
-from .rehearsal import Rehearsal
-from .row_by_row import RowByRowCheck
 from .separately import SHARED
 from .suppress_output import (
     drop_errors,
@@ -42,7 +39,7 @@ from .suppress_output import (
     without_autologging,
 )
 
-__all__ = ["Evaluator", "counted", "counted_jointly", "table_and_model"]
+__all__ = ["Evaluator", "counted", "counted_jointly"]
 
 
 @dataclass(eq=False)
@@ -52,7 +49,8 @@ class Evaluator:
     Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
     `accept` raises if a fit is to count as failed. `report` is what a report of the candidate
     chosen needs of predictions. `design` returns, for a fitted candidate and the training set, what
-    `Model.design` is: how its scores will be released.
+    `Model.design` is: how its scores will be released. `rehearsal` is the class that tries models
+    on public rows first, see `rehearsal`.
     """
 
     options: FitOptions
@@ -63,6 +61,7 @@ class Evaluator:
     report: tuple[Query, ...] = ()
     releases_all: bool = False
     design: Callable[[Any, Training], Any] | None = None
+    rehearsal: Any = None
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
 
@@ -77,11 +76,8 @@ class Evaluator:
             self._fit(candidate_params)
             errors = tuple(self._models.error(params) for params in candidate_params)
             fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
-            models = [self.model(params) for params in fitted]
-            for params, model in zip(fitted, models, strict=True):
-                model.require_rehearsed(f" ({params})" if params else "")
-            if models and not self._warned:
-                self._warn(models)
+            if fitted and self.rehearsal is not None:
+                self.rehearsal.report(self, fitted, warns=not self._warned)
                 self._warned = True
         return errors
 
@@ -161,19 +157,15 @@ class Evaluator:
         return (*(scorer.query for scorer in self.scorers), *self.report)
 
     @cached_property
-    def _check(self) -> RowByRowCheck:
-        return RowByRowCheck.on(self.problem)
-
-    @cached_property
-    def _rehearsal(self) -> Rehearsal:
-        return Rehearsal.of(self.problem, self.companions)
+    def _rehearse(self) -> Any:
+        of = None if self.rehearsal is None else self.rehearsal.of
+        return of and of(self.problem, self.companions, self.options.prediction)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
         """Return a function that makes models of fitted candidates: it has no validation set."""
-        together = self.options.prediction == "together"
-        checks = self._check if check and together else None, self._rehearsal if check else None
         public = self._queries, self.companions, self.options.prediction, self.problem.training
-        return partial(_make_model, *public, *checks, self.accept, self.design)
+        rehearse = self._rehearse if check else None
+        return partial(_make_model, *public, rehearse, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
         """Fit those candidates that have not been fitted yet, and keep the models."""
@@ -186,52 +178,24 @@ class Evaluator:
                 self._models.add(params, fitted.error or fitted.result)
                 self.progress.fitted(params, fitted.error, "fitted to be validated")
 
-    def _warn(self, models: Sequence[Model]) -> None:
-        """Warn of bounds that clip most gains of training records, and of predictions that last."""
-        for k, scorer in enumerate(self.scorers):
-            clipped = float(np.mean([model.clipped[k] for model in models]))
-            if clipped > 1 / 2:
-                warn(
-                    f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
-                    "records looked at: the score hardly tells candidates apart. Choose wider "
-                    "bounds, by what is known without the validation data",
-                )
-        unlisted = self._models.parts.unlisted
-        if unlisted and self.options.prediction == "auto":
-            m, unit = self.problem.units.m, self.problem.units.name
-            seconds = m * sum(model.seconds for model in models)
-            seconds /= effective_n_jobs(self.options.n_jobs)
-            lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
-            warn(
-                "Not known to treat each record independently of the others: "
-                f"{', '.join(unlisted)}. So each of the {m:,} validation {unit}s takes a call of "
-                f"its own{lasts if seconds >= 1 else ''}. If you know that it does, "
-                'prediction="together" predicts all at once',
-            )
-
 
 def _make_model(
     queries: tuple[Query, ...],
     companions: Companions,
     prediction: str,
     training: Training,
-    check: RowByRowCheck | None,
-    rehearsal: Rehearsal | None,
+    rehearse: Callable[..., Model] | None,
     accept: Callable[[Any, Training], None] | None,
     design: Callable[[Any, Training], Any] | None,
     estimator: Any,
 ) -> Model:
-    """Return the model of a fitted candidate; raises what `accept` and the check do."""
+    """Return the model of a fitted candidate; raises what `accept` and `rehearse` do."""
     if accept is not None:
         accept(estimator, training)
     estimator = without_callbacks(estimator)
     model = Model.of(estimator, queries, companions, prediction)
-    if check is not None:
-        for method in model.responses:
-            check.check(model.pickled, method)
-    if rehearsal is not None:
-        difference, seconds = rehearsal.run(model, estimator, queries)
-        model = replace(model, difference=difference, seconds=seconds)
+    if rehearse is not None:
+        model = rehearse(model, estimator, queries)
     return model if design is None else replace(model, design=design(estimator, training))
 
 
@@ -259,14 +223,3 @@ def counted_jointly(models: Sequence[tuple[ProtectedTable, Model]], query: Any) 
         y, units = models[0][0].y, models[0][0].units
         values = query.record_values(y, np.stack(parts, axis=1), None)
         return Sensitive(query.statistics(values, y, units), query.sensitivity(units))
-
-
-def table_and_model(
-    estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
-) -> tuple[ProtectedTable, Model]:
-    """Return the protected table and a fitted estimator's model; it predicts row by row."""
-    options = FitOptions(estimator, prediction=prediction)
-    oracle = Evaluator(options, problem, (), report=queries)
-    model = oracle.make_model()(estimator)
-    model.require_rehearsed()
-    return oracle.table, model

@@ -27,8 +27,7 @@ class Model:
     them, `clipped` the share of gains outside of its bounds. `cut` is it pickled for counting, with
     its unlisted parts cut out (empty if there are none to cut out), and `parts` names all parts.
     `design` is how its scores will be released, if that depends on what it answers to public rows.
-    `difference` says what a public row gets in the place of a protected one that it should not, and
-    `seconds` how long such a row takes (`rehearsal`).
+    `tried` is what was found when public rows took the way of protected ones (`rehearsal`).
     """
 
     pickled: bytes
@@ -39,8 +38,7 @@ class Model:
     values: tuple[NDArray[Any], ...]
     clipped: tuple[float, ...]
     design: Any = None
-    difference: str = ""
-    seconds: float = 0.0
+    tried: Any = None
 
     @classmethod
     def of(
@@ -65,11 +63,6 @@ class Model:
         answers = deepcopy(Responses.given(estimator, companions.y, values))
         model = cls(pickled, without, parts, answers, responses, (), ())
         return model.asked(*queries)
-
-    def require_rehearsed(self, which: str = "") -> None:
-        """Raise ValueError if public rows got something else in the place of protected ones."""
-        if self.difference:
-            raise ValueError(f"{self.difference}{which}")
 
     def method(self, query: Any) -> str:
         """Return the method whose responses a query takes."""

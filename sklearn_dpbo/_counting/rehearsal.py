@@ -1,9 +1,10 @@
-"""Before the charge: public rows take the way of protected ones, unchanged (zone: sensitive).
+"""Before the charge: public rows take the way of protected ones, unchanged (zone: released).
 
 Some training rows, as the user gave them, are predicted by a fitted model. The same rows, in the
 form of protected ones, pass `ProtectedTable.values`. What comes must be the same: predictions, and
 what queries make of them. Otherwise every protected record might count as the worst, or as another
-one, and the result would be paid for and wrong. All of that is public, so the error tells all.
+one, and the result would be paid for and wrong. All of that is public, so the error tells all: who
+believes in the privacy need not read this module.
 """
 
 from __future__ import annotations
@@ -11,29 +12,36 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from .._data.pickles import fresh, packed
-from .._data.public_rows import PublicRows, taken
+from .._data.public_rows import taken
 from .._data.split import Problem
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
+from .._privacy.warn import warn
 from ..scoring._labels import encode
 from ..scoring._queries import GRID, Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
+from .evaluator import Evaluator
+from .fitting import FitOptions
 from .model import Model
+from .parts import Parts
 from .protected_values import ProtectedTable
+from .public_rows import PublicRows
 from .responses import agree
+from .row_by_row import RowByRowCheck
 from .suppress_output import drop_errors, suppress_output
 
-__all__ = ["AsNumbers", "Rehearsal"]
+__all__ = ["AsNumbers", "Rehearsal", "opened", "require_same"]
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
@@ -77,33 +85,54 @@ class AsNumbers(Query):
         return np.full((n, *self.shape), np.nan)
 
 
+class Tried(NamedTuple):
+    """What differs for public rows, if anything does; and the seconds that a row took."""
+
+    difference: str
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class Rehearsal:
     """Public rows, which are to be predicted in the place of protected ones.
 
-    Candidates share what parts return for them, under the `name`.
+    Candidates share what parts return for them, under the `name`. `check` is of models that predict
+    all rows at once by their user's word.
     """
 
     rows: PublicRows
     companions: Companions
     name: str
+    check: RowByRowCheck | None
 
     @classmethod
-    def of(cls, problem: Problem, companions: Companions) -> Rehearsal:
+    def of(cls, problem: Problem, companions: Companions, prediction: str) -> Rehearsal:
         """Prepare the rehearsal of a problem."""
-        training = problem.training
-        rows = problem.public_rows or PublicRows.of(training, training.X, training.y)
-        return cls(rows, companions, uuid4().hex)
+        check = RowByRowCheck.on(problem) if prediction == "together" else None
+        return cls(PublicRows.of(problem), companions, uuid4().hex, check)
 
-    def run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> tuple[str, float]:
-        """Say what differs, if anything does; and return the seconds that a row took.
+    def __call__(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Model:
+        """Return the model with what was found; BatchDependentError if the check fails.
 
         Of an estimator that predicts all rows at once, not a copy but the estimator itself does.
         """
+        if self.check is not None:
+            for method in model.responses:
+                self.check.check(model.pickled, method)
         with suppress_output(registries=False):
-            return self._run(model, estimator, queries)
+            return replace(model, tried=self._run(model, estimator, queries))
 
-    def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> tuple[str, float]:
+    @staticmethod
+    def report(oracle: Evaluator, fitted: Sequence[dict[str, Any]], warns: bool) -> None:
+        """Raise ValueError if public rows got something else from any candidate; warn."""
+        models = [oracle.model(params) for params in fitted]
+        for params, model in zip(fitted, models, strict=True):
+            require_same(model, f" ({params})" if params else "")
+        if warns:
+            _warn_of_clipping(models, oracle.scorers)
+            _warn_of_single_calls(models, oracle)
+
+    def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         places = self.rows.rehearsed
         if model.cut:
             places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
@@ -115,8 +144,8 @@ class Rehearsal:
             asked = [query for query in queries if model.method(query) == method]
             direct = _Direct.of(self.rows, model, estimator, method, places)
             if text := self._difference(direct, values, asked):
-                return text, 0.0
-        return "", seconds / len(places)
+                return Tried(text, 0.0)
+        return Tried("", seconds / len(places))
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
@@ -149,7 +178,7 @@ class Rehearsal:
         """Say which row is counted otherwise than it would be directly, if any is."""
         places, classes = direct.places, direct.model.answers.classes
         y, own = (
-            None if of is None else dense(of)[places] for of in (self.rows.y, self.rows.given_y)
+            None if of is None else dense(of)[places] for of in (self.rows.y, self.rows.sample.y)
         )
         isolated = query_for_protected(packed(query))
         counted = isolated.record_values(y, direct.responses.copy(), classes)
@@ -176,6 +205,52 @@ class Rehearsal:
         except Exception as error:
             return f" ({type(error).__name__}: {error})"
         return ""
+
+
+def opened(
+    estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
+) -> tuple[ProtectedTable, Model]:
+    """Return the protected table and a fitted estimator's model; ValueError if it is unfit."""
+    options = FitOptions(estimator, prediction=prediction)
+    oracle = Evaluator(options, problem, (), report=queries, rehearsal=Rehearsal)
+    model = oracle.make_model()(estimator)
+    require_same(model)
+    return oracle.table, model
+
+
+def require_same(model: Model, which: str = "") -> None:
+    """Raise ValueError if public rows got something else in the place of protected ones."""
+    if model.tried is not None and model.tried.difference:
+        raise ValueError(f"{model.tried.difference}{which}")
+
+
+def _warn_of_clipping(models: Sequence[Model], scorers: Sequence[Any]) -> None:
+    """Warn of bounds that clip most gains of training records."""
+    for k, scorer in enumerate(scorers):
+        clipped = float(np.mean([model.clipped[k] for model in models]))
+        if clipped > 1 / 2:
+            warn(
+                f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
+                "records looked at: the score hardly tells candidates apart. Choose wider "
+                "bounds, by what is known without the validation data",
+            )
+
+
+def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
+    """Warn that parts of models are called for each unit, and how long that will take."""
+    unlisted = Parts.of_all(model.parts for model in models).unlisted
+    if not unlisted or oracle.options.prediction != "auto":
+        return
+    units = oracle.problem.units
+    seconds = units.m * sum(model.tried.seconds for model in models)
+    seconds /= effective_n_jobs(oracle.options.n_jobs)
+    lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
+    warn(
+        f"Not known to treat each record independently of the others: {', '.join(unlisted)}. So "
+        f"each of the {units.m:,} validation {units.name}s takes a call of its own"
+        f"{lasts if seconds >= 1 else ''}. If you know that it does, "
+        'prediction="together" predicts all at once',
+    )
 
 
 def _clock(model: Model) -> float:
@@ -214,7 +289,7 @@ class _Direct:
             return like.read(getattr(estimator, method)(X), n_rows(X))
 
         n_above = rows.n_above
-        for table in (rows.given, rows.X):
+        for table in (rows.sample.X, rows.X):
             found: list[Any] = [None] * len(places)
             if model.cut:
                 for k, place in enumerate(places):
@@ -243,7 +318,7 @@ class _Direct:
 
     def row(self, k: int) -> int:
         """Return the number of a row in X."""
-        return int(self.rows.rows[self.places[k]])
+        return int(self.rows.sample.numbers[self.places[k]])
 
     def in_words(self, value: Any) -> str:
         """Return a value of `AsNumbers` as the response that it stands for."""
@@ -279,7 +354,7 @@ class _Direct:
         """Whether rounding decides the label of a row."""
         finer = [n for n in _FINER if self.method == "predict" and hasattr(self.estimator, n)]
         with suppress(Exception):
-            rows = taken(self.rows.given, self.places)
+            rows = taken(self.rows.sample.X, self.places)
             scores = np.asarray(dense(getattr(self.estimator, finer[0])(rows)), dtype=float)
             scores = np.stack([scores, -scores], axis=1) if scores.ndim == 1 else scores
             second, first = np.sort(scores, axis=1)[:, -2:].T

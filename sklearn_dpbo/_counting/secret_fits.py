@@ -191,7 +191,8 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             model = oracle.make_model()(fit(estimator, made_up))
             oracle.add(params, model)
             _check_classes(model.answers.classes, made_up.y)
-            model.require_rehearsed()
+            if oracle.rehearsal is not None:
+                oracle.rehearsal.report(oracle, [params], warns=False)
             estimator = fresh(model.pickled)
             for member in members:
                 refitted(estimator, member)

@@ -7,23 +7,14 @@ the original nor another copy. What belongs to classes and modules is shared by 
 from __future__ import annotations
 
 import contextlib
-import copyreg
 import io
 import pickle
-from collections.abc import Callable
-from functools import partial
-from types import FunctionType
 from typing import Any
 
 import cloudpickle
-import numpy as np
 from cloudpickle import cloudpickle as internals
-from numpy.typing import NDArray
 
-__all__ = ["Unpickler", "copier", "fresh", "packed"]
-
-# Types of values that cannot be written into, and of those that pickle finds by name.
-_FROZEN = {str, bytes, bool, int, float, complex, type(None), type, FunctionType}
+__all__ = ["Unpickler", "fresh", "packed"]
 
 
 def packed(value: Any, *, by_value: bool = False) -> bytes:
@@ -52,54 +43,6 @@ def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
     return Unpickler.of(pickled) if by_value else pickle.loads(pickled)
-
-
-def copier(pickled: bytes) -> Callable[[], Any]:
-    """Return a function that makes the copies of `fresh`, in less time if an object is simple.
-
-    Pickle makes most objects of a class and a state. If only arrays in the state can be written
-    into, each copy needs its own of these; what pickle finds by name is the same in all copies.
-    """
-    like = fresh(pickled)
-    cls: Any = type(like)
-    recipe = like.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-    by_class = getattr(copyreg, "__newobj__"), (cls,)  # noqa: B009
-    if (
-        b"cloudpickle" in pickled
-        or cls in copyreg.dispatch_table
-        or (*recipe[:2], *recipe[3:]) != (*by_class, None, None)
-        or type(recipe[2]) is not dict
-    ):
-        return partial(fresh, pickled)
-    state = recipe[2]
-    arrays = {name: value for name, value in state.items() if type(value) is np.ndarray}
-    if (
-        not all(name in arrays or _is_frozen(value) for name, value in state.items())
-        or not all(map(_has_own_cells, arrays.values()))
-        or len(set(map(id, arrays.values()))) < len(arrays)
-    ):
-        return partial(fresh, pickled)
-
-    def copy() -> Any:
-        made = cls.__new__(cls)
-        own = state | {name: array.copy(order="K") for name, array in arrays.items()}
-        getattr(made, "__setstate__", made.__dict__.update)(own)
-        return made
-
-    return copy
-
-
-def _is_frozen(value: Any) -> bool:
-    """Whether a value cannot be written into, or is found by name."""
-    if type(value) is tuple:
-        return all(map(_is_frozen, value))
-    return type(value) in _FROZEN or isinstance(value, np.number | np.bool_)
-
-
-def _has_own_cells(array: NDArray[Any]) -> bool:
-    """Whether an array can be written into, but none of its cells."""
-    cells = array.flat if array.dtype.hasobject else ()
-    return array.flags.writeable and all(map(_is_frozen, cells))
 
 
 class Unpickler(pickle.Unpickler):

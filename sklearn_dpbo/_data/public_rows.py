@@ -1,7 +1,4 @@
-"""Training rows in two forms: as the user gave them, and as protected rows are read (zone: public).
-
-A model has to predict the same for both. That is tried before anything is charged (`rehearsal`).
-"""
+"""Training rows that are predicted beside protected ones, or in their place (zone: public)."""
 
 from __future__ import annotations
 
@@ -13,70 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from .canonical import check_labels, in_one_form
-from .tables import as_table, dense, is_frame, is_series, n_rows, take_rows, with_columns
+from .tables import dense, n_rows, take_rows
 
-__all__ = ["PublicRows", "companion_rows", "spread_rows", "taken"]
+__all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
 
 # Training rows spread over the labels: beside protected ones, and in the place of such.
-_COMPANIONS, _REHEARSED = 16, 32
+_COMPANIONS, _IN_PLACE = 16, 32
 
 Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class PublicRows:
-    """Training rows: companions above (`n_above`), those to be rehearsed, companions below.
+class PublicSample:
+    """Some training rows as the user gave them: companions above, others, companions below.
 
-    `X` and `y` are in the form of protected rows, and `given`, `given_y` as the user gave them.
+    `numbers` are theirs in the training set; `like` and `like_y` have no rows, but the types that
+    protected records and labels declare.
     """
 
-    rows: Rows
-    n_above: int
-    n_below: int
+    numbers: Rows
     X: Any
     y: Any
-    given: Any
-    given_y: Any
+    like: Any = None
+    like_y: Any = None
 
     @classmethod
     def of(
-        cls,
-        training: Any,
-        X: Any,
-        y: Any,
-        numbers: Rows | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
-    ) -> PublicRows:
-        """Return rows of the given X and y, of which `training` was made: of all, or of these.
+        cls, training: Any, X: Any, y: Any, train: Rows | None, X_val: Any, y_val: Any
+    ) -> PublicSample:
+        """Take rows of X and y, of which `training` was made: of all, or of those numbered train.
 
-        In the second form, they have the dtypes that X_val and y_val declare, where these can be
-        had without a change of any value.
+        Tables that scikit-learn cannot index are taken as they are read.
         """
         above, below = companion_rows(training.X, training.y)
-        rows = np.concatenate([above, spread_rows(training.X, training.y, _REHEARSED), below])
-        of_given = rows if numbers is None else numbers[rows]
-        given = take_rows(training.X, rows)
-        given_y = None if training.y is None else take_rows(training.y, rows)
-        with suppress(Exception):  # of tables that this does not know
-            given, given_y = taken(X, of_given), taken(y, of_given)
-        _, read = in_one_form(training.X, as_table(_like(given, X_val)))
-        labels = None
-        if y is not None:
-            labels = check_labels(_like(given_y, y_val), dense(training.y), len(rows))
-        return cls(of_given, len(above), len(below), read, labels, given, given_y)
-
-    @property
-    def rehearsed(self) -> Rows:
-        """Positions of those rows that are no companions."""
-        return np.arange(self.n_above, len(self.rows) - self.n_below)
-
-    def beside_companions(self, i: int) -> Rows:
-        """Return the positions of the companions, and of one row between them."""
-        everyone = np.arange(len(self.rows))
-        last = len(self.rows) - self.n_below
-        return np.concatenate([everyone[: self.n_above], [i], everyone[last:]])
+        rows = np.concatenate([above, spread_rows(training.X, training.y, _IN_PLACE), below])
+        own_y = None if training.y is None else take_rows(training.y, rows)
+        found = cls(rows, take_rows(training.X, rows), own_y)
+        with suppress(Exception):
+            nothing, given = rows[:0], rows if train is None else train[rows]
+            like = taken(X_val, nothing), taken(y_val, nothing)
+            return cls(rows, taken(X, given), taken(y, given), *like)
+        return found
 
 
 def spread_rows(X: Any, y: Any, n: int) -> Rows:
@@ -98,25 +72,3 @@ def companion_rows(X: Any, y: Any) -> tuple[Rows, Rows]:
 def taken(table: Any, rows: Rows) -> Any:
     """Return rows of a table of any kind, in this kind, with their labels."""
     return None if table is None else _safe_indexing(table, rows)
-
-
-def _like(rows: Any, protected: Any) -> Any:
-    """Return public rows in the dtypes that protected ones declare, if no value changes."""
-    with suppress(Exception):
-        if is_frame(rows) and is_frame(protected):
-            pairs = enumerate(zip(rows.dtypes, protected.dtypes, strict=True))
-            other = {j: dtype for j, (own, dtype) in pairs if own != dtype}
-            columns = {j: _cast(rows.iloc[:, j], dtype) for j, dtype in other.items()}
-            return with_columns(rows, columns)
-        if is_series(rows) or isinstance(rows, np.ndarray):
-            return _cast(rows, protected.dtype)
-    return rows
-
-
-def _cast(column: Any, dtype: Any) -> Any:
-    """Return a column, or an array, with another dtype, unless a value would change."""
-    with suppress(Exception), np.errstate(all="ignore"):
-        cast = column.astype(dtype)
-        if np.array_equal(np.asarray(cast, dtype=object), np.asarray(column, dtype=object)):
-            return cast
-    return column

@@ -25,7 +25,7 @@ from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from .canonical import in_one_form, labels_in_one_form
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
-from .public_rows import PublicRows
+from .public_rows import PublicSample
 from .subgroups import Subgroups
 from .tables import (
     as_table,
@@ -66,8 +66,8 @@ class Training:
 class Problem:
     """A public training set, and a protected validation set with columns of the same types.
 
-    `protected` says where the latter comes from. Without `public_rows`, the training set was given
-    as it is.
+    `protected` says where the latter comes from. Without a `sample`, the training set was given as
+    it is.
     """
 
     training: Training
@@ -76,7 +76,7 @@ class Problem:
     units: Units
     protected: str
     subgroups: Subgroups | None = None
-    public_rows: PublicRows | None = None
+    sample: PublicSample | None = None
 
 
 def _refuse_overlap(X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
@@ -162,8 +162,8 @@ def hold_out(
         training = replace(training, y=y)
     # Of a kernel matrix only some columns are kept.
     public = (training.X, training.y, None) if pairwise else (X_given, y_given, train)
-    rows = PublicRows.of(training, *public, *declared)
-    return Problem(training, numbered(X_val), y_val, units, origin, subgroups, rows)
+    sample = PublicSample.of(training, *public, *declared)
+    return Problem(training, numbered(X_val), y_val, units, origin, subgroups, sample)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

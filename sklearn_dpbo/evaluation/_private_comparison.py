@@ -9,9 +9,10 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.evaluator import counted_jointly, table_and_model
+from .._counting.evaluator import counted_jointly
 from .._counting.fitting import without_callbacks
 from .._counting.parts import Parts
+from .._counting.rehearsal import opened
 from .._counting.suppress_output import without_autologging
 from .._privacy.checks import as_floats
 from ..ledger._ledger import PrivacyLedger
@@ -131,7 +132,7 @@ def private_comparison(
         answers = [public_responses(m, problem, [query.parts[0].response_method]) for m in models]
         wide = will_be_wide(design, query.public(answers), problem.units, mechanisms.budget.epsilon)
         each = zip(models, query.parts, strict=True)
-        pairs = [table_and_model(model, (part,), problem, prediction) for model, part in each]
+        pairs = [opened(model, (part,), problem, prediction) for model, part in each]
         tables = [counted_jointly(pairs, query)]
     parts = Parts.of_all(model.parts for _, model in pairs)
     condition = parts.condition(prediction, problem.units.name)

@@ -7,8 +7,9 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.evaluator import counted, table_and_model
+from .._counting.evaluator import counted
 from .._counting.fitting import without_callbacks
+from .._counting.rehearsal import opened
 from .._counting.suppress_output import without_autologging
 from .._data.subgroups import Subgroups
 from .._privacy.checks import as_floats, check_number
@@ -173,7 +174,7 @@ def private_evaluation(
         if hint := design._labels_hint():
             warn(hint)
         wide = will_be_wide(design, public, problem.units, epsilon)
-        table, model = table_and_model(model, design._parts, problem, prediction)
+        table, model = opened(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
     condition = model.parts.condition(prediction, problem.units.name)
     return released(design, tables, problem, mechanisms, what, condition, wide)

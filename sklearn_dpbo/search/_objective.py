@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 
 from .._counting.evaluator import Evaluator
 from .._counting.fitting import FitOptions, set_candidate
+from .._counting.rehearsal import Rehearsal
 from .._data.split import Problem, hold_out
 from .._data.tables import copied
 from .._data.units import Units
@@ -204,7 +205,7 @@ class PrivateObjective:
         fit_params = dict(fit_params or {})
         problem = hold_out(estimator, X_train, y_train, fit_params, cv=None, rng=rng, **val)
         scorers = (prepare_scorer(scorer, problem.training.y),)
-        self._evaluator = Evaluator(options, _own_copy(problem), scorers)
+        self._evaluator = Evaluator(options, _own_copy(problem), scorers, rehearsal=Rehearsal)
         self._units = problem.units
         self._seed = rng.randint(2**31 - 1)
         self._best_share, self._call_seconds = best_share, call_seconds

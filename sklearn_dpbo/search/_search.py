@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from .._counting.evaluator import Evaluator
 from .._counting.progress import CallbackSupportMixin, watched
+from .._counting.rehearsal import Rehearsal
 from .._data.subgroups import Subgroups
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
@@ -304,6 +305,7 @@ class PrivateBayesSearchCV(
             tuple(prepare_scorer(scorer, problem.training.y) for scorer in scorers.values()),
             report=needs(self.estimator, problem.training.y, known) if evaluates else (),
             releases_all=self.release == "all",
+            rehearsal=Rehearsal,
         )
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as oracle.progress:

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from .._counting.evaluator import Evaluator
 from .._counting.fitting import FitOptions, set_candidate
+from .._counting.rehearsal import Rehearsal
 from .._data.divided_table import DividedTable
 from .._data.pickles import packed
 from .._data.tables import is_frame
@@ -190,4 +191,4 @@ def oracle_of(
     problem = table.problem(frequent, rng)
     y = problem.training.y
     prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
-    return Evaluator(options, problem, prepared, report=report)
+    return Evaluator(options, problem, prepared, report=report, rehearsal=Rehearsal)

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.evaluator import table_and_model
 from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
+from .._counting.rehearsal import opened
 from .._counting.suppress_output import without_autologging
 from .._counting.threshold_curve import LabelGains, label_values, statistics_at
 from .._data.pickles import fresh, packed
@@ -325,7 +325,7 @@ class PrivateThresholdClassifier(
         Also say how many records have unknown labels.
         """
         label_gains = LabelGains(scorer.counts, RESPONSE_METHODS[self.response_method])
-        table, model = table_and_model(estimator, (label_gains,), problem, self.prediction)
+        table, model = opened(estimator, (label_gains,), problem, self.prediction)
         grid, units = self.thresholds, problem.units
         if isinstance(grid, Integral):
             public = fresh(model.pickled), label_gains, scorer.query, problem.training

@@ -23,11 +23,9 @@ from sklearn_dpbo import (
 from sklearn_dpbo._counting import rehearsal
 from sklearn_dpbo._counting.calls import query_for_protected
 from sklearn_dpbo._counting.suppress_output import hold_interrupts
-from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
 from sklearn_dpbo.scoring._gains import Custom
 from sklearn_dpbo.scoring._make import NAMES
 from sklearn_dpbo.scoring._queries import MeanOf
-from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -174,28 +172,6 @@ def test_a_replaced_record_changes_the_values_of_no_other(name):
                 labels[7], other[7] = odd, odd
                 moved = query.record_values(labels, other, classes)
                 assert np.array_equal(np.delete(values, 7, 0), np.delete(moved, 7, 0)), odd
-
-
-class TossesForInstances:
-    """A family whose utility is a draw; instance 5.0 draws twice."""
-
-    interval = (0.0, 1.0)
-
-    def breakpoints(self, instance):
-        return [0.5]
-
-    def utility(self, instance, parameter):
-        draws = np.random.rand(2 if instance == 5.0 else 1)
-        return float(draws[0] > parameter)
-
-
-def test_an_instance_tells_no_other_of_a_family_how_often_it_drew():
-    totals = []
-    for instances in ([1.0] * 20, [5.0, *[1.0] * 19]):
-        with seeded_noise(0):
-            c = PrivateConfigurator(TossesForInstances(), utility_bound=1.0, epsilon=1e6)
-            totals.append(c.fit(instances).best_score_)
-    assert abs(totals[0] - totals[1]) <= 1 / 20 + 1e-4
 
 
 # ---------------------------------------------------------------------- interrupts

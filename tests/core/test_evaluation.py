@@ -17,6 +17,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.suppress_output import _suppression as suppressing
 from sklearn_dpbo._counting.suppress_output import suppress_output
@@ -38,7 +39,9 @@ def evaluate(
 ):
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, error_score, **kw)
-    evaluator = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
+    evaluator = Evaluator(
+        options, problem, (scorer.prepare(problem.training.y),), rehearsal=Rehearsal
+    )
     found = evaluated(evaluator, candidate_params)
     report_failures(found.fit_errors)
     return found

@@ -40,6 +40,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.responses import Response
 from sklearn_dpbo._counting.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo._data.split import hold_out
@@ -63,7 +64,7 @@ def statistics(estimator, train, val, scoring="accuracy", grid=({},), prediction
     problem = problem_of(estimator, train, val)
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, "raise", prediction=prediction)
-    oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),))
+    oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),), rehearsal=Rehearsal)
     found = evaluated(oracle, grid).statistics
     return found._open(), found.sensitivity
 

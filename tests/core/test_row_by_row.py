@@ -22,6 +22,7 @@ from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.responses import agree
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.pickles import packed
@@ -38,7 +39,9 @@ def problem_of(X, y, X_val, y_val, groups=None):
 
 def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **params):
     problem = problem_of(X, y, X_val, y_val, groups)
-    evaluator = Evaluator(FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),))
+    evaluator = Evaluator(
+        FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),), rehearsal=Rehearsal
+    )
     return evaluated(evaluator, candidate_params).statistics._open()[:, 0].tolist()
 
 

@@ -26,9 +26,10 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions, fit
 from sklearn_dpbo._counting.parts import CutOut
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
 from sklearn_dpbo._counting.suppress_output import suppress_output
-from sklearn_dpbo._data.pickles import copier, fresh, packed
+from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import hold_out
 
 M = 24
@@ -40,7 +41,9 @@ def oracle_of(model, train, val, groups=None, prediction="auto", scoring="accura
         groups_val=groups, split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring).prepare(problem.training.y)
-    return Evaluator(FitOptions(model, "raise", prediction=prediction), problem, (scorer,))
+    return Evaluator(
+        FitOptions(model, "raise", prediction=prediction), problem, (scorer,), rehearsal=Rehearsal
+    )
 
 
 def values_of(model, train, val, **params):
@@ -361,55 +364,6 @@ def test_cells_of_a_type_that_no_companion_has_are_refused(make):
     kind = _Kind.of(make([1.0, None, "a"]))
     assert list(kind.rows(make([None, "b", 2.5]), 1, 2)) == ["b", 2.5]
     assert kind.rows(make([None, True, 2.5]), 1, 1) is None
-
-
-class Holds:
-    """Has any attributes."""
-
-    def __init__(self, **attributes):
-        vars(self).update(attributes)
-
-
-class WithState(Holds):
-    """Says itself what is pickled of it, and what is made of that."""
-
-    def __getstate__(self):
-        return {"array": self.array}
-
-    def __setstate__(self, state):
-        vars(self).update(state, restored=[])
-
-
-ARRAY, CELLS = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.empty(2, dtype=object)
-CELLS[:] = [[1], [2]]
-HELD = {
-    "arrays": Holds(array=ARRAY, texts=np.array(["a", "b"], dtype=object), n=(3, "x"), f=logs),
-    "one array twice": Holds(array=ARRAY, again=ARRAY),
-    "mutable cells": Holds(array=CELLS),
-    "list": Holds(array=[[1], [2]]),
-    "dict": Holds(array={0: [1]}),
-    "state": WithState(array=ARRAY),
-    "other code": FunctionTransformer(logs),
-    "a list": [[1], [2]],
-}
-
-
-def overwrite(value):
-    """Write into all that can be written into."""
-    if isinstance(value, list | dict | np.ndarray) and len(value):
-        for each in value.values() if isinstance(value, dict) else value:
-            overwrite(each)
-        value["n" if isinstance(value, dict) else 0] = 7
-
-
-@pytest.mark.parametrize("name", HELD)
-def test_copies_share_nothing_that_can_be_written_into(name):
-    make, pickled = copier(packed(HELD[name])), packed(HELD[name])
-    one, another = make(), make()
-    overwrite(getattr(one, "__dict__", one))
-    assert packed(another) == packed(make()) == packed(fresh(pickled))
-    if name == "one array twice":
-        assert another.array is another.again
 
 
 class Apply(Own):

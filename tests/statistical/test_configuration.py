@@ -447,3 +447,26 @@ def test_keyboard_interrupt_is_raised_without_its_message():
 
 
 # ---------------------------------------------------------------- isolation of instances
+
+
+class TossesForInstances:
+    """A family whose utility is a draw; instance 5.0 draws twice."""
+
+    interval = (0.0, 1.0)
+
+    def breakpoints(self, instance):
+        return [0.5]
+
+    def utility(self, instance, parameter):
+        draws = np.random.rand(2 if instance == 5.0 else 1)
+        return float(draws[0] > parameter)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_instance_tells_no_other_of_a_family_how_often_it_drew():
+    totals = []
+    for instances in ([1.0] * 20, [5.0, *[1.0] * 19]):
+        with seeded_noise(0):
+            c = PrivateConfigurator(TossesForInstances(), utility_bound=1.0, epsilon=1e6)
+            totals.append(c.fit(instances).best_score_)
+    assert abs(totals[0] - totals[1]) <= 1 / 20 + 1e-4

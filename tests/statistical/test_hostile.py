@@ -32,6 +32,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting import evaluator as evaluator_module
 from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.scoring._queries import Confusion, unit_weight
@@ -143,7 +144,9 @@ def outcome(case, X_val, y_val, groups):
             y_val=y_val, groups_val=groups, split_params={},
         )  # fmt: skip
         prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
-        evaluator = Evaluator(FitOptions(estimator, prediction=prediction), problem, prepared)
+        evaluator = Evaluator(
+            FitOptions(estimator, prediction=prediction), problem, prepared, rehearsal=Rehearsal
+        )
         found = evaluated(evaluator, case.candidates)
         counts = [c for i in found.fitted for c in counts_of(evaluator, case.candidates[i])]
         return found.fit_errors, [found.statistics, *counts]
