@@ -308,8 +308,8 @@ MUTANTS = {
     ),
     "groups numbered as they come": Mutant(
         "_data/units.py",
-        "enumerate(sorted(set(groups), key=place))",
-        "enumerate(dict.fromkeys(groups))",
+        "enumerate(sorted(set(labels)))",
+        "enumerate(dict.fromkeys(labels))",
         "core/test_private_training.py::"
         "test_the_size_of_a_group_does_not_change_the_numbers_of_others",
     ),
