@@ -59,6 +59,13 @@ MUTANTS = {
         "with seed_noise(None):",
         "core/test_testing.py::test_models_that_are_fitted_in_workers_are_seeded_alike[loky]",
     ),
+    "workers count secret fits": Mutant(
+        "_counting/progress.py",
+        "n = effective_n_jobs(n_jobs)",
+        "n = max(1, len(tasks))",
+        "system/test_one_table_leaks.py::"
+        "test_no_counter_depends_on_the_number_of_fits_in_workers[loky]",
+    ),
     "score of the validation set without a warning": Mutant(
         "search/_delegation.py",
         "X is validated()",

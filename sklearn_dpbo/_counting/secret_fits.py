@@ -38,7 +38,7 @@ from .companions import Companions
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
-from .progress import in_parallel
+from .progress import in_shares
 from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, suppress_output
 
@@ -108,7 +108,7 @@ def fit_secretly(
     run = partial(_run, oracle.options, training, made_up, table, oracle.scorer.query)
     with suppress_output(descriptors=False):
         n_jobs = 1 if _in_threads() else oracle.options.n_jobs
-        statistics, models = zip(*in_parallel(run, zip(fits), n_jobs), strict=True)
+        statistics, models = zip(*in_shares(run, [(each,) for each in fits], n_jobs), strict=True)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
         return [
