@@ -39,8 +39,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
             known = [label for label in labels.tolist() if not is_missing(label)]
             numeric = all(map(is_number, known))  # they may be objects because one is missing
             labels = np.array(known, dtype=None if numeric else object)
-        with np.errstate(all="ignore"):
-            check_classification_targets(labels)
+        check_classification_targets(labels)
         classes = labels
     classes = np.unique(np.asarray(classes))
     # The dtype of an array is public; the types in objects and lists are not.
