@@ -29,6 +29,7 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
@@ -187,7 +188,9 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
                 _fitted(options, params, replace(made_up, fit_params=fit_params), made_up)
             estimator = without_side_effects(options.candidate(params))
-            model = oracle.make_model()(fit(estimator, made_up))
+            fitted = fit(estimator, made_up)
+            with ignore_float_errors():
+                model = oracle.make_model()(fitted)
             oracle.add(params, model)
             _check_classes(model.answers.classes, made_up.y)
             oracle.table.rehearse(model, oracle.scorer.query)
@@ -270,7 +273,6 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
 
 
 # ---------------------------------------------------------------------- labels
-@np.errstate(all="ignore")  # a warning would tell of a record
 def count_labels(table: DividedTable) -> Sensitive:
     """Return the weight of the second part's records that have each label, or one nearest to it.
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from .._privacy.float_errors import ignore_float_errors
 from .tables import (
     EXACT,
     as_number,
@@ -47,7 +48,7 @@ _KINDS = {
 }
 
 
-@np.errstate(all="ignore")  # of casts, which would tell of a cell
+@ignore_float_errors()  # of casts, which would tell of a cell
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     """Return a training table and a protected one (of `as_table`) as tables of the same types.
 
@@ -224,7 +225,7 @@ def refuse_complex(y: Any) -> None:
         raise ValueError(f"Complex data not supported: y is an array of {dtype}")
 
 
-@np.errstate(all="ignore")  # as above
+@ignore_float_errors()  # as above
 def check_labels(
     y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
 ) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from ..._counting.suppress_output import suppress_output
 from ..._data.pickles import fresh, packed
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
+from ..._privacy.float_errors import ignore_float_errors
 from ..._privacy.frames import ClearFrames
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noise import noise_source
@@ -141,6 +142,7 @@ class PrivateConfigurator(BaseEstimator):
         self.n_jobs = n_jobs
         self.ledger = ledger
 
+    @ignore_float_errors()
     def fit(self, instances: Any, y: Any = None) -> Self:
         """Choose the parameter.
 
@@ -314,7 +316,7 @@ def _steps_of(
     clips: bool,
 ) -> PiecewiseConstant | None:
     """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it leaves [0, H]."""
-    with np.errstate(all="ignore"):  # restored afterwards, if an instance changes it
+    with ignore_float_errors():  # what an instance changes is restored
         u = utility_on(fresh(family), fresh(instance), interval, grid)
     outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
     if outside.any() and not clips:
