@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import special
-from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 import sklearn_dpbo
@@ -31,9 +30,6 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
-from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
-from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy
 from sklearn_dpbo.testing import seeded_noise
 
 # Squares of the first underflow, those of the second, too, which is not normal itself; and so on.
@@ -171,33 +167,6 @@ def one_table(make, scoring, **params):
     return run
 
 
-def released(X, y):
-    with np.errstate(all="ignore"):
-        X = np.nan_to_num(X.astype(float), posinf=1e308, neginf=-1e308)  # others are refused
-    GaussianCurator(max_norm=1.0).fit(X)
-
-
-def configured(X, y):
-    with np.errstate(all="ignore"):
-        sizes = np.abs(np.nan_to_num(X[:, 0].astype(float), posinf=1e308, neginf=1e308)) + 1e-320
-    instances = [KnapsackItems([1.0, 2.0, s], [1.0, s, 1.0], capacity=2.0) for s in sizes]
-    configurator = PrivateConfigurator(
-        Knapsack(), epsilon=1.0, utility_bound=1.0, grid_size=16, invalid="zero"
-    )
-    configurator.fit(instances)
-
-
-def kusner(strategy, **params):
-    def run(X, y):
-        params.update(k1=0.9, length_scale=1.0, prior_mean=0.5, prior_scale=0.1)
-        chosen = strategy(**params)
-        grid, kinds = {"times": loguniform(0.5, 2)}, {"n_iter": 3, "strategy": chosen}
-        search = PrivateBayesSearchCV(Sigmoid(), grid, epsilon=5.0, delta=0.1, **kinds)
-        search.fit(*public(labels=True), X_val=X, y_val=y > 0)
-
-    return run
-
-
 FITS = {
     "logistic": learner(PrivateLogisticRegression, classes=[False, True], max_iter=3, **MILD),
     "classifier": learner(PrivateClassifier, classes=[False, True], max_iter=3, **MILD),
@@ -225,10 +194,6 @@ OTHERS = {
     "objective": asked,
     "one table, ridge": one_table(PrivateRidge, "r2", y_bounds=(-2, 2)),
     "one table, logistic": one_table(PrivateLogisticRegression, "roc_auc", classes=[False, True]),
-    "curator": released,
-    "configurator": configured,
-    "kusner": kusner(GPNoisy, noise=0.1),
-    "kusner, noise-free": kusner(GPNoiseFree, A=1.0, tau=1.0),
 }
 
 
