@@ -38,7 +38,7 @@ TYPES = [np.float32, np.float16, np.longdouble]
 N = 60
 # Files that still have contexts of their own.
 UNTIL_MERGED = {
-    "responses.py", "suppress_output.py", "protected_values.py", "row_by_row.py", "_queries.py",
+    "responses.py", "suppress_output.py", "protected_values.py", "row_by_row.py",
 }  # fmt: skip
 MILD = {"bounds": (-3, 3), "max_norm": 1.0}
 
