@@ -307,6 +307,18 @@ MUTANTS = {
         "if groups is None or True:\n            return cls(n)",
         SCORING + "test_each_unit_has_the_rows_mean_and_weight_of_one_group",
     ),
+    "groups of several types": Mutant(
+        "_data/units.py",
+        "or None in read or len(read) > 1:",
+        "or None in read:",
+        SCORING + "test_units_refuse_groups_that_are_not_labels_of_one_type",
+    ),
+    "learners raise floating-point errors": Mutant(
+        "learners/_base.py",
+        "    @ignore_float_errors()\n    def fit(",
+        "    def fit(",
+        "core/test_float_errors.py::test_an_odd_number_raises_nothing[ridge-1e-170-in X]",
+    ),
     "a group's records summed": Mutant(
         "_data/units.py",
         "return (2 * totals + sizes) // (2 * sizes)",
@@ -504,7 +516,7 @@ MUTANTS = {
     ),
     "a larger group that is held out labels training rows anew": Mutant(
         "_data/split.py",
-        "training = training.labelled(Units.of(n_rows(X), groups))",
+        "training = training.labelled(whole)",
         "pass",
         "core/test_split.py::"
         "test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set",
