@@ -11,6 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._data.canonical import check_labels, kind_of, refuse_complex
 from .._data.tables import dense, is_missing, is_number, objects
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..scoring._labels import encode
@@ -19,6 +20,7 @@ from ..scoring._queries import numbers
 __all__ = ["class_numbers", "public_classes", "targets_of"]
 
 
+@ignore_float_errors()
 def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     """Return the classes, in sorted order; by default those of y that are not missing.
 

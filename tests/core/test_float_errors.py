@@ -223,6 +223,18 @@ def test_numbers_that_only_longer_floats_hold_raise_nothing(dtype):
             run(X, y)
 
 
+@pytest.mark.parametrize("odd", [1e-170, 2e308, -1.7e308])
+def test_labels_that_are_read_as_classes_raise_what_they_always_raise(odd):
+    X, y = table(odd, in_y=True)
+    search = PrivateTableSearchCV(PrivateLogisticRegression(max_iter=1, **MILD), None)
+    said = []
+    for context in (contextlib.nullcontext, strict):
+        with context(), pytest.raises(ValueError, match="continuous|infinity") as caught:
+            search.fit(X, y)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("epsilon", [1e-3, 1e4])
 @pytest.mark.parametrize("classifies", [False, True])
 def test_what_follows_from_released_numbers_raises_nothing(classifies, epsilon):
