@@ -59,6 +59,13 @@ MUTANTS = {
         "with seed_noise(None):",
         "core/test_testing.py::test_models_that_are_fitted_in_workers_are_seeded_alike[loky]",
     ),
+    "workers count secret fits": Mutant(
+        "_counting/progress.py",
+        "n = effective_n_jobs(n_jobs)",
+        "n = max(1, len(tasks))",
+        "system/test_one_table_leaks.py::"
+        "test_no_counter_depends_on_the_number_of_fits_in_workers[loky]",
+    ),
     "score of the validation set without a warning": Mutant(
         "search/_delegation.py",
         "X is validated()",
@@ -300,6 +307,18 @@ MUTANTS = {
         "if groups is None or True:\n            return cls(n)",
         SCORING + "test_each_unit_has_the_rows_mean_and_weight_of_one_group",
     ),
+    "groups of several types": Mutant(
+        "_data/units.py",
+        "or None in read or len(read) > 1:",
+        "or None in read:",
+        SCORING + "test_units_refuse_groups_that_are_not_labels_of_one_type",
+    ),
+    "learners raise floating-point errors": Mutant(
+        "learners/_base.py",
+        "    @ignore_float_errors()\n    def fit(",
+        "    def fit(",
+        "core/test_float_errors.py::test_an_odd_number_raises_nothing[ridge-1e-170-in X]",
+    ),
     "a group's records summed": Mutant(
         "_data/units.py",
         "return (2 * totals + sizes) // (2 * sizes)",
@@ -308,8 +327,8 @@ MUTANTS = {
     ),
     "groups numbered as they come": Mutant(
         "_data/units.py",
-        "enumerate(sorted(set(groups), key=place))",
-        "enumerate(dict.fromkeys(groups))",
+        "enumerate(sorted(set(labels)))",
+        "enumerate(dict.fromkeys(labels))",
         "core/test_private_training.py::"
         "test_the_size_of_a_group_does_not_change_the_numbers_of_others",
     ),
@@ -538,7 +557,7 @@ MUTANTS = {
     ),
     "a larger group that is held out labels training rows anew": Mutant(
         "_data/split.py",
-        "training = training.labelled(Units.of(n_rows(X), groups))",
+        "training = training.labelled(whole)",
         "pass",
         "core/test_split.py::"
         "test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set",

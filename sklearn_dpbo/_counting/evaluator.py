@@ -92,7 +92,7 @@ class Evaluator:
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             with suppress_output() if workers == 1 else kept_registries():
-                rows = [sealed.content for sealed in in_parallel(count, tasks, n_jobs)]
+                rows = [sealed.content for sealed in in_parallel(count, tasks, n_jobs, 1)]
             joined: Sensitive = reduce(Sensitive.followed_by, rows)
             return joined
 

@@ -20,6 +20,7 @@ from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copied, copy_rows
 from .._privacy.accounting import uncounted
+from .._privacy.float_errors import ignore_float_errors
 from ..exceptions import BatchDependentError
 from .progress import in_parallel
 
@@ -78,7 +79,8 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
     try:
         fitted = fit(estimator, training)
         seconds = time.perf_counter() - start
-        return Fit(None, seconds, use(fitted))
+        with ignore_float_errors():  # unlike the fit, this is done with protected records, too
+            return Fit(None, seconds, use(fitted))
     except BatchDependentError:
         raise
     except Exception as error:

@@ -6,9 +6,10 @@ No prediction of protected records is told, and no time: those slow down later f
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
+from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -26,23 +27,60 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "call_hook", "in_parallel", "watched"]
+__all__ = ["CallbackSupportMixin", "Progress", "call_hook", "in_parallel", "in_shares", "watched"]
 
 
 def in_parallel(
-    function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_jobs: int | None
+    function: Callable[..., Any],
+    tasks: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    batch_size: int | str = "auto",
 ) -> Generator[Any, None, None]:
-    """Yield ``function(*task)`` of each task in order, as soon as joblib's backend can."""
-    stepwise = getattr(get_active_backend()[0], "supports_return_generator", False)
-    # joblib would print times.
-    run = Parallel(n_jobs=n_jobs, verbose=0, return_as="generator" if stepwise else "list")
+    """Yield ``function(*task)`` of each task in order, as soon as joblib's backend can.
+
+    By default joblib decides by their times how many it hands over at once, and pools of workers
+    count what they get.
+    """
     seeds = seeds_here()  # joblib may draw tasks in other threads
-    yield from run(delayed(_run)(next(seeds), function, task) for task in tasks)
+    seeded = ((next(seeds), function, task) for task in tasks)
+    return _calls(_run, seeded, n_jobs, batch_size)
+
+
+def in_shares(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int | None
+) -> list[Any]:
+    """Return ``function(*task)`` of each task in order; how many there are is secret.
+
+    Each worker gets one share of the tasks, maybe an empty one: pools of workers count what they
+    get, and outlive the call.
+    """
+    seeds = seeds_here()
+    seeded = [(next(seeds), function, task) for task in tasks]
+    n = effective_n_jobs(n_jobs)
+    shares = list(_calls(_run_all, ((seeded[i::n],) for i in range(n)), n_jobs, 1))
+    return [shares[k % n][k // n] for k in range(len(tasks))]
+
+
+def _calls(
+    function: Callable[..., Any],
+    arguments: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    batch_size: int | str,
+) -> Generator[Any, None, None]:
+    stepwise = getattr(get_active_backend()[0], "supports_return_generator", False)
+    how = "generator" if stepwise else "list"
+    # joblib would print times.
+    run = Parallel(n_jobs=n_jobs, verbose=0, return_as=how, batch_size=batch_size)
+    yield from run(delayed(function)(*each) for each in arguments)
 
 
 def _run(seed: tuple[int, ...] | None, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
     with seed_noise(seed):
         return function(*task)
+
+
+def _run_all(seeded: Sequence[tuple[Any, ...]]) -> list[Any]:
+    return [_run(*each) for each in seeded]
 
 
 class Progress:

@@ -28,6 +28,7 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from ..scoring._queries import Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
@@ -58,7 +59,7 @@ class ProtectedTable:
     name: str = ""
 
     @classmethod
-    @np.errstate(all="ignore")  # of casts, which would tell of a label
+    @ignore_float_errors()  # of casts, which would tell of a label
     def of(cls, problem: Problem, companions: Companions) -> ProtectedTable:
         """Return the validation set of a problem."""
         y = problem.y_val
@@ -115,7 +116,6 @@ class ProtectedTable:
         y = None if self.labels is None else self.labels[index]
         return with_own_cells(self._rows(rows)), y
 
-    @np.errstate(all="ignore")  # of casts, which would tell of a record
     def _rows(self, rows: NDArray[np.intp]) -> Any:
         public = self.companions.X
         index = np.arange(len(self.companions))

@@ -13,6 +13,7 @@ from .._data.canonical import check_labels, in_one_form
 from .._data.public_rows import PublicSample, companion_rows
 from .._data.split import Problem
 from .._data.tables import as_table, dense, is_frame, is_series, with_columns
+from .._privacy.float_errors import ignore_float_errors
 
 __all__ = ["PublicRows"]
 
@@ -74,7 +75,7 @@ def _like(rows: Any, protected: Any) -> Any:
 
 def _cast(column: Any, dtype: Any) -> Any:
     """Return a column, or an array, with another dtype, unless a value would change."""
-    with suppress(Exception), np.errstate(all="ignore"):
+    with suppress(Exception), ignore_float_errors():
         cast = column.astype(dtype)
         if np.array_equal(np.asarray(cast, dtype=object), np.asarray(column, dtype=object)):
             return cast

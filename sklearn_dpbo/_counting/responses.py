@@ -106,9 +106,8 @@ def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bo
     # Each end by itself, as their difference may be more than a float holds.
     spread = relative * finite.max() - relative * finite.min()
     tolerance = spread + floor * np.abs(finite).max()
-    with np.errstate(invalid="ignore", over="ignore"):  # of infinite and of huge responses
-        near = np.abs(a - b) <= tolerance
-        return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
+    near = np.abs(a - b) <= tolerance
+    return bool(near.all()) or np.allclose(a, b, rtol=0, atol=tolerance, equal_nan=True)
 
 
 def _whole(sample: NDArray[Any]) -> bool:

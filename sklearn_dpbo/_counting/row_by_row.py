@@ -15,6 +15,7 @@ from .._data.pickles import fresh
 from .._data.public_rows import spread_rows
 from .._data.split import Problem
 from .._data.tables import copied, is_frame, n_rows, take_rows
+from .._privacy.float_errors import ignore_float_errors
 from ..exceptions import BatchDependentError
 from ..scoring._response import respond
 from .responses import agree
@@ -36,6 +37,7 @@ class RowByRowCheck:
         """Take a sample of the training rows."""
         return cls(take_rows(problem.training.X, spread_rows(problem.training.X, None, _SAMPLE)))
 
+    @ignore_float_errors()
     def check(self, pickled: bytes, method: str) -> None:
         """Raise BatchDependentError if responses change with the rows beside, or cannot be had.
 
@@ -73,7 +75,7 @@ class RowByRowCheck:
 
 
 def _respond(pickled: bytes, method: str, X: Any) -> Any:
-    with suppress(Exception), np.errstate(all="ignore"):
+    with suppress(Exception):
         return respond(fresh(pickled), copied(X), (method,)).copy()
     return None
 

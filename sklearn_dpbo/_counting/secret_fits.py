@@ -29,6 +29,7 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
 from ..exceptions import BatchDependentError
@@ -38,7 +39,7 @@ from .companions import Companions
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
-from .progress import in_parallel
+from .progress import in_shares
 from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, hold_interrupts, suppress_output
 
@@ -108,7 +109,7 @@ def fit_secretly(
     run = partial(_run, oracle.options, training, made_up, table, oracle.scorer.query)
     with suppress_output(descriptors=False):
         n_jobs = 1 if _in_threads() else oracle.options.n_jobs
-        statistics, models = zip(*in_parallel(run, zip(fits), n_jobs), strict=True)
+        statistics, models = zip(*in_shares(run, [(each,) for each in fits], n_jobs), strict=True)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
         return [
@@ -188,7 +189,9 @@ def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) ->
             if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
                 _fitted(options, params, replace(made_up, fit_params=fit_params), made_up)
             estimator = without_side_effects(options.candidate(params))
-            model = oracle.make_model()(fit(estimator, made_up))
+            fitted = fit(estimator, made_up)
+            with ignore_float_errors():
+                model = oracle.make_model()(fitted)
             oracle.add(params, model)
             _check_classes(model.answers.classes, made_up.y)
             if oracle.rehearsal is not None:
@@ -272,7 +275,6 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
 
 
 # ---------------------------------------------------------------------- labels
-@np.errstate(all="ignore")  # a warning would tell of a record
 def count_labels(table: DividedTable) -> Sensitive:
     """Return the weight of the second part's records that have each label, or one nearest to it.
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from .._privacy.float_errors import ignore_float_errors
 from .tables import (
     EXACT,
     as_number,
@@ -54,7 +55,7 @@ _KINDS = {
 }
 
 
-@np.errstate(all="ignore")  # of casts, which would tell of a cell
+@ignore_float_errors()  # of casts, which would tell of a cell
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     """Return a training table and a protected one (of `as_table`) as tables of the same types.
 
@@ -254,7 +255,7 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
-@np.errstate(all="ignore")  # as above
+@ignore_float_errors()  # as above
 def check_labels(
     y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
 ) -> NDArray[Any]:

@@ -142,8 +142,10 @@ def hold_out(
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
         units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
     else:
-        train, test, origin = _chosen_rows(estimator, training, cv, rng, groups, split_params)
-        units = Units.of(len(test), None if groups is None else take_rows(groups, test))
+        whole = Units.of(n_rows(X), groups, "groups_val")
+        chosen = _chosen_rows(estimator, training, cv, rng, groups, split_params, whole.labels)
+        train, test, origin = chosen
+        units = Units.of(len(test), None if whole.labels is None else whole.labels[test])
         training, validation = _divide(estimator, training, train, test)
         X_val, y_val = validation.X, validation.y
     if subgroups is not None:
@@ -187,8 +189,12 @@ def _chosen_rows(
     rng: np.random.RandomState,
     groups: Any,
     split_params: Mapping[str, Any],
+    unit: Rows | None,
 ) -> tuple[Rows, Rows, str]:
-    """Return the rows to fit on and those to hold out, and by what they were chosen."""
+    """Return the rows to fit on and those to hold out, and by what they were chosen.
+
+    `unit` has the number of each row's group, if there are `groups`.
+    """
     by_default = cv is None
     name = type(cv).__name__ if hasattr(cv, "split") else "cv"
     if by_default and split_params.get("groups") is not None and groups is None:
@@ -202,7 +208,6 @@ def _chosen_rows(
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     train, test = _one_split("cv", cv, whole, split_params)
-    unit = Units.of(n_rows(whole.X), groups, "groups_val").labels
     if unit is not None and np.isin(unit[train], unit[test]).any():
         raise ValueError(
             "groups of groups_val have rows in both parts of cv, and training records are not "

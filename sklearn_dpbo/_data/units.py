@@ -5,16 +5,26 @@ A *unit* is what the guarantee protects: one record, or all records of one group
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .tables import dense, is_missing, plain_array
+from .tables import EXACT, dense, is_missing, plain_array
 
 __all__ = ["Units", "one_column", "unit_name"]
+
+# Types that labels of groups can have, and how labels of each are read.
+_TYPES: dict[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    bytes: bytes,
+    Integral: int,
+    float: float,
+    np.floating: float,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,24 +43,10 @@ class Units:
         """Make one unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
-        groups = one_column(groups, name)
-        groups = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-        if any(isinstance(g, list | dict) for g in groups):
-            raise ValueError(f"{name} has one entry for each row; found a list or dict as an entry")
-        if len(groups) != n:
-            raise ValueError(f"{name} has {len(groups)} entries for {n} rows")
-        if any(map(is_missing, groups)):
-            raise ValueError(
-                "groups have missing values: every record must be known to belong to one group"
-            )
-
-        def place(group: Any) -> tuple[bool, Any, str]:  # numbers, then others of whatever kinds
-            number = isinstance(group, Real)
-            return not number, group if number else 0, repr(group)
-
+        labels = _labels(groups, n, name)
         # Not in the order in which they come: that changes with the size of a group.
-        number = {group: u for u, group in enumerate(sorted(set(groups), key=place))}
-        return cls(len(number), np.array([number[group] for group in groups], dtype=np.intp))
+        number = {label: u for u, label in enumerate(sorted(set(labels)))}
+        return cls(len(number), np.array([number[label] for label in labels], dtype=np.intp))
 
     @property
     def name(self) -> str:
@@ -88,13 +84,57 @@ class Units:
         return weights
 
 
+def _labels(groups: Any, n: int, name: str) -> list[Any]:
+    """Return the labels of n rows, which have one type; an error names types and no label.
+
+    Of two types, a person could have two labels that are not equal, such as "1" and 1; of others,
+    labels of one person need not equal each other, such as ``("p", nan)``.
+    """
+    groups = one_column(groups, name)
+    if hasattr(groups, "to_pylist"):  # of pyarrow, whose scalars have types of their own
+        groups = groups.to_pylist()
+    # As a list, dates of numpy would be integers.
+    dates = getattr(getattr(groups, "dtype", None), "kind", "") in ("m", "M")
+    cells = groups.tolist() if hasattr(groups, "tolist") and not dates else list(groups)
+    if len(cells) != n:
+        raise ValueError(f"{name} has {len(cells)} entries for {n} rows")
+    if any(map(is_missing, cells)):
+        raise ValueError(
+            f"{name} has missing values: every record must be known to belong to one group"
+        )
+    labels = _of_one_type(cells)
+    if labels is None:
+        raise ValueError(
+            f"{name} has one entry for each row, of one type: text, whole numbers (as floats, "
+            "below 2^53), or categories of these; found "
+            f"{', '.join(sorted({type(cell).__name__ for cell in cells}))}. Make texts of other "
+            "entries, as groups.astype(str) does, such that all records of a group get the same one"
+        )
+    return labels
+
+
+def _of_one_type(cells: list[Any]) -> list[Any] | None:
+    """Return cells as texts, bytes or whole numbers, all of them; None if they are others.
+
+    Floats are whole numbers, too: pandas makes them of identifiers beside a missing one. Those with
+    a fraction were computed, and those from 2^53 on rounded: equal ones may be unequal then.
+    """
+    types = {type(cell) for cell in cells}
+    read = {next((own for own in _TYPES if issubclass(each, own)), None) for each in types}
+    if bool in types or None in read or len(read) > 1:
+        return None
+    labels = [_TYPES[own](cell) for own in read if own for cell in cells]
+    floats = read <= {float, np.floating}
+    return None if floats and not all(x.is_integer() and abs(x) < EXACT for x in labels) else labels
+
+
 def one_column(groups: Any, name: str) -> Any:
     """Return groups; of a table with one column, that column."""
     shape: tuple[int, ...] = getattr(groups, "shape", ())
     if len(shape) == 2 and shape[1] == 1:
         return groups.iloc[:, 0] if hasattr(groups, "iloc") else dense(groups)
     if len(shape) > 1 or not np.iterable(groups) or isinstance(groups, str | bytes):
-        what = f"a table of shape {shape}" if shape else repr(groups)
+        what = f"a table of shape {shape}" if shape else type(groups).__name__
         raise ValueError(
             f"{name} says which group each row belongs to, in one column with one entry for each "
             f"row; found {what}"

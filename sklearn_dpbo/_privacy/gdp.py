@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx
 
+from .float_errors import ignore_float_errors
 from .rounding import largest
 
 __all__ = ["delta_of_gdp", "epsilon_of_gdp", "gdp_within"]
@@ -44,7 +45,7 @@ def epsilon_of_gdp(mu: float, delta: float) -> float:
     return largest(lambda e: _log_delta(mu, e, -_ROUNDING) >= least, min(mu, 1.0)) * _DOWN
 
 
-@np.errstate(all="ignore")  # of numbers that underflow or overflow: these limits are right
+@ignore_float_errors()  # of numbers that underflow or overflow: these limits are right
 def _log_delta(mu: float, epsilon: Any, rounding: float) -> Any:
     """Return ln(phi(t) ((1 + rounding) R(t) - R(t + mu))), where t = epsilon / mu - mu / 2.
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import BudgetExceededError
 from .accounting import Budget, PrivacyLoss
+from .float_errors import ignore_float_errors
 from .frames import ClearFrames
 from .gdp import gdp_within
 from .noise import Noise, NoisyMax
@@ -105,6 +106,7 @@ class Series(Generic[R]):
 
 
 @ClearFrames()
+@ignore_float_errors()
 def _draw(draw: Callable[[Any], R], sealed: Secret) -> R:
     """Open the value. If drawing is interrupted, no frame that saw the value survives."""
     return draw(sealed._open())

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .float_errors import ignore_float_errors
 from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from .rounding import largest
 from .zcdp import epsilon_of_zcdp, log_delta_of_renyi, zcdp_within
@@ -142,7 +143,7 @@ class Repeated:
 
     def _more(self, epsilon: Any, delta: Any) -> Any:
         """Bound what the best of (epsilon, delta)-private runs loses beyond one run's profile."""
-        with np.errstate(divide="ignore"):
+        with ignore_float_errors():
             more = np.log(delta) + math.log(1 / self.gamma - 1)
         return (1 + self.eta) * np.logaddexp(epsilon, more)
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .float_errors import ignore_float_errors
 from .frames import ClearFrames
 
 __all__ = ["InTransit", "Secret", "Sensitive"]
@@ -34,11 +35,13 @@ class Secret:
         return Secret([each.__value for each in secrets])
 
     @ClearFrames()
+    @ignore_float_errors()
     def then(self, compute: Callable[[Any], Any]) -> Secret:
         """Return ``compute(value)``, sealed again."""
         return Secret(compute(self.__value))
 
     @ClearFrames()
+    @ignore_float_errors()
     def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
         return Sensitive(compute(self.__value), sensitivity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -9,12 +10,13 @@ from pathlib import Path
 
 __all__ = ["warn"]
 
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+# Of this package, and of decorators in it.
+_OURS = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning at the nearest caller outside the package."""
     frame, depth = sys._getframe(1), 2
-    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(_OURS) and frame.f_back is not None:
         frame, depth = frame.f_back, depth + 1
     warnings.warn(message, category, stacklevel=depth)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from .float_errors import ignore_float_errors
 from .rounding import largest
 
 __all__ = ["epsilon_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
@@ -48,7 +49,7 @@ def _log_delta(rho: float, epsilon: float) -> float:
         return log_delta_of_renyi(a, (a + 1) * rho, epsilon)
 
     start = math.log(min(max(epsilon / (2 * rho), 1e-6), 1e300))
-    with np.errstate(all="ignore"):  # of numbers that overflow: they are not the smallest
+    with ignore_float_errors():  # of numbers that overflow: they are not the smallest
         return float(minimize_scalar(log_delta, bracket=(start - 1, start + 1)).fun)
 
 

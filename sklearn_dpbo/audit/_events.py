@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from .._privacy.float_errors import ignore_float_errors
 from ._report import Floats
 
 __all__ = ["Event", "as_tables", "choose_event", "epsilon_lower_bound"]
@@ -58,7 +59,7 @@ def epsilon_lower_bound(
     P'(E), each of which fails with probability `tail`; -inf where ``p <= delta``.
     """
     k, k_neighbour = np.asarray(k), np.asarray(k_neighbour)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with ignore_float_errors():
         p = np.where(k > 0, beta.ppf(tail, k, n - k + 1), 0.0)
         q = np.where(k_neighbour < n, beta.ppf(1 - tail, k_neighbour + 1, n - k_neighbour), 1.0)
         return np.where(p > delta, np.log((p - delta) / q), -math.inf)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.noisy_counts import NoisyCounts
 from ..report._report import FORMAT, PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
@@ -319,6 +320,7 @@ class Evaluation:
         value, ends = score_and_interval(scorer, units, noisy, confidence, sampling)
         return Estimate(value, *ends)
 
+    @ignore_float_errors()
     def _estimate(
         self,
         compute: Compute,
@@ -332,6 +334,7 @@ class Evaluation:
         low, high = simulated_interval(compute, *of, bounds, sampling * self._luck)
         return Estimate(value, min(low, value), max(high, value))
 
+    @ignore_float_errors()
     def _band(
         self, compute: Callable[[Floats, float], Floats], interval: str, part: int = -1
     ) -> tuple[Floats, Floats]:

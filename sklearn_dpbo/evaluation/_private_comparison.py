@@ -15,6 +15,7 @@ from .._counting.parts import Parts
 from .._counting.rehearsal import opened
 from .._counting.suppress_output import without_autologging
 from .._privacy.checks import as_floats
+from .._privacy.float_errors import ignore_float_errors
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._agreement import Agreement
 from ..scoring._histogram import ScoreHistogram
@@ -27,6 +28,7 @@ from ._release import open_problem, public_responses, released, will_be_wide
 __all__ = ["private_comparison"]
 
 
+@ignore_float_errors()
 def private_comparison(
     model_a: Any,
     model_b: Any,

@@ -13,6 +13,7 @@ from .._counting.rehearsal import opened
 from .._counting.suppress_output import without_autologging
 from .._data.subgroups import Subgroups
 from .._privacy.checks import as_floats, check_number
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._response import Responses
@@ -26,6 +27,7 @@ __all__ = ["private_evaluation"]
 _OFTEN = 0.01
 
 
+@ignore_float_errors()
 def private_evaluation(
     estimator: Any,
     X_val: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from .._data.tables import is_frame, objects
 from .._data.units import Units
 from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.gdp import gdp_within
 from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
 from .._privacy.noise import noise_source
@@ -124,6 +125,36 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         tags.non_deterministic = True
         return tags
 
+    @ignore_float_errors()
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Protected records: numbers and declared categories. Missing numbers count as the centre
+            of their column; `PrivateClassifier` and `PrivateRegressor` also have an indicator of
+            them.
+        y : array-like of shape (n_samples,)
+            Protected labels, or targets. Records with a label that is not among the classes are
+            ignored. Targets are clipped at `y_bounds`, and a missing one counts as the centre.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each record. All records of a group are then one privacy unit, and together
+            have the weight of one record.
+
+        Returns
+        -------
+        self : estimator
+        """
+        self._check()
+        coded = self._coded(X, reset=True)
+        self._fit(coded, y, Units.of(len(coded), groups))
+        return self
+
+    def _fit(self, X: Coded, y: Any, units: Units) -> None:
+        """Fit the model to protected records; floating-point errors are ignored."""
+        raise NotImplementedError
+
     def _check(self) -> None:
         check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("delta", self.delta, "in (0, 1)", lambda d: 1e-300 <= d < 1)
@@ -150,10 +181,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
         learner = type(self).__name__ if reset else None
         X, occurring = as_declared(X, self.categories_, frequent, learner)
-        with np.errstate(all="ignore"):  # a warning would reveal a record
-            table: Floats = validate_data(
-                self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
-            )
+        table: Floats = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
+        )
         if reset and self.bounds is not None:
             self._bounds(self._n_numbers)  # raises before anything is charged
         return Coded(table, occurring)
@@ -350,8 +380,15 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_is_fitted(self, "coef_")
         return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
 
+    @ignore_float_errors()
     def _linear(self, X: Any) -> Floats:
-        rows = self._released_scaling().rows(self._table(X))
+        """Return the linear functions of records."""
+        scaling = self._released_scaling()  # before the table: it checks that there is a model
+        return self._values(self._table(X), scaling)
+
+    def _values(self, table: Floats, scaling: Scaling) -> Floats:
+        """Return the linear functions of columns and indicators."""
+        rows = scaling.rows(table)
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values

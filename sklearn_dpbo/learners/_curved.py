@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from .._data.tables import objects
 from .._privacy.checks import check_number
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.gdp import gdp_within
 from ._blocks import Blocks
 from ._columns import category_positions, chances_of_columns
@@ -93,12 +94,12 @@ class Curved(Descent):
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         self.coef_, self.intercept_ = w, constants
 
-    def _linear(self, X: Any) -> Floats:
-        scaling = self._released_scaling()
-        blocks = self._blocks(self._table(X), scaling)
+    def _values(self, table: Floats, scaling: Scaling) -> Floats:
+        blocks = self._blocks(table, scaling)
         values: Floats = linear(blocks, self.coef_) + self.intercept_
         return values
 
+    @ignore_float_errors()
     def shape_function(self, column: Any, values: Any = None, *, target: Any = None) -> Bunch:
         """Return how predictions change along one column, and how much of that is noise.
 

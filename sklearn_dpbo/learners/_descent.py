@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 
 from .._data.units import Units
 from .._privacy.checks import check_number
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.sensitive import Secret
 from ._base import POSITIVE, PrivateLearner
 from ._columns import Coded
@@ -83,7 +84,7 @@ class Descent(PrivateLearner):
         k: int,
         units: Units,
         target: tuple[Floats, float] | None = None,
-    ) -> Self:
+    ) -> None:
         """Fit k linear functions; `target`: as for `_tables`, if its range is to be counted."""
         unit = units.labels
         wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
@@ -123,7 +124,6 @@ class Descent(PrivateLearner):
         self.n_iter_ = n
         self.privacy_ = self._report(mechanisms, units)
         self._warn_of_columns()
-        return self
 
     def _check(self) -> None:
         super()._check()
@@ -142,26 +142,10 @@ class DescentClassifier(ClassifierMixin, Descent):
 
     classes: Any
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Protected records: numbers and declared categories. Missing numbers count as the centre
-            of their column; `PrivateClassifier` also has an indicator of them.
-        y : array-like of shape (n_samples,)
-            Protected labels. Records with a label that is not among the classes are ignored.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each record. All records of a group are then one privacy unit, which
-            contributes the mean of their gradients.
-        """
-        self._check()
-        X = self._coded(X, reset=True)
+    def _fit(self, X: Coded, y: Any, units: Units) -> None:
         self.classes_ = public_classes(self.classes, y)
-        code, units = class_numbers(y, self.classes_, len(X)), Units.of(len(X), groups)
-        K = len(self.classes_)
-        return self._descend(X, code, K if K > 2 else 1, units)
+        code, K = class_numbers(y, self.classes_, len(X)), len(self.classes_)
+        self._descend(X, code, K if K > 2 else 1, units)
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         """Return the intercepts of a model without columns, by its gradient where all are 0."""
@@ -172,7 +156,6 @@ class DescentClassifier(ClassifierMixin, Descent):
         logits: Floats = np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
         return logits
 
-    @np.errstate(all="ignore")  # a warning would reveal a record
     def _errors(self, values: Floats, targets: NDArray[np.intp]) -> Floats:
         errors = _probabilities(values)
         errors[np.arange(len(values)), targets] -= 1
@@ -191,6 +174,7 @@ class DescentClassifier(ClassifierMixin, Descent):
         labels: NDArray[Any] = self.classes_[code]
         return labels
 
+    @ignore_float_errors()
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of all classes, shape (n_samples, n_classes)."""
         return _probabilities(self._linear(X))
@@ -218,7 +202,6 @@ def _growth(n: int, kept: float) -> float:
     return float(np.linalg.norm(averaged))
 
 
-@np.errstate(all="ignore")  # a warning would reveal a record
 def _clipped(errors: Floats, norms: Floats, clip: float) -> Floats:
     """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
     lengths = np.sqrt((errors**2).sum(axis=1)) * norms

@@ -18,6 +18,7 @@ from .._data.tables import (
     objects,
     of_own_rows,
 )
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..scoring._labels import encode
@@ -26,6 +27,7 @@ from ..scoring._queries import numbers
 __all__ = ["class_numbers", "public_classes", "targets_of"]
 
 
+@ignore_float_errors()
 def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     """Return the classes, in sorted order; by default those of y that are not missing.
 
@@ -46,8 +48,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
             known = [label for label in labels.tolist() if not is_missing(label)]
             numeric = all(map(is_number, known))  # they may be objects because one is missing
             labels = np.array(known, dtype=None if numeric else object)
-        with np.errstate(all="ignore"):
-            check_classification_targets(labels)
+        check_classification_targets(labels)
         classes = labels
     classes = of_own_rows(np.unique(np.asarray(classes)))
     # The dtype of an array is public; the types in objects and lists are not.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from .._data.units import Units
+from ._columns import Coded
 from ._curved import Curved
 from ._labels import targets_of
 from ._ridge import target_bounds
@@ -145,39 +146,22 @@ class PrivateRegressor(RegressorMixin, Curved):
         """Return values that are worth a search, as its `param_distributions`."""
         return {"curved": [0.0, 0.33, 0.66], "clip": [0.05, 0.1, 0.2]}
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Protected records: numbers and declared categories. Missing numbers count as the centre
-            of their column, and have an indicator.
-        y : array-like of shape (n_samples,)
-            Protected targets; a missing one counts as the centre.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each record. All records of a group are then one privacy unit, which
-            contributes the mean of their gradients.
-        """
-        self._check()
+    def _fit(self, X: Coded, y: Any, units: Units) -> None:
         counted = self.bounds is None or self.max_norm is None
         middle, half = 0.0, math.nan
         if self.y_bounds is not None or not counted:
             low, high = target_bounds(self.y_bounds)
             middle, half = (low + high) / 2, (high - low) / 2
-        X = self._coded(X, reset=True)
         y = targets_of(y, len(X)) - middle
         if half > 0:
             y = y.clip(-half, half)
         self.y_center_, self.y_scale_ = 0.0, half
-        self._descend(X, y, 1, Units.of(len(X), groups), (y, half) if counted else None)
+        self._descend(X, y, 1, units, (y, half) if counted else None)
         self.y_center_ += middle
-        return self
 
     def _usual_clip(self, m: int) -> float:
         return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
 
-    @np.errstate(all="ignore")  # a warning would reveal a record
     def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
         self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
         if self.y_bounds is not None:

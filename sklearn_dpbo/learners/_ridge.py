@@ -142,37 +142,20 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         """Return values that are worth a search, as its `param_distributions`."""
         return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Release the sums of products and solve for the coefficients.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Protected records. Missing numbers count as the centre of their column.
-        y : array-like of shape (n_samples,)
-            Protected targets, clipped at `y_bounds`.
-        groups : array-like of shape (n_samples,), default=None
-            Group of each record. All records of a group are then one privacy unit, and together
-            have the weight of one record.
-        """
-        self._check()
+    def _fit(self, X: Coded, y: Any, units: Units) -> None:
         low, high = target_bounds(self.y_bounds)
-        X = self._coded(X, reset=True)
-        with np.errstate(all="ignore"):  # a warning would reveal a record
-            y = targets_of(y, len(X))
-            target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
-        self._release(X, target, groups)
+        y = targets_of(y, len(X))
+        target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
+        self._release(X, target, units)
         self.refitted()
         self._warn_of_bounds()
         self._warn_of_noise()
         self._warn_of_columns()
-        return self
 
-    def _release(self, X: Coded, target: Floats, groups: Any) -> None:
+    def _release(self, X: Coded, target: Floats, units: Units) -> None:
         """Release the sums of products."""
         n = len(X)
         self._check_solved(self._indicated(X.table[:0]).shape[1])
-        units = Units.of(n, groups)
         unit = units.labels
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2

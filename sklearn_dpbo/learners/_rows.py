@@ -24,8 +24,7 @@ def integer_rows(
     A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after, which is checked in
     integers: rows of a unit that has more are 0.
     """
-    with np.errstate(all="ignore"):
-        integers = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
+    integers = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
     squares = (integers**2).sum(axis=1)
     if unit is not None:
         of_unit = np.zeros(unit.max() + 1, dtype=np.int64)
@@ -87,9 +86,8 @@ class IntegerRows:
 
     def total(self, factors: Floats) -> NDArray[np.int64]:
         """Return the sum over e x^T, in steps (of a unit the mean), without too long rows."""
-        with np.errstate(all="ignore"):
-            steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
-            fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
+        steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
+        fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
         steps[~fits] = 0.0
         return np.hstack([exact_product(steps, block) for block in self._blocks])
 

@@ -108,7 +108,6 @@ def _sizes_in(edges: Floats, X: Floats, shares: Integers) -> Integers:
     return np.array([_counts(np.searchsorted(edges, abs(x)), shares, x, n) for x in X.T])
 
 
-@np.errstate(all="ignore")  # a warning would reveal a record
 def size_counts(X: Floats, units: Units, pairs: bool) -> Integers:
     """Return the counts of |x|, and of |x - x'| in pairs of units, a row for each column.
 
@@ -186,8 +185,7 @@ class Scaling:
 
     def columns(self, X: Floats) -> Floats:
         """Return columns in [-reach, reach]; missing numbers count as the centre."""
-        with np.errstate(all="ignore"):  # a warning would reveal a record
-            scaled = np.nan_to_num((X - self.center) / self.scale)
+        scaled = np.nan_to_num((X - self.center) / self.scale)
         clipped: Floats = np.clip(scaled, -self.reach, self.reach)
         return clipped
 
@@ -235,7 +233,6 @@ class Places:
         self.width = np.maximum(wanted, self.half / most)
         self.reach = np.ceil(self.half / self.width).astype(np.intp) + 2
 
-    @np.errstate(all="ignore")
     def counts(self, X: Floats, unit: NDArray[np.intp] | None) -> Integers:
         """Return the counts of all columns in cells, one after the other."""
         shares = _shares(len(X), unit)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .._privacy.float_errors import ignore_float_errors
+
 __all__ = ["row_norms"]
 
 
+@ignore_float_errors()
 def row_norms(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the Euclidean norm of each row; squares neither underflow nor overflow."""
     largest = np.abs(X).max(axis=1, initial=0.0)
     largest[largest == 0] = 1.0
-    with np.errstate(over="ignore"):  # a warning would reveal a row whose norm is beyond any float
-        norms: NDArray[np.float64] = largest * np.linalg.norm(X / largest[:, None], axis=1)
+    norms: NDArray[np.float64] = largest * np.linalg.norm(X / largest[:, None], axis=1)
     return norms

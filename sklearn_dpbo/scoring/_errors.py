@@ -53,15 +53,13 @@ class Moments(Query):
     def clipped(self, y: Any, response: NDArray[Any]) -> tuple[Floats, Floats]:
         """Return error and distance from the centre of each record, within c_e and c_y."""
         y = numbers(y)
-        with np.errstate(all="ignore"):
-            error, deviation = y - response, y - self.centre
+        error, deviation = y - response, y - self.centre
         error = np.where(np.isnan(error), self.c_e, error)
         deviation = np.where(np.isnan(deviation), 0.0, deviation)
         return error.clip(-self.c_e, self.c_e), deviation.clip(-self.c_y, self.c_y)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        with np.errstate(all="ignore"):
-            within = np.abs(numbers(y) - response) <= self.c_e
+        within = np.abs(numbers(y) - response) <= self.c_e
         return float(np.mean(~within))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.int64]:
@@ -132,8 +130,7 @@ class ErrorHistogram(Cells):
     what = "histogram of errors"
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.searchsorted(self.edges, np.abs(numbers(y) - response)))
+        return np.asarray(np.searchsorted(self.edges, np.abs(numbers(y) - response)))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         """A record that cannot be predicted has the largest error."""

@@ -18,6 +18,7 @@ from scipy.special import expit, xlogy
 
 from .._data.tables import dense, without_length
 from .._privacy.checks import as_floats, check_number, is_finite
+from .._privacy.float_errors import ignore_float_errors
 from ._labels import encode
 from ._response import are_probabilities
 
@@ -72,6 +73,7 @@ class Named:
                     "probabilities"
                 )
 
+    @ignore_float_errors()
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         known = GAINS[self.name]
         if known.methods == ("predict",) and y.shape != response.shape:
@@ -206,8 +208,7 @@ def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """ln p_y, clipped to the bounds."""
     code, response = encode(y, classes), _probabilities(response, classes)
     p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(code >= 0, np.log(p), -np.inf)
+    return np.where(code >= 0, np.log(p), -np.inf)
 
 
 def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
@@ -230,8 +231,7 @@ def _minus(loss: Callable[..., Any]) -> Gain:
     """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
-        with np.errstate(all="ignore"):  # a loss that is not a number counts as the largest
-            found: Floats = -loss(y.astype(float), response, **params)
+        found: Floats = -loss(y.astype(float), response, **params)
         return found if found.ndim == 1 else found.mean(axis=1)
 
     def bounds(y_train: Any, named: Any) -> Bounds:

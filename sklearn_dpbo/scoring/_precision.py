@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
@@ -65,6 +66,7 @@ class Width(NamedTuple):
         return f"about {self.width:.2g}, {self.share:.0%} of its range"
 
 
+@ignore_float_errors()
 def expected_counts(query: Query, public: Predictions, units: Units) -> tuple[int, ...]:
     """Count m records (or groups of one record) that are predicted as public ones are."""
     sample = _scaled(public, units.m)
@@ -89,6 +91,7 @@ def expected_width(
     return Width.of(scorer, score_and_interval(scorer, units, noisy))
 
 
+@ignore_float_errors()
 def sampling_deviation(scorer: PrivateScorer, public: Predictions) -> float:
     """Return the bootstrap deviation of the score of n records, times the square root of n."""
     rng, scores = np.random.default_rng(0), []
@@ -101,6 +104,7 @@ def sampling_deviation(scorer: PrivateScorer, public: Predictions) -> float:
     return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
 
 
+@ignore_float_errors()
 def warn_of_expected_width(
     expect: Callable[[float], Sequence[Callable[[], Width]]],
     units: Units,

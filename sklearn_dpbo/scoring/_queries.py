@@ -187,15 +187,13 @@ class MeanOf(Query):
         return np.asarray(self.gain(y, response, classes), dtype=float)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        with np.errstate(over="ignore"):
-            gain, (a, b) = self.unclipped(y, response, classes), self.bounds
+        gain, (a, b) = self.unclipped(y, response, classes), self.bounds
         return float(np.mean((gain < a) | (gain > b)))
 
     def clipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         """Return the gain of each record within the bounds, before rounding."""
         a, b = self.bounds
-        with np.errstate(all="ignore"):  # numbers that overflow are clipped
-            gain = self.unclipped(y, response, classes)
+        gain = self.unclipped(y, response, classes)
         return np.asarray(np.clip(np.where(np.isnan(gain), a, gain), a, b))
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:

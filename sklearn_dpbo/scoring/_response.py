@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
+from .._privacy.float_errors import ignore_float_errors
 
 __all__ = [
     "Predictions",
@@ -86,6 +87,7 @@ class Responses:
         return Predictions(self.y, response, self.classes)
 
 
+@ignore_float_errors()
 def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether each row of a response could be probabilities of all classes, up to rounding.
 
@@ -93,10 +95,9 @@ def are_probabilities(response: NDArray[Any]) -> NDArray[np.bool_]:
     """
     kind = response.dtype if response.dtype.kind == "f" else float
     off = math.sqrt(np.finfo(kind).eps)
-    with np.errstate(all="ignore"):
-        rows = np.atleast_2d(response.T).T.astype(float)
-        outside = (np.abs(rows - 0.5) > 0.5 + off).any(axis=1)
-        found: NDArray[np.bool_] = ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
+    rows = np.atleast_2d(response.T).T.astype(float)
+    outside = (np.abs(rows - 0.5) > 0.5 + off).any(axis=1)
+    found: NDArray[np.bool_] = ~(outside | (np.abs(rows.sum(axis=1) - 1) > off))
     return found
 
 

@@ -29,6 +29,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from .._data.tables import dense, n_rows
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.noisy_counts import NoisyCounts
 from ._gains import GAINS, Named
 from ._intervals import likely, sampled_mean, simulated_interval
@@ -453,7 +454,8 @@ class MeanScore(PrivateScorer):
 def _computing(scorer: PrivateScorer) -> Iterator[None]:
     """Raise ValueError if public labels or predictions are no numbers, or exceed floats."""
     try:
-        yield
+        with ignore_float_errors():
+            yield
     except (OverflowError, TypeError) as error:
         raise ValueError(f"{scorer!r} cannot be computed: {error}") from error
 
@@ -479,6 +481,7 @@ def large_error(query: MeanOf, public: Predictions) -> float:
 
 
 @lru_cache(maxsize=16)  # of the last evaluation, say: warned of, then shown
+@ignore_float_errors()
 def score_and_interval(
     scorer: PrivateScorer,
     units: Units,

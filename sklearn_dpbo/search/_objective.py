@@ -28,6 +28,7 @@ from .._data.split import Problem, hold_out
 from .._data.tables import copied
 from .._data.units import Units
 from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.mechanisms import COUNTS, Mechanisms, Price
 from .._privacy.noise import noise_source
 from .._privacy.noisy_counts import noise_std
@@ -38,6 +39,7 @@ from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
+from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
 from ..strategies._choice import prepare_choice
 from ..strategies._explore import PublicEvaluator
@@ -355,7 +357,12 @@ class PrivateObjective:
         (own,) = replace(public, options=options)(({},))
         if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        answers = own.answers(oracle.scorer.response_method)
+        return self._missed(own.answers(oracle.scorer.response_method))
+
+    @ignore_float_errors()
+    def _missed(self, answers: Predictions) -> float:
+        """Compute what the line misses of the score of these public predictions."""
+        oracle = self._evaluator
         if oracle.scorer.choice_uses_public:
             oracle.select_by(oracle.scorer.choice(answers))
         scorer, units = oracle.scorer, Units.of(len(answers.response))
@@ -422,6 +429,12 @@ class PrivateObjective:
             )
             self._known[key] = Call(params, np.nan)
             return
+        self._release(key, params)
+
+    @ignore_float_errors()
+    def _release(self, key: Any, params: dict[str, Any]) -> None:
+        """Release the score of a candidate that was fitted, and keep it."""
+        oracle = self._evaluator
         statistic = oracle.compare([params], oracle.scorer.query)
         noisy = self._answer(statistic)
         # One step: an interrupt leaves all of a candidate, or nothing.
@@ -429,6 +442,7 @@ class PrivateObjective:
         offset, slope = oracle.scorer.line(self._units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
 
+    @ignore_float_errors()
     def _drawn(self) -> Best:
         """Choose a candidate, and release its score.
 

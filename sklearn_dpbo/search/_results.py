@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from .._counting.evaluator import Evaluator
 from .._privacy.accounting import Budget
+from .._privacy.float_errors import ignore_float_errors
 from ..report._report import PrivacyReport
 from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
@@ -90,6 +91,7 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
     return columns
 
 
+@ignore_float_errors()
 def results_of(
     search: Any, release: Release, names: list[str], oracle: Evaluator, privacy: PrivacyReport
 ) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from .._counting.secret_fits import try_out
 from .._data.divided_table import DividedTable
 from .._data.units import Units, unit_name
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from ..evaluation._design import needs
@@ -283,7 +284,7 @@ class PrivateTableSearchCV(
         warned = self._try(plan, tried := make(even), table, budget)
         warn_of_search(self, plan, n_wanted, tried)
         second = replace(mechanisms, budget=Budget(budget.epsilon))
-        with watched(self), note_on_error(lambda: spent_before(budget)):
+        with watched(self), note_on_error(lambda: spent_before(budget)), ignore_float_errors():
             # Every record pays for what is released of its own part: this one pays for all fits.
             what = plan.in_words(type(self.estimator).__name__)
             budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, what))

@@ -21,6 +21,7 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import dense
 from .._data.units import Units, unit_name
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
 from .._privacy.warn import warn
@@ -312,6 +313,7 @@ class PrivateThresholdClassifier(
             self.epsilon,
         )
 
+    @ignore_float_errors()
     def _tune(
         self,
         estimator: Any,

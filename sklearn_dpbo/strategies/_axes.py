@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._privacy.float_errors import ignore_float_errors
+
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "key_of", "same"]
 
 # Each value without an order is a column of the surrogate; many numbers are a distribution.
@@ -75,7 +77,7 @@ class Distribution:
     def quantiles(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the u-quantiles; raise ValueError if they are not finite numbers."""
         try:
-            with np.errstate(all="ignore"):  # quantiles that are not finite raise an error below
+            with ignore_float_errors():  # quantiles that are not finite raise an error below
                 values = np.asarray(self.quantile(u), dtype=float)
         except TypeError as error:
             raise ValueError(

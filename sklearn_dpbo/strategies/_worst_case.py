@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from .._privacy.accounting import CHOICE, Budget
+from .._privacy.float_errors import ignore_float_errors
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._explore import report_failures
 from ._guidance import Guidance
+from ._history import History
 from ._release import release_all_scores, release_scores
 from ._utility import (
     constant_hints,
@@ -120,12 +122,16 @@ class WorstCase(Strategy):
 
     def run(self, task: Task) -> Release:
         """Guide and evaluate, select, release."""
-        oracle, mechanisms = task.oracle, task.mechanisms
         guidance = Guidance(self, task)
         history = guidance.run()
-        candidates, public = tuple(history.candidates), guidance.public_scores
-        report_failures(tuple(each.fit_error for each in candidates))
+        report_failures(tuple(each.fit_error for each in history.candidates))
+        return self._released(guidance, history, task)
 
+    @ignore_float_errors()
+    def _released(self, guidance: Guidance, history: History, task: Task) -> Release:
+        """Select a fitted candidate, and release it and its scores; no model is fitted."""
+        oracle, mechanisms = task.oracle, task.mechanisms
+        candidates, public = tuple(history.candidates), guidance.public_scores
         epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
             warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon))

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupShuffleSplit
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -19,6 +21,7 @@ from sklearn_dpbo import (
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
+    private_comparison,
     private_evaluation,
 )
 from sklearn_dpbo._privacy.accounting import Receipt
@@ -98,6 +101,40 @@ def test_groups_that_are_no_column_are_refused_and_a_table_of_one_column_is_take
         assert search.privacy_.m == 75
     with pytest.warns(PrivacyWarning, match="19 groups"):
         assert search_over().fit(X, y, groups_val=groups).privacy_.m == 19
+
+
+@pytest.mark.parametrize("odd", [("Jane", np.nan), 1, True, pd.Timestamp("2020-01-01")])
+@pytest.mark.parametrize("name", [
+    "search", "split", "splitter", "threshold", "evaluation", "comparison", "objective", "table",
+    "learner",
+])  # fmt: skip
+def test_groups_of_several_types_are_refused_before_a_charge(name, odd, two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    groups = [*map(str, range(len(X) - 2)), odd, odd]
+    book = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=9, delta=0.1, create=True)
+    own, val = {"ledger": book, "epsilon": 1.0}, {"X_val": X_val, "y_val": y_val}
+    learner = PrivateLogisticRegression(bounds=(-9, 9), classes=[0, 1], max_iter=1)
+    model = LogisticRegression().fit(X, y)
+    cut, public = GroupShuffleSplit(1), {"X": X, "y": y}
+    calls = {
+        "search": lambda: search_over(**own).fit(X, y, **val, groups_val=groups),
+        "split": lambda: search_over(**own).fit(X, y, groups_val=groups),
+        "splitter": lambda: search_over(**own, cv=cut).fit(X, y, groups_val=groups),
+        "threshold": lambda: PrivateThresholdClassifier(model, **own).fit(
+            X, y, **val, groups_val=groups
+        ),
+        "evaluation": lambda: private_evaluation(model, **val, **public, groups_val=groups, **own),
+        "comparison": lambda: private_comparison(
+            model, model, **val, **public, groups_val=groups, **own
+        ),
+        "objective": lambda: PrivateObjective(model, *two_classes, groups_val=groups, **own),
+        "table": lambda: PrivateTableSearchCV(learner, GRID, **own).fit(X, y, groups=groups),
+        "learner": lambda: clone(learner).set_params(**own).fit(X, y, groups),
+    }
+    with pytest.raises(ValueError, match=f"found .*{type(odd).__name__}") as refused:
+        calls[name]()
+    assert "Jane" not in str(refused.value) and "2020" not in str(refused.value)
+    assert book.spent["epsilon"] == 0
 
 
 def test_weights_of_another_length_are_named(two_classes):

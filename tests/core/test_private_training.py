@@ -350,16 +350,10 @@ def test_types_that_are_no_numbers_are_refused_whatever_the_values():
 # ------------------------------------------------------------------------- odd tables and groups
 def test_the_size_of_a_group_does_not_change_the_numbers_of_others():
     """Else a group that is replaced would change who is in which part of the table."""
-    ids = ["late", *range(20), "late", 2**70, "früh"]
-    numbers = dict(zip(ids, Units.of(len(ids), ids).labels.tolist(), strict=True))
-    fewer = dict(zip(ids[1:], Units.of(len(ids) - 1, ids[1:]).labels.tolist(), strict=True))
-    assert fewer == numbers
-
-
-def test_groups_are_those_that_python_takes_to_be_equal():
-    X, groups = MADE_UP.X[:30], [1, 1.0, True] * 5 + [frozenset("a"), frozenset("b")] * 7 + ["a"]
-    model = PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y[:30], groups)
-    assert model.privacy_.m == model.gram_[-1, -2] == 4
+    for ids in (["late", *map(str, range(20)), "late", "früh"], [2**70, *range(20), 2**70, -1]):
+        numbers = dict(zip(ids, Units.of(len(ids), ids).labels.tolist(), strict=True))
+        fewer = dict(zip(ids[1:], Units.of(len(ids) - 1, ids[1:]).labels.tolist(), strict=True))
+        assert fewer == numbers
 
 
 @pytest.mark.parametrize(

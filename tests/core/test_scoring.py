@@ -1,8 +1,10 @@
 """Scores equal scikit-learn's; one unit moves statistic and counts by at most the sensitivity."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -227,7 +229,12 @@ def test_pairs_of_any_number_of_groups_fit_into_64_bits(rng):
 
 
 # ------------------------------------------------------------------------------ units
-@given(groups=st.lists(st.sampled_from(["p", "q", "r", 7.5, 3]), min_size=1, max_size=30))
+@given(
+    groups=st.one_of(
+        st.lists(st.sampled_from(own), min_size=1, max_size=30)
+        for own in (["p", "q", "r", "7", "é"], [7, 3, -1, 2**70], [7.0, 3.0, -1.0, 0.0])
+    )
+)
 def test_each_unit_has_the_rows_mean_and_weight_of_one_group(groups):
     units = Units.of(len(groups), np.array(groups, dtype=object))
     assert units.m == len(set(groups))
@@ -246,12 +253,51 @@ def test_each_unit_has_the_rows_mean_and_weight_of_one_group(groups):
     [
         ([1.0, np.nan], "missing values"),
         (["a", None], "missing values"),
-        ([[1, 2], [1, 2]], "one entry for each row"),
+        (pd.Categorical(["a", None]), "missing values"),
+        ([[1, 2], [1, 2]], "one entry for each row.*found list"),
+        ([("p", np.nan), ("p", np.nan)], "of one type.*found tuple"),  # unequal, and no NaN
+        (["1", 1], "of one type.*found int, str"),
+        ([1, 1.0], "of one type.*found float, int"),
+        ([1, True], "of one type.*found bool, int"),
+        (np.array([True, False]), "of one type.*found bool"),
+        (pd.Categorical([True, False]), "of one type.*found bool"),
+        ([0.1 + 0.2, 0.3], "whole numbers.*found float"),
+        (np.array([2.0**53, 2.0**53 + 1]), "below 2.53.*found float"),
+        ([np.inf, 1.0], "whole numbers.*found float"),
+        (np.array(["2020", "2021"], dtype="datetime64[ns]"), r"found datetime64.*astype\(str\)"),
+        (pd.Series(pd.to_datetime(["2020", "2021"])), r"found Timestamp.*astype\(str\)"),
+        ([Fraction(1), Fraction(2)], "of one type.*found Fraction"),
+        ("Jane Doe", "one entry for each row; found str"),
     ],
 )
-def test_units_refuse_invalid_groups(groups, message):
-    with pytest.raises(ValueError, match=message):
+def test_units_refuse_groups_that_are_not_labels_of_one_type(groups, message):
+    with pytest.raises(ValueError, match=message) as refused:
         Units.of(2, groups)
+    assert not any(label in str(refused.value) for label in ("Jane", "2020", "2021", "9007"))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        ["p", "q", "p"],
+        [b"p", b"q", b"p"],
+        np.array(["p", "q", "p"]),
+        np.array(["p", "q", "p"], dtype=object),
+        pd.Series(["p", "q", "p"], dtype="string"),
+        pd.Series(["p", "q", "p"], dtype="category"),
+        pd.Series([3, 5, 3], dtype="Int64"),
+        pd.Series([3.0, 5.0, 3.0]),
+        pd.Categorical([3, 5, 3]),
+        [np.int8(3), 5, np.int64(3)],
+        np.array([3, 5, 3], dtype=np.float16),
+        np.array([3, 5, 3], dtype=np.longdouble),
+        [2**70, 2**70 + 1, 2**70],
+        pd.DataFrame({"patient": [3, 5, 3]}),
+    ],
+    ids=lambda groups: f"{type(groups).__name__} {getattr(groups, 'dtype', '')}",
+)
+def test_units_take_labels_of_one_type_in_all_their_forms(groups):
+    assert Units.of(3, groups).labels.tolist() == [0, 1, 0]
 
 
 # -------------------------------------------------------- invalid scores and arguments

@@ -488,7 +488,7 @@ def test_the_longest_cell_of_an_array_decides_nothing(kind):
 def test_groups_that_are_missing_are_refused(dtype):
     groups = pd.array(["1", "2", None, "3"] * 10, dtype=dtype)
     for given in (groups, pd.Series(groups), list(groups)):
-        with pytest.raises(ValueError, match="groups have missing values"):
+        with pytest.raises(ValueError, match="groups_val has missing values"):
             split(X_val=SAME, y_val=Y, groups_val=given)
 
 

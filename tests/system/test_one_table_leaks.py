@@ -4,8 +4,10 @@ What is looked for is recognisable: counts as in `leaks`, a number of fits that 
 and values that no made-up record has.
 """
 
+import contextlib
 import gc
 import io
+import itertools
 import logging
 import pickle
 import re
@@ -13,6 +15,7 @@ import signal
 import struct
 import traceback
 import warnings
+from collections import deque
 
 import joblib
 import numpy as np
@@ -191,6 +194,39 @@ def test_no_raw_score_and_no_number_of_fits_is_kept_printed_or_logged(
     raw = pickle.dumps(search)
     assert not [c for c in counts if int(c).to_bytes(8, "little") in raw]
     assert struct.pack("<d", MARK) not in raw and struct.pack("<d", N - 1) not in raw
+
+
+def counters():
+    """All numbers, and sizes, that are attributes in this process, by whose and which they are."""
+    gc.collect()
+    found = {}
+    for thing in gc.get_objects():
+        with contextlib.suppress(Exception):  # of what has none, or changes meanwhile
+            for name, value in list(vars(thing).items()):
+                if type(value) is itertools.count:
+                    value = int(re.findall("[0-9]+", repr(value))[0])
+                elif type(value) in (list, dict, set, deque):
+                    value = len(value)
+                if type(value) is int:
+                    found[id(thing), type(thing).__name__, name] = value
+    return found
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_no_counter_depends_on_the_number_of_fits_in_workers(backend, monkeypatch):
+    def counted(k):
+        monkeypatch.setattr(Repeated, "draw", lambda *_: k)
+        before = counters()
+        with joblib.parallel_config(backend):
+            search_of(n_jobs=2).fit(*table())
+        after = counters()
+        moved = [key for key in after if key in before and after[key] != before[key]]
+        return {key[1:]: after[key] - before[key] for key in moved}
+
+    counted(3)  # starts the workers
+    few, many = counted(3), counted(14)
+    assert few == many
+    assert backend != "loky" or few["MemmappingExecutor", "_queue_count"]
 
 
 # ------------------------------------------------------------------------- exceptions

@@ -18,6 +18,7 @@ from ..._counting.suppress_output import drop_errors, hold_interrupts, suppress_
 from ..._data.pickles import fresh, packed
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
+from ..._privacy.float_errors import ignore_float_errors
 from ..._privacy.frames import ClearFrames
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noise import noise_source
@@ -142,6 +143,7 @@ class PrivateConfigurator(BaseEstimator):
         self.n_jobs = n_jobs
         self.ledger = ledger
 
+    @ignore_float_errors()
     def fit(self, instances: Any, y: Any = None) -> Self:
         """Choose the parameter.
 

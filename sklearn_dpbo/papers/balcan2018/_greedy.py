@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
 __all__ = ["Graph", "IndependentSet", "Knapsack", "KnapsackItems"]
@@ -167,7 +168,7 @@ class IndependentSet(BaseFamily):
             active = left[runs, node]
             taken += np.where(active, w[node], 0)
             # The node stays ahead of the others where a - rho c >= 0.
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with ignore_float_errors():
                 c = log_d[runs, node][:, None] - log_d
                 meets = (log_w[node][:, None] - log_w) / c
             others = left & ~np.isnan(meets)  # the order of two weights of 0 never changes
@@ -187,14 +188,14 @@ def _vector(name: str, numbers: ArrayLike) -> NDArray[np.float64]:
 
 
 def _log(w: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore"):
+    with ignore_float_errors():
         return np.log(w)
 
 
 def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``ln(w_i / w_j) / ln(d_i / d_j)`` for all pairs with finite logs, d_i != d_j."""
     i, j = np.triu_indices(len(log_w), 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with ignore_float_errors():
         rho = (log_w[i] - log_w[j]) / (log_d[i] - log_d[j])
     return rho[np.isfinite(rho)]
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._privacy.checks import check_number
+from ..._privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
 __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
@@ -108,7 +109,7 @@ class OutwardRotation(_Rounding):
     def breakpoints(self, instance: QuadraticProgram) -> NDArray[np.float64]:
         """Return ``arctan(-<u_i, Z> / z_(n + i))`` for all variables and directions."""
         y, z = self._coordinates(instance)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with ignore_float_errors():
             gamma: NDArray[np.float64] = np.arctan(-y / z).ravel()
         return gamma[np.isfinite(gamma)]
 

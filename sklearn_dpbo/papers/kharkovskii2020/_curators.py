@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
+from ..._privacy.float_errors import ignore_float_errors
 from ..._privacy.mechanisms import Mechanisms, Price
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
@@ -39,6 +40,7 @@ class Curator(BaseEstimator):
         """Release the rows of X with noise; row i of the result belongs to row i of X."""
         return self.fit(X).released_.copy()
 
+    @ignore_float_errors()
     def fit(self, X: Any, y: Any = None) -> Self:
         """Release the rows as `fit_transform` does; the table is `released_`."""
         self._check()
@@ -141,8 +143,7 @@ class GaussianCurator(Curator):
                 "rounding alone makes neighbouring rows more distant"
             )
         # Limiting each number moves no two rows apart; an error would reveal them.
-        with np.errstate(over="ignore"):
-            whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
+        whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)
         release = Mechanisms(budget, noise).tables(price, [1.0], purpose="image of the rows")
         noisy = release(Secret(whole))
