@@ -20,28 +20,32 @@ from uuid import uuid4
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
 from .._data.public_rows import taken
-from .._data.split import Problem
+from .._data.split import Problem, Training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
+from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
+from ..exceptions import BatchDependentError
 from ..scoring._labels import encode
 from ..scoring._queries import GRID, Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
 from .evaluator import Evaluator
-from .fitting import FitOptions
+from .fitting import FitOptions, fit, without_side_effects
 from .model import Model
 from .parts import Parts
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
 from .responses import agree
 from .row_by_row import RowByRowCheck
+from .secret_fits import SecretFit, fitted_in_secret, refitted
 from .suppress_output import drop_errors, suppress_output
 
-__all__ = ["AsNumbers", "Rehearsal", "opened", "require_same"]
+__all__ = ["AsNumbers", "Rehearsal", "opened", "try_out"]
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
@@ -216,6 +220,48 @@ def opened(
     model = oracle.make_model()(estimator)
     require_same(model)
     return oracle.table, model
+
+
+def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
+    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
+
+    Of the training set only the names of the arguments of `fit` are used. Raises
+    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
+    """
+    made_up = oracle.problem.training
+    options = oracle.options
+    fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
+    for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
+        try:
+            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
+                rows = replace(made_up, fit_params=fit_params)
+                fitted_in_secret(options, params, rows, made_up)
+            fitted = fit(without_side_effects(options.candidate(params)), made_up)
+            with ignore_float_errors():
+                model = oracle.make_model()(fitted)
+            oracle.add(params, model)
+            _check_classes(model.answers.classes, made_up.y)
+            require_same(model)
+            estimator = fresh(model.pickled)
+            for member in members:
+                refitted(estimator, member)
+        except BatchDependentError:
+            raise
+        except Exception as error:
+            which = params or type(options.estimator).__name__
+            raise ValueError(
+                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
+                "nothing has been fitted on yours, and nothing spent)"
+            ) from error
+
+
+def _check_classes(classes: Any, y: Any) -> None:
+    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
+        raise ValueError(
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
+            "of a kind that it keeps, such as integers"
+        )
 
 
 def require_same(model: Model, which: str = "") -> None:

@@ -29,10 +29,8 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
-from .._privacy.float_errors import ignore_float_errors
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
-from ..exceptions import BatchDependentError
 from ..scoring._labels import encode
 from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
@@ -44,8 +42,8 @@ from .protected_values import ProtectedTable
 from .suppress_output import drop_errors, hold_interrupts, suppress_output
 
 __all__ = [
-    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly", "refitted",
-    "try_out",
+    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly",
+    "fitted_in_secret", "refitted",
 ]  # fmt: skip
 
 
@@ -145,7 +143,7 @@ def _run(
     # A warning turned into an error would make a fit fail, and that tells.
     with suppress_output(), drop_errors(), warnings.catch_warnings(action="ignore"):
         _seed_global_generators()
-        estimator = _fitted(options, secret_fit.params, training, made_up)
+        estimator = fitted_in_secret(options, secret_fit.params, training, made_up)
         pickled = packed(estimator)
         for k, member in enumerate(secret_fit.members):
             released = refitted(estimator, member)
@@ -155,9 +153,10 @@ def _run(
     return InTransit(counts), InTransit(Secret(pickled))
 
 
-def _fitted(
+def fitted_in_secret(
     options: FitOptions, params: dict[str, Any], training: Training, made_up: Training
 ) -> Any:
+    """Return a candidate, fitted where nothing that it does may be seen."""
     estimator = without_side_effects(options.candidate(params))
     return without_callbacks(fit_last_step(estimator, training, made_up, options.prediction))
 
@@ -173,49 +172,6 @@ def _seed_global_generators() -> None:
     torch: Any = sys.modules.get("torch")
     if hasattr(torch, "manual_seed"):
         torch.manual_seed(secrets.randbits(63))
-
-
-def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
-    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
-
-    Of the training set only the names of the arguments of `fit` are used. Raises
-    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
-    """
-    made_up = oracle.problem.training
-    options = oracle.options
-    fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
-    for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
-        try:
-            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
-                _fitted(options, params, replace(made_up, fit_params=fit_params), made_up)
-            estimator = without_side_effects(options.candidate(params))
-            fitted = fit(estimator, made_up)
-            with ignore_float_errors():
-                model = oracle.make_model()(fitted)
-            oracle.add(params, model)
-            _check_classes(model.answers.classes, made_up.y)
-            if oracle.rehearsal is not None:
-                oracle.rehearsal.report(oracle, [params], warns=False)
-            estimator = fresh(model.pickled)
-            for member in members:
-                refitted(estimator, member)
-        except BatchDependentError:
-            raise
-        except Exception as error:
-            which = params or type(options.estimator).__name__
-            raise ValueError(
-                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
-                "nothing has been fitted on yours, and nothing spent)"
-            ) from error
-
-
-def _check_classes(classes: Any, y: Any) -> None:
-    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
-    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
-        raise ValueError(
-            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
-            "of a kind that it keeps, such as integers"
-        )
 
 
 # ---------------------------------------------------------------------- pipelines

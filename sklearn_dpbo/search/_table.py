@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from .._counting.evaluator import Evaluator
 from .._counting.fitting import FitOptions
 from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.secret_fits import try_out
+from .._counting.rehearsal import try_out
 from .._data.divided_table import DividedTable
 from .._data.units import Units, unit_name
 from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
