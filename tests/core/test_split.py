@@ -114,6 +114,16 @@ def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
     assert one.X.index.equals(one.y.index)
 
 
+def test_rows_of_arguments_of_fit_are_numbered_as_those_of_x():
+    frame = pd.DataFrame({"a": np.arange(8.0)}, index=list("abcdefgh"))
+    weights = {"sample_weight": pd.Series(np.ones(8), index=frame.index)}
+    training = split(
+        frame, frame["a"] % 2, X_val=frame.copy(), y_val=frame["a"] % 2, fit_params=weights
+    ).training
+    for given in (training.X, training.y, training.fit_params["sample_weight"]):
+        assert given.index.equals(pd.RangeIndex(8))
+
+
 def test_groups_are_passed_to_a_group_splitter_and_only_groups_val_makes_units():
     groups = np.repeat(np.arange(8), 5)
     cv = GroupShuffleSplit(n_splits=1, test_size=2, random_state=0)
