@@ -135,6 +135,30 @@ def test_a_gain_that_shows_its_state_on_public_rows_is_refused_before_the_charge
     assert not ledger.history
 
 
+class OnlyTheFirst:
+    """Counts the first records that it gets, and no later ones."""
+
+    def __init__(self):
+        self.n = 0
+
+    def __call__(self, y, response):
+        self.n += 1
+        return (y == response).astype(float) * (self.n <= 2)
+
+
+def test_what_a_gain_keeps_of_public_rows_reaches_no_protected_record():
+    """Else all of these, as all rehearsed ones, would count as a late record, and be paid for."""
+    X, y = table()
+    gain = OnlyTheFirst()
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {}, scoring=make_private_scorer(gain, bounds=(0, 1))
+    )
+    message = "has the gain 1 in the place of .*the gain 0 directly.*must not keep"
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y, X_val=X.copy(), y_val=y)
+    assert gain.n == 0
+
+
 def test_a_gain_that_fails_for_a_record_gives_it_the_lowest():
     def gain(y, response):
         if y[0] > 2:
@@ -349,7 +373,7 @@ def test_dice_and_rounding_are_no_difference(model):
 
 def test_the_warning_says_how_long_single_calls_will_take(monkeypatch):
     ticks = iter(range(0, 10_000, 2))
-    monkeypatch.setattr(rehearsal, "_clock", lambda model: next(ticks))
+    monkeypatch.setattr(rehearsal, "perf_counter", lambda: next(ticks))
     X, y = table()
     step = FunctionTransformer(lambda X: X + 0.0)
     search = PrivateBayesSearchCV(make_pipeline(step, LogisticRegression()), {})
