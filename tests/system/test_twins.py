@@ -7,7 +7,6 @@ replayed. Then everything public is equal, and each opened integer moves by its 
 
 import contextlib
 import itertools
-import json
 import os
 import pickle
 import re
@@ -19,8 +18,8 @@ from functools import cached_property, partial
 from io import BytesIO
 from typing import Any
 from unittest import mock
+from zlib import crc32
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -35,7 +34,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from test_hostile import attempt, captured, without_addresses
+from test_hostile import captured, without_addresses
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -47,6 +46,7 @@ from sklearn_dpbo import (
     private_comparison,
     private_evaluation,
 )
+from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.secret_fits import SecretModel
 from sklearn_dpbo._data.tables import as_number, objects
 from sklearn_dpbo._privacy import mechanisms
@@ -61,6 +61,7 @@ from sklearn_dpbo.learners import (
 )
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.scoring._queries import Cells
 from sklearn_dpbo.strategies import WorstCase
 
 N, M = 40, 24  # public and protected records
@@ -130,8 +131,10 @@ def of_objects(rows, index):
 def day_of(cell):
     """Return a time, also of extremes; the missing one of anything that is no number."""
     x = as_number(cell)
-    return pd.NaT if not abs(x) < 1e5 else pd.Timestamp("2024-02-13", tz="Europe/Paris") + (
-        pd.Timedelta(hours=x)
+    return (
+        pd.NaT
+        if not abs(x) < 1e5
+        else pd.Timestamp("2024-02-13", tz="Europe/Paris") + (pd.Timedelta(hours=x))
     )
 
 
@@ -179,6 +182,8 @@ ARRAYS = {
     "in a file": array_of(in_file, "f4"),
     "subclass": array_of(lambda array: array.view(Own)),
 }
+NAMED = {"frame", "frame of floats", "nullable", "pyarrow", "sparse columns"}  # rows have names
+NAMED |= {"frame of objects", "time zones", "categories", "texts"}
 SPARSE = {
     "csr": array_of(sparse.csr_matrix),
     "csc": array_of(sparse.csc_array),
@@ -189,13 +194,13 @@ FRAMES = {
     "frame of floats": partial(frame, dtype={"a": "f4", "b": "f8", "c": "f4"}),
     "nullable": nullable,
     "pyarrow": partial(frame, dtype="double[pyarrow]"),
-    "sparse columns": partial(frame, dtype=pd.SparseDtype(float, 0.0)),
 }
 TABLES = {
     **ARRAYS,
     **SPARSE,
     **FRAMES,
     "matrix": array_of(np.matrix),
+    "sparse columns": partial(frame, dtype=pd.SparseDtype(float, 0.0)),
     "masked": array_of(masked),
     "polars": lambda rows, index: pl.DataFrame(numbers(rows), schema=list("abc")),
     "pyarrow table": lambda rows, index: pa.table(frame(rows, index).reset_index(drop=True)),
@@ -206,7 +211,6 @@ TABLES = {
     "categories": with_text,
     "texts": partial(with_text, kind="string"),
 }
-OF_OBJECTS = {"array of objects", "frame of objects", "time zones", "categories", "texts"}
 
 # ---------------------------------------------------------------- containers of labels
 
@@ -307,34 +311,61 @@ def both(*changes):
     return change
 
 
-REPLACEMENTS = {
+OF_CELLS = {
     "other": both(moved, other_label),
-    "other label": other_label,
     "extremes": cells(1e308, -1e308, 1e300),
     "infinite": cells(np.inf, -np.inf, np.inf),
     "denormal": cells(5e-324, -5e-324, -0.0),
     "NaN": cells(np.nan),
-    "None": both(cells(None), label(None)),
+    "None": cells(None),
     "texts": cells("x" * 300, "1.5", "2024-02-31", "é"),
     "other types": cells(10**400, b"x", 1j, pd.NA),
     "sequences": cells([1.0], (1, 2), np.array([1.0, 2.0]), {}),
-    "shy": both(cells(Shy(), Text("u"), Shy(), Shy()), label(Shy())),
-    "unseen label": label(7),
+    "shy": cells(Shy(), Text("u"), Shy(), Shy()),
+    "subgroup": lambda record: replace(record, subgroup=[Shy()]),
+}
+OF_ANY_LABEL = {"other label": other_label, "label None": label(None), "unseen label": label(7)}
+OF_NUMBER = {
     "label NaN": label(np.nan),
-    "label NA": label(pd.NA),
     "label infinite": label(np.inf),
-    "label huge": label(10**400),
+    "label largest": label(-1.7e308),
+    "label denormal": label(5e-324),
+}
+OF_TEXT = {
     "label text": label("x" * 300),
+    "label as all": label(Text("no")),
+}
+OF_OBJECT = {
+    "label NA": label(pd.NA),
+    "label huge": label(10**400),
     "label bytes": label(b"yes"),
     "label sequence": label([0, 1]),
+    "label shy": label(Shy()),
+}
+OF_NAME = {
     "name": named("x"),
     "name NaN": named(np.nan),
     "name None": named(None),
     "name time": named(pd.Timestamp("2024-02-13")),
-    "name repeated": named(0),
-    "subgroup": lambda record: replace(record, subgroup=[Shy()]),
+    "name repeated": named(N),
 }
+REPLACEMENTS = {**OF_CELLS, **OF_ANY_LABEL, **OF_NUMBER, **OF_TEXT, **OF_OBJECT, **OF_NAME}
 
+
+def replacements_of(table, labels):
+    """Return kinds of replacements that containers do not make alike."""
+    of_label = {**OF_ANY_LABEL, **(OF_TEXT if labels in OF_TEXTS else OF_NUMBER)}
+    if "objects" in labels or labels in ("list", "series", "tuple of texts"):
+        of_label = {**OF_ANY_LABEL, **OF_NUMBER, **OF_TEXT, **OF_OBJECT}
+    return OF_CELLS, of_label, OF_NAME if table in NAMED else OF_CELLS
+
+
+GROUPS = {
+    "whole numbers": int,
+    "texts": "patient {}".format,
+    "numbers": lambda i: i / 4,
+    "of several types": lambda i: [i, str(i), i + 0.5, (i,), pd.Timestamp(i)][i % 5],
+}
 
 # ---------------------------------------------------------------- what differs in one unit
 
@@ -380,8 +411,8 @@ class Data:
     def trained(self):
         """The public records; those who have no type for labels have one for these."""
         own = self.y_of(self.public)
-        objects = getattr(own, "dtype", None) == object
-        return {"X": self.X_of(self.public), "y": np.array(own.tolist()) if objects else own}
+        undeclared = str(getattr(own, "dtype", "")) == "object"
+        return {"X": self.X_of(self.public), "y": np.array(own.tolist()) if undeclared else own}
 
     @cached_property
     def held(self):
@@ -399,7 +430,7 @@ class Data:
     @property
     def all_groups(self):
         """Public records are each a group of its own."""
-        return [*range(1000, 1000 + N), *self.groups] if self.groups else None
+        return [*(f"public {i}" for i in range(N)), *self.groups] if self.groups else None
 
     @property
     def common(self):
@@ -429,28 +460,31 @@ def rows_of(X):
 
 
 class Looks(BaseEstimator):
-    """Predicts by the first two cells, and the opposite if the table looks in another way.
+    """Predicts by the first two cells, and by what the table looks like.
 
-    It does so for all records of a batch if one of them is odd, unless `of_batch` is false.
+    An odd record changes what "all" get, or all "others" but the first and the last, which may be
+    public; or it "stops" everything.
     """
 
-    def __init__(self, c=0.0, of_batch=True):
+    def __init__(self, c=0.0, odd="others"):
         self.c = c
-        self.of_batch = of_batch
+        self.odd = odd
 
     def fit(self, X, y):
-        y = np.asarray(y).ravel()
-        if isinstance(self, ClassifierMixin):
-            self.classes_ = np.unique(y)
-        self.look_ = None
+        self.classes_ = np.unique(np.asarray(y))
         return self
 
     def _scores(self, X):
+        """Return numbers; of which share the sign changes is said by the look of the table."""
+        seen, n = look(X), X.shape[0]
         found = [score_of(row[:2], False) for row in rows_of(X)]
-        sign = 1 if sum(map(ord, look(X))) % 2 else -1
-        if self.of_batch and any(odd for _, odd in found):
-            sign = -sign
-        return [sign * score for score, _ in found]
+        odd = any(is_odd for _, is_odd in found)
+        if odd and self.odd == "stops":
+            raise KeyboardInterrupt
+        changed = {"all": range(n), "others": range(8, n - 8)}.get(self.odd, ()) if odd else ()
+        share = [crc32(f"{self.c}{seen}{i in changed}".encode()) for i in range(n)]
+        turned = [crc32(str(score).encode()) < s for (score, _), s in zip(found, share)]
+        return [-score if turn else score for (score, _), turn in zip(found, turned)]
 
 
 class LooksAndClassifies(ClassifierMixin, Looks):
@@ -471,29 +505,32 @@ def right(y, response):
     return [float(a == b) for a, b in zip(y.tolist(), response.tolist(), strict=True)]
 
 
+def unknown(label):
+    return label not in (0, 1, "no", "yes")
+
+
 class Remembers:
-    """A gain that is another one after a label that is no class."""
+    """A gain that is 0 for some records after a label that is no class."""
 
     def __init__(self):
-        self.odd = False
+        self.since = 9
 
     def __call__(self, y, response):
-        self.odd = self.odd or any(label not in (0, 1, "no", "yes") for label in y.tolist())
-        return [0.0] * len(y) if self.odd else right(y, response)
+        gains = right(y, response)
+        for i, label in enumerate(y.tolist()):
+            self.since = 0 if unknown(label) else self.since + 1
+            gains[i] *= not 0 < self.since < 6
+        return gains
 
 
 class Tosses:
-    """A gain that is drawn, once more for a label that is no class."""
-
-    def __init__(self):
-        self.rng = np.random.default_rng(0)
+    """A gain that is 0 once in a while; for a label that is no class it tosses twice."""
 
     def __call__(self, y, response):
-        for label in y.tolist():
-            if label not in (0, 1, "no", "yes"):
-                self.rng.random()
-                np.random.random()
-        return (self.rng.random(len(y)) + np.random.random(len(y))) / 2 * right(y, response)
+        gains = right(y, response)
+        for i, label in enumerate(y.tolist()):
+            gains[i] *= np.random.random(1 + unknown(label))[0] < 0.96
+        return gains
 
 
 def fresh(thing):
@@ -512,6 +549,8 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 # ---------------------------------------------------------------- entry points
 
+MODES = ("plain", "raise", "errors", "two jobs")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -521,6 +560,8 @@ class Entry:
     tables: Any = tuple(TABLES)
     labels: Any = tuple(LABELS)
     fits_in_secret: bool = False
+    grouped: bool = True
+    modes: tuple = MODES
 
 
 class Spy:
@@ -633,9 +674,7 @@ def curated(data):
 
 def configured(data):
     instances = [
-        KnapsackItems(np.abs(row) + 1, np.abs(row) + 2, 5)
-        if np.isfinite(row).all()
-        else row
+        KnapsackItems(np.abs(row) + 1, np.abs(row) + 2, 5) if np.isfinite(row).all() else row
         for row in np.array([[as_number(c) for c in r.row[:3]] for r in data.protected])
     ]
     return PrivateConfigurator(
@@ -644,14 +683,12 @@ def configured(data):
 
 
 OWN = {"c": [0.0, 0.3, 0.5]}
-NUMERIC = (*ARRAYS, *SPARSE, *FRAMES, "matrix", "masked", "polars", "pyarrow table")
+NUMERIC = (*ARRAYS, *SPARSE, *FRAMES, "sparse columns", "masked", "polars", "pyarrow table")
 PLAIN = (*ARRAYS, *FRAMES, "categories", "texts")
-TYPED = tuple(name for name in LABELS if name not in ("objects", "list", "series"))
 REAL = tuple(name for name in OF_NUMBERS if name not in ("?", "i1"))
 
 
-def own(scoring=None, of_batch=True, **params):
-    model = LooksAndClassifies(of_batch=of_batch)
+def own(scoring=None, model=LooksAndClassifies(), **params):
     return Entry(lambda data: searched(data, model, OWN, scoring=scoring, **params))
 
 
@@ -663,33 +700,37 @@ def of_tree(labels=tuple(LABELS), **params):
 ENTRIES = {
     "search": own(),
     "search, by cv": own(by_cv=True),
-    "search, f1": own("f1_macro"),
+    "search, f1": own("f1_macro", LooksAndClassifies(odd="all")),
     "search, evaluation": own(release="evaluation"),
     "search, all": own(release="all"),
-    "search, together": own(of_batch=False, prediction="together"),
+    "search, together": own(model=LooksAndClassifies(odd="none"), prediction="together"),
     "search, separately": own(prediction="separate"),
-    "search, gain": own(gain(right)),
-    "search, gain that remembers": own(gain(Remembers())),
-    "search, gain that tosses": own(gain(Tosses())),
+    "search, gain that remembers": of_tree(scoring=gain(Remembers())),
+    "search, gain that tosses": replace(of_tree(scoring=gain(Tosses())), modes=MODES[:3]),
+    "search, interrupted": own(model=LooksAndClassifies(odd="stops")),
     "search, callbacks": own(callback=True),
     "search, guided": Entry(
         lambda data: searched(
-            data, LooksAndClassifies(), {"c": uniform(-1, 2)}, n_iter=4,
+            data,
+            LooksAndClassifies(),
+            {"c": uniform(-1, 2)},
+            n_iter=4,
             strategy=WorstCase("public", batch_size=2),
         )  # fmt: skip
     ),
     "search, tree": of_tree(scoring="neg_log_loss"),
-    "search, tree by cv": of_tree(TYPED, by_cv=True),
+    "search, tree by cv": of_tree(("text", "bytes", "f2"), by_cv=True),
     "search, linear": Entry(
         lambda data: searched(
-            data, linear(), {"logisticregression__C": [0.1, 1.0]}, scoring=["roc_auc", "accuracy"],
+            data,
+            linear(),
+            {"logisticregression__C": [0.1, 1.0]},
+            scoring=["roc_auc", "accuracy"],
             refit="roc_auc",
         ),  # fmt: skip
         NUMERIC,
     ),
-    "search, regression": Entry(
-        lambda data: searched(data, LooksAndRegresses(), OWN), labels=REAL
-    ),
+    "search, regression": Entry(lambda data: searched(data, LooksAndRegresses(), OWN), labels=REAL),
     "search, ridge": Entry(
         lambda data: searched(
             data, Ridge(), {"alpha": [0.1, 1.0]}, scoring="neg_mean_absolute_error"
@@ -717,18 +758,22 @@ ENTRIES = {
         taught(PrivateRegressor(n_trees=2, y_bounds=(-1, 1), random_state=0)), PLAIN, REAL
     ),
     "one table": Entry(
-        table_searched(PrivateLogisticRegression(max_iter=2), {"C": [0.1, 1.0]}), PLAIN,
+        table_searched(PrivateLogisticRegression(max_iter=2), {"C": [0.1, 1.0]}, scoring="roc_auc"),
+        PLAIN,
         fits_in_secret=True,
     ),
     "one table, r2": Entry(
-        table_searched(PrivateRidge(y_bounds=(-1, 1)), {"alpha": [0.1, 1.0]}), PLAIN, REAL,
+        table_searched(PrivateRidge(y_bounds=(-1, 1)), {"alpha": [0.1, 1.0]}),
+        PLAIN,
+        REAL,
         fits_in_secret=True,
     ),
     "one table, evaluation": Entry(
-        table_searched(PrivateLogisticRegression(max_iter=2), None, release="evaluation"), PLAIN,
+        table_searched(PrivateLogisticRegression(max_iter=2), None, release="evaluation"),
+        PLAIN,
         fits_in_secret=True,
     ),
-    "configurator": Entry(configured, ("f8",), ("i8",)),
+    "configurator": Entry(configured, ("f8",), ("i8",), grouped=False),
 }
 
 # ---------------------------------------------------------------- noise, replayed
@@ -855,12 +900,20 @@ def frozen():
         yield
 
 
+class Pickler(pickle.Pickler):
+    """Pickles alike which equal objects are one, and what is between long floats in memory."""
+
+    fast = True
+
+    def reducer_override(self, thing):
+        if isinstance(thing, np.ndarray | np.generic) and thing.dtype.char in "gG":
+            return str, (repr(thing.tolist()),)
+        return NotImplemented
+
+
 def pickled(thing):
-    """Return a pickle that does not depend on which equal objects are one."""
     file = BytesIO()
-    pickler = pickle.Pickler(file, protocol=4)
-    pickler.fast = True
-    pickler.dump(thing)
+    Pickler(file, protocol=4).dump(thing)
     return file.getvalue()
 
 
@@ -880,7 +933,8 @@ def published(thing, name="result"):
     seen = {name: without_addresses(repr(thing))}
     for show in ("_repr_html_", "to_json", "details", "to_html"):
         if hasattr(thing, show):
-            text = str(getattr(thing, show)())  # with numbers of containers, and addresses
+            text = str(attempt(getattr(thing, show), seen))
+            # Without numbers of containers, and addresses.
             seen[f"{name}.{show}"] = re.sub(r"id-\d+|x[0-9a-f]{9,}", "", text)
     if hasattr(thing, "privacy_") and not isinstance(thing, tuple):
         seen |= published(thing.privacy_, f"{name}.privacy_")
@@ -898,7 +952,17 @@ def value_of(value):
         return without_addresses(repr(value))
 
 
-MODES = ("plain", "raise", "errors", "two jobs")
+def attempt(run, seen):
+    """Return what a function returns, or None: its exception is part of what is seen."""
+    try:
+        return run()
+    except BaseException as error:  # such as those of code that a record interrupts
+        seen["exception"] = (
+            type(error),
+            without_addresses(str(error)),
+            error.__notes__[:] if (hasattr(error, "__notes__")) else [],
+        )
+    return None
 
 
 @contextlib.contextmanager
@@ -935,21 +999,55 @@ def ran(entry, data, mode, first=None):
     return seen | published(result), tape
 
 
-# ---------------------------------------------------------------- twins
+# ---------------------------------------------------------------- cases
 
 
-def protected_sets(rng_of, classes, names, groups):
-    """Yield the first protected set, and its twins by the name of what replaces the unit."""
-    base = [replace(r, name=N + i) for i, r in enumerate(records_of(M, classes, rng_of))]
-    of = [i for i in range(M) if i == UNIT or (groups and groups[i] == groups[UNIT])]
-    yield "", base, groups
-    for name in names:
-        change = REPLACEMENTS[name]
-        change = named(N) if name == "name repeated" else change
-        yield name, [change(r) if i in of else r for i, r in enumerate(base)], groups
-    if groups:
-        extra = [replace(base[UNIT], name=N + M + k) for k in range(3)]
-        yield "larger group", [*base, *extra], [*groups, *[groups[UNIT]] * 3]
+@dataclass(frozen=True)
+class Case:
+    entry: str
+    table: str
+    labels: str
+    mode: str
+    groups: Any
+    replacements: tuple
+
+    def protected_sets(self):
+        """Yield the first set of records and their groups, and its twins, by what is replaced."""
+        classes = ["no", "yes"] if self.labels in OF_TEXTS else [0, 1]
+        base = [replace(r, name=N + i) for i, r in enumerate(records_of(M, classes, 2))]
+        groups = [GROUPS[self.groups](i // 2) for i in range(M)] if self.groups else None
+        unit = [i for i in range(M) if (i // 2 == UNIT // 2 if groups else i == UNIT)]
+        yield "", base, groups
+        for name in self.replacements:
+            change = REPLACEMENTS[name]
+            yield name, [change(r) if i in unit else r for i, r in enumerate(base)], groups
+        if groups:
+            more = [replace(base[UNIT], name=N + M + k) for k in range(3)]
+            yield "larger group", [*base, *more], [*groups, *[groups[UNIT]] * 3]
+
+    def outcomes(self):
+        """Yield what each set gives: by what is replaced, all that is public, and the draws."""
+        classes = ["no", "yes"] if self.labels in OF_TEXTS else [0, 1]
+        public, first = records_of(N, classes, 1), None
+        for what, protected, groups in self.protected_sets():
+            data = Data(self.table, self.labels, public, protected, groups)
+            seen, tape = ran(ENTRIES[self.entry], data, self.mode, first)
+            first = first or tape
+            yield what, seen, tape
+
+    def breaks(self):
+        """Return what differs between twins, as texts; and whether there is a result."""
+        (_, seen, tape), *others = self.outcomes()
+        found = []
+        for what, seen_of, tape_of in others:
+            keys = sorted(k for k in {*seen, *seen_of} if seen.get(k) != seen_of.get(k))
+            texts = [f"{key}: {apart(seen.get(key), seen_of.get(key))}" for key in keys]
+            texts += too_far(tape.opened, tape_of.opened)
+            if "exception" in keys:
+                texts = [f"exception: {seen.get('exception')} / {seen_of.get('exception')}"]
+            if texts:
+                found.append(f"{self}, {what}: " + "; ".join(texts[:4]))
+        return found, "exception" not in seen
 
 
 def apart(one, other):
@@ -959,27 +1057,77 @@ def apart(one, other):
     return f"{a[i : i + 160]} / {b[i : i + 160]}"
 
 
-def differences(case):
-    """Return what differs between the twins of a case, and whether they were refused."""
-    name, table, labels, mode, replacements, grouped = case
-    entry = ENTRIES[name]
-    classes = ["no", "yes"] if labels in OF_TEXTS else [0, 1]
-    groups = [i // 2 for i in range(M)] if grouped else None
-    public = records_of(N, classes, 1)
-    found, first, refused = [], None, False
-    for what, protected, of in protected_sets(2, classes, replacements, groups):
-        data = Data(table, labels, public, protected, of)
-        seen, tape = ran(entry, data, mode, first and first[1])
-        if first is None:
-            first, refused = (seen, tape), seen.get("exception")
-            continue
-        keys = sorted({*first[0], *seen})
-        texts = [
-            f"{key}: {apart(first[0].get(key), seen.get(key))}"
-            for key in keys
-            if first[0].get(key) != seen.get(key)
-        ]
-        texts += too_far(first[1].opened, tape.opened)
-        if texts:
-            found.append(f"{case[:4]}, grouped={grouped}, {what}: " + "; ".join(texts))
-    return found, refused
+def cases_of(name, n, n_rounds):
+    """Return n cases of an entry point, spread over containers, replacements and ways to run.
+
+    If n is the number of tables, or more, the entry point meets each of them. In a round, one
+    replacement of each kind is made.
+    """
+    entry, e = ENTRIES[name], list(ENTRIES).index(name)
+    found = []
+    for k in range(n):
+        table = entry.tables[(13 * e + 11 * k) % len(entry.tables)]
+        labels = entry.labels[(e + 3 * k) % len(entry.labels)]
+        groups = [None, None, *GROUPS][(e + k) % (2 + len(GROUPS)) * entry.grouped]
+        first = e + k * n_rounds
+        replacements = tuple(
+            [*kind][(first + j + 3 * i) % len(kind)]
+            for i, kind in enumerate(replacements_of(table, labels))
+            for j in range(n_rounds)
+        )
+        mode = entry.modes[k % len(entry.modes)]
+        found.append(Case(name, table, labels, mode, groups, replacements))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize(
+    ("n", "n_rounds"), [(4, 1), pytest.param(len(TABLES), 2, marks=pytest.mark.slow)]
+)
+def test_twins_differ_in_nothing_but_what_gets_noise_and_there_by_its_claim(name, n, n_rounds):
+    found, reached = [], 0
+    for case in cases_of(name, n, n_rounds):
+        breaks, has_result = case.breaks()
+        found += breaks
+        reached += has_result
+    assert not found, "\n".join(found)
+    assert reached > n / 2
+
+
+def test_containers_and_replacements_all_occur():
+    cases = [case for name in ENTRIES for case in cases_of(name, 4, 1)]
+    assert {case.table for case in cases} == {*TABLES}
+    assert {case.labels for case in cases} == {*LABELS}
+    assert {name for case in cases for name in case.replacements} == {*REPLACEMENTS}
+
+
+# ---------------------------------------------------------------- the tests can fail
+
+
+def broken(name, *replacements):
+    return Case(name, "frame", "i8", "plain", None, replacements).breaks()[0]
+
+
+def test_a_model_that_lets_records_change_others_is_seen(trusted_models, monkeypatch):
+    monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)
+    monkeypatch.setitem(ENTRIES, "spoiled", own())
+    found = broken("spoiled", "infinite", "NaN")
+    assert found and all("moved by" in text for text in found)
+
+
+@pytest.mark.parametrize("name", ["search, f1", "evaluation", "comparison"])
+def test_halved_sensitivity_is_seen(name, monkeypatch):
+    whole = Cells.sensitivity
+    monkeypatch.setattr(Cells, "sensitivity", lambda self, units: whole(self, units) // 2)
+    assert broken(name, "other", "other label")
+
+
+def test_halved_sensitivity_of_a_learner_is_seen(monkeypatch):
+    tables = PrivateLogisticRegression._tables
+
+    def halved(self, X, n, sensitivity, **params):
+        return tables(self, X, n, sensitivity / 2, **params)
+
+    monkeypatch.setattr(PrivateLogisticRegression, "_tables", halved)
+    assert broken("bounded logistic regression", "other label")
