@@ -107,15 +107,40 @@ def masked(array):
 
 
 def disordered(array):
-    """Return a sparse matrix whose rows have each entry twice, the last column first."""
+    """Return a sparse matrix, of which odd rows have each entry twice, the last column first."""
     n, d = array.shape
-    data = np.concatenate([array[:, ::-1] / 2] * 2, axis=1).ravel()
-    indices = np.tile(np.tile(np.arange(d)[::-1], 2), n)
-    return sparse.csr_matrix((data, indices, np.arange(0, 2 * d * n + 1, 2 * d)), shape=(n, d))
+    twice = ~np.isfinite(array).all(axis=1)
+    data = [np.tile(row[::-1] / 2, 2) if odd else row for row, odd in zip(array, twice)]
+    columns = [np.tile(np.arange(d)[::-1], 2) if odd else np.arange(d) for odd in twice]
+    starts = np.append(0, np.cumsum(list(map(len, data))))
+    return sparse.csr_matrix((np.concatenate(data), np.concatenate(columns), starts), shape=(n, d))
+
+
+def signalling(array):
+    """Return single floats, of which a cast of a missing one warns."""
+    array.view(np.uint32)[np.isnan(array)] = 0x7FA00000
+    return array
 
 
 def frame(rows, index, dtype=float):
-    return pd.DataFrame(numbers(rows), columns=list("abc"), index=index).astype(dtype)
+    table = pd.DataFrame(numbers(rows), columns=list("abc"), index=index).astype(dtype)
+    table.attrs = {"rows": len(rows)}
+    return table
+
+
+def of_odd_types(rows, index):
+    """Return two numbers, and columns whose arrays have other types if a cell is missing."""
+    gone = [is_missing(row[2]) for row in rows]
+    cells = np.where(gone, None, 1)
+    columns = {
+        "Int64": pd.array(cells, dtype="Int64"),
+        "boolean": pd.array(cells, dtype="boolean"),
+        "large": pd.array(np.where(gone, None, "x"), dtype="large_string[pyarrow]"),
+        "whole": pd.Categorical(cells, categories=[1, 2]),
+        "times": pd.Categorical([None if g else pd.Timestamp(2024, 1, 1) for g in gone]),
+        "intervals": pd.Categorical([None if g else pd.Interval(0, 1) for g in gone]),
+    }
+    return frame(rows, index)[["a", "b"]].assign(**columns)
 
 
 def nullable(rows, index):
@@ -183,7 +208,7 @@ ARRAYS = {
     "subclass": array_of(lambda array: array.view(Own)),
 }
 NAMED = {"frame", "frame of floats", "nullable", "pyarrow", "sparse columns"}  # rows have names
-NAMED |= {"frame of objects", "time zones", "categories", "texts"}
+NAMED |= {"frame of objects", "odd types", "time zones", "categories", "texts"}
 SPARSE = {
     "csr": array_of(sparse.csr_matrix),
     "csc": array_of(sparse.csc_array),
@@ -205,6 +230,8 @@ TABLES = {
     "polars": lambda rows, index: pl.DataFrame(numbers(rows), schema=list("abc")),
     "pyarrow table": lambda rows, index: pa.table(frame(rows, index).reset_index(drop=True)),
     "list": lambda rows, index: [list(row[:3]) for row in rows],
+    "signalling": array_of(signalling, "f4"),
+    "odd types": of_odd_types,
     "array of objects": array_of_objects,
     "frame of objects": of_objects,
     "time zones": with_times,
@@ -412,7 +439,8 @@ class Data:
         """The public records; those who have no type for labels have one for these."""
         own = self.y_of(self.public)
         undeclared = str(getattr(own, "dtype", "")) == "object"
-        return {"X": self.X_of(self.public), "y": np.array(own.tolist()) if undeclared else own}
+        X = replace(self, table="f8") if self.table == "signalling" else self
+        return {"X": X.X_of(self.public), "y": np.array(own.tolist()) if undeclared else own}
 
     @cached_property
     def held(self):
@@ -443,7 +471,7 @@ class Data:
 def look(X):
     """Return what code may look at that no record should decide."""
     if hasattr(X, "iloc"):
-        own = [(str(column.dtype), type(column.array).__name__) for _, column in X.items()]
+        own = [(str(column.dtype), np.asarray(column).dtype) for _, column in X.items()]
         return repr((type(X).__name__, own, X.index.dtype, X.attrs, list(X.columns)))
     if sparse.issparse(X):
         return repr((type(X).__name__, X.dtype, X.indices.dtype, X.has_sorted_indices))
@@ -1066,7 +1094,7 @@ def cases_of(name, n, n_rounds):
     entry, e = ENTRIES[name], list(ENTRIES).index(name)
     found = []
     for k in range(n):
-        table = entry.tables[(13 * e + 11 * k) % len(entry.tables)]
+        table = entry.tables[(9 * e + 13 * k) % len(entry.tables)]
         labels = entry.labels[(e + 3 * k) % len(entry.labels)]
         groups = [None, None, *GROUPS][(e + k) % (2 + len(GROUPS)) * entry.grouped]
         first = e + k * n_rounds
