@@ -64,8 +64,8 @@ from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.scoring._queries import Cells
 from sklearn_dpbo.strategies import WorstCase
 
-N, M = 40, 24  # public and protected records
-UNIT = 5  # the one that differs
+N, M = 36, 18  # public and protected records
+FAR = 2.5625  # first cells of protected ones are larger in size, those of public ones smaller
 
 # ---------------------------------------------------------------- containers of records
 
@@ -124,7 +124,7 @@ def signalling(array):
 
 def frame(rows, index, dtype=float):
     table = pd.DataFrame(numbers(rows), columns=list("abc"), index=index).astype(dtype)
-    table.attrs = {"rows": len(rows)}
+    table.attrs = {"usual": len(rows) in (N, M, N + M)}  # pandas keeps those that tables share
     return table
 
 
@@ -405,9 +405,10 @@ class Record:
     subgroup: Any = "f"
 
 
-def records_of(n, classes, seed):
+def records_of(n, classes, seed, far=0.0):
     rng = np.random.default_rng(seed)
     rows = rng.integers(-40, 40, size=(n, 3)) / 16
+    rows[:, 0] += far * np.sign(rows[:, 0] + 0.01)
     return [
         Record([*row, "uv"[i % 2]], classes[int(row[0] + row[1] / 2 > 0)], i, "fm"[i % 2])
         for i, row in enumerate(rows.tolist())
@@ -490,8 +491,8 @@ def rows_of(X):
 class Looks(BaseEstimator):
     """Predicts by the first two cells, and by what the table looks like.
 
-    An odd record changes what "all" get, or all "others" but the first and the last, which may be
-    public; or it "stops" everything.
+    Both change what records get that are far from all public ones, so that no public record shows
+    it. An odd record changes "all", or these "others"; or it "stops" everything.
     """
 
     def __init__(self, c=0.0, odd="others"):
@@ -504,13 +505,15 @@ class Looks(BaseEstimator):
 
     def _scores(self, X):
         """Return numbers; of which share the sign changes is said by the look of the table."""
-        seen, n = look(X), X.shape[0]
-        found = [score_of(row[:2], False) for row in rows_of(X)]
+        seen, rows = look(X), rows_of(X)
+        found = [score_of(row[:2], False) for row in rows]
         odd = any(is_odd for _, is_odd in found)
         if odd and self.odd == "stops":
             raise KeyboardInterrupt
-        changed = {"all": range(n), "others": range(8, n - 8)}.get(self.odd, ()) if odd else ()
-        share = [crc32(f"{self.c}{seen}{i in changed}".encode()) for i in range(n)]
+        far = [abs(as_number(row[0])) > FAR for row in rows]
+        changed = {"all": [True] * len(far), "others": far}.get(self.odd, [False] * len(far))
+        seen_of = [(seen * own, odd and also, self.c) for own, also in zip(far, changed)]
+        share = [crc32(repr(own).encode()) for own in seen_of]
         turned = [crc32(str(score).encode()) < s for (score, _), s in zip(found, share)]
         return [-score if turn else score for (score, _), turn in zip(found, turned)]
 
@@ -688,7 +691,14 @@ def table_searched(learner, grid, **params):
         if not isinstance(learner, RegressorMixin):
             own.set_params(classes=data.classes)
         search = PrivateTableSearchCV(
-            own, grid, n_fits=2, random_state=0, n_jobs=data.n_jobs, **data.common, **params
+            own,
+            grid,
+            n_fits=2,
+            test_size=0.5,
+            random_state=0,
+            n_jobs=data.n_jobs,
+            **data.common,
+            **params,
         )
         return search.fit(*data.whole, groups=data.all_groups)
 
@@ -1038,20 +1048,21 @@ class Case:
     mode: str
     groups: Any
     replacements: tuple
+    unit: int = 5  # which one differs
 
     def protected_sets(self):
         """Yield the first set of records and their groups, and its twins, by what is replaced."""
         classes = ["no", "yes"] if self.labels in OF_TEXTS else [0, 1]
-        base = [replace(r, name=N + i) for i, r in enumerate(records_of(M, classes, 2))]
+        base = [replace(r, name=N + i) for i, r in enumerate(records_of(M, classes, 2, FAR))]
         groups = [GROUPS[self.groups](i // 2) for i in range(M)] if self.groups else None
-        unit = [i for i in range(M) if (i // 2 == UNIT // 2 if groups else i == UNIT)]
+        unit = [i for i in range(M) if (i // 2 == self.unit // 2 if groups else i == self.unit)]
         yield "", base, groups
         for name in self.replacements:
             change = REPLACEMENTS[name]
             yield name, [change(r) if i in unit else r for i, r in enumerate(base)], groups
         if groups:
-            more = [replace(base[UNIT], name=N + M + k) for k in range(3)]
-            yield "larger group", [*base, *more], [*groups, *[groups[UNIT]] * 3]
+            more = [replace(base[self.unit], name=N + M + k) for k in range(3)]
+            yield "larger group", [*base, *more], [*groups, *[groups[self.unit]] * 3]
 
     def outcomes(self):
         """Yield what each set gives: by what is replaced, all that is public, and the draws."""
@@ -1104,7 +1115,7 @@ def cases_of(name, n, n_rounds):
             for j in range(n_rounds)
         )
         mode = entry.modes[k % len(entry.modes)]
-        found.append(Case(name, table, labels, mode, groups, replacements))
+        found.append(Case(name, table, labels, mode, groups, replacements, 5 + k % 5))
     return found
 
 
@@ -1121,6 +1132,27 @@ def test_twins_differ_in_nothing_but_what_gets_noise_and_there_by_its_claim(name
         reached += has_result
     assert not found, "\n".join(found)
     assert reached > n / 2
+
+
+CHOSEN = {
+    "names of rows": Case("search", "frame", "i8", "plain", None, (*OF_NAME,)),
+    "width of texts": Case("search, tree by cv", "f8", "text", "plain", None, ("label text",)),
+    "attributes": Case("search", "frame", "i8", "plain", "whole numbers", ()),
+    "types of columns": Case("search, together", "odd types", "i8", "plain", None, ("NaN",)),
+    "order of entries": Case(
+        "search, together", "disordered", "i8", "plain", None, ("NaN", "infinite")
+    ),
+    "numbers of labels": Case("one table", "f8", "i8", "plain", None, ("other label",), 7),
+    "a cast that warns": Case("search, tree", "signalling", "f8", "errors", None, ("NaN",)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("what", CHOSEN)
+def test_chosen_twins_differ_in_nothing_but_what_gets_noise(what):
+    breaks, has_result = CHOSEN[what].breaks()
+    assert not breaks, "\n".join(breaks)
+    assert has_result
 
 
 def test_containers_and_replacements_all_occur():
