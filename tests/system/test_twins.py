@@ -28,11 +28,11 @@ import pytest
 from hostile import Shy, Text, as_objects, is_missing, score_of
 from scipy import sparse
 from scipy.stats import uniform
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from test_hostile import captured, without_addresses
 
@@ -50,6 +50,7 @@ from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.secret_fits import SecretModel
 from sklearn_dpbo._data.tables import as_number, objects
 from sklearn_dpbo._privacy import mechanisms
+from sklearn_dpbo._privacy.gdp import gdp_within
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo.exceptions import PrivacyWarning
@@ -136,7 +137,8 @@ def of_odd_types(rows, index):
         "Int64": pd.array(cells, dtype="Int64"),
         "boolean": pd.array(cells, dtype="boolean"),
         "large": pd.array(np.where(gone, None, "x"), dtype="large_string[pyarrow]"),
-        "whole": pd.Categorical(cells, categories=[1, 2]),
+        "whole": pd.Categorical(cells, categories=[1, 2**53, 2**53 + 1]),
+        "small": pd.Categorical(cells, categories=[1, 2]),
         "times": pd.Categorical([None if g else pd.Timestamp(2024, 1, 1) for g in gone]),
         "intervals": pd.Categorical([None if g else pd.Interval(0, 1) for g in gone]),
     }
@@ -677,7 +679,7 @@ def categories_of(data):
 def taught(learner):
     def run(data):
         params = {"ledger": data.ledger, "epsilon": 5.0, **categories_of(data)}
-        if not isinstance(learner, RegressorMixin):
+        if not is_regressor(learner):
             params["classes"] = data.classes
         model = fresh(learner).set_params(**params)
         return model.fit(*data.whole, groups=data.all_groups)
@@ -688,7 +690,7 @@ def taught(learner):
 def table_searched(learner, grid, **params):
     def run(data):
         own = fresh(learner).set_params(**categories_of(data))
-        if not isinstance(learner, RegressorMixin):
+        if not is_regressor(learner):
             own.set_params(classes=data.classes)
         search = PrivateTableSearchCV(
             own,
@@ -705,9 +707,14 @@ def table_searched(learner, grid, **params):
     return run
 
 
+def largest_is_one(X):
+    return X / max(1.0, np.nanmax(np.abs(X)))
+
+
 def curated(data):
-    X = data.X_of(data.protected)
-    return GaussianCurator(5.0, 1e-5, max_norm=0.5, ledger=data.ledger).fit(X)
+    """A curator protects rows of finite numbers."""
+    X = np.nan_to_num(numbers([record.row for record in data.protected]))
+    return GaussianCurator(5.0, 1e-5, max_norm=0.5).fit(X)
 
 
 def configured(data):
@@ -811,6 +818,16 @@ ENTRIES = {
         PLAIN,
         fits_in_secret=True,
     ),
+    "one table, own step": Entry(
+        table_searched(
+            make_pipeline(FunctionTransformer(largest_is_one), PrivateRidge(y_bounds=(-1, 1))),
+            {"privateridge__alpha": [0.1, 1.0]},
+        ),
+        tuple(ARRAYS),
+        REAL,
+        fits_in_secret=True,
+    ),
+    "curator": Entry(curated, ("f8",), ("i8",), grouped=False),
     "configurator": Entry(configured, ("f8",), ("i8",), grouped=False),
 }
 
@@ -886,7 +903,9 @@ def taped(tape):
 
     def spied(self, price, sensitivities, **record):
         series = tables(self, price, sensitivities, **record)
-        tape.claims[series.draw] = iter(sensitivities), len(tape.claims), len(sensitivities)
+        mu = gdp_within(price.epsilon, price.delta) / price.n**0.5
+        claims = [mu * price.scale(sensitivity) for sensitivity in sensitivities]
+        tape.claims[series.draw] = iter(claims), len(tape.claims), len(claims)
         return series
 
     def chosen(self, models, scores, *args, **params):
