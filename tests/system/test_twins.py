@@ -392,8 +392,8 @@ def replacements_of(table, labels):
 GROUPS = {
     "whole numbers": int,
     "texts": "patient {}".format,
-    "numbers": lambda i: i / 4,
-    "of several types": lambda i: [i, str(i), i + 0.5, (i,), pd.Timestamp(i)][i % 5],
+    "floats": float,
+    "bytes": lambda i: f"patient {i}".encode(),
 }
 
 # ---------------------------------------------------------------- what differs in one unit
@@ -461,7 +461,14 @@ class Data:
     @property
     def all_groups(self):
         """Public records are each a group of its own."""
-        return [*(f"public {i}" for i in range(N)), *self.groups] if self.groups else None
+        if self.groups is None:
+            return None
+        kind = next(
+            own
+            for own in GROUPS.values()
+            if own(0) == self.groups[0] and (type(own(0)) is type(self.groups[0]))
+        )
+        return [*(kind(1000 + i) for i in range(N)), *self.groups]
 
     @property
     def common(self):
