@@ -1161,7 +1161,7 @@ def test_twins_differ_in_nothing_but_what_gets_noise_and_there_by_its_claim(name
         found += breaks
         reached += has_result
     assert not found, "\n".join(found)
-    assert (reached == 0) if name in REFUSED else (reached > n / 2)
+    assert (reached == 0) if name in REFUSED else (reached >= n / 2)
 
 
 CHOSEN = {
