@@ -31,7 +31,7 @@ from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from ..scoring._labels import encode
-from ..scoring._queries import GRID, Query
+from ..scoring._queries import GRID, MeanOf, Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
 from .evaluator import Evaluator
@@ -71,11 +71,13 @@ class AsNumbers(Query):
     response_method: tuple[str, ...]
 
     @classmethod
-    def like(cls, method: str, public: NDArray[Any]) -> AsNumbers:
-        """Return the query for responses like these."""
-        labels = None
+    def of(cls, model: Model, method: str) -> AsNumbers:
+        """Return the query for responses like those of the companions."""
+        public, labels = model.responses[method].values, None
         if public.dtype.kind not in "biuf":
-            different = list(dict.fromkeys(public.ravel().tolist()))
+            classes = model.answers.classes
+            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
+            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
             labels = np.fromiter(different, dtype=object, count=len(different))
         return cls(public.shape[1:], labels, (method,))
 
@@ -153,7 +155,7 @@ class Rehearsal:
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
-        query = AsNumbers.like(method, model.responses[method].values)
+        query = AsNumbers.of(model, method)
         return self._table(places).values(model.asked(query), query)
 
     def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
@@ -194,11 +196,13 @@ class Rehearsal:
         wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))
         if not len(wrong):
             return ""
+        first = wrong[0]
+        came, direct_value = (_gain_of(query, values[first]) for values in (counted, expected))
         return (
-            f"Row {direct.row(wrong[0])} of X counts as {counted[wrong[0]]} in the place of a "
-            f"validation record, and as {expected[wrong[0]]} directly. So do {len(wrong)} of "
-            f"{len(places)} rows. A gain gets one record, and is a new copy for each: it must not "
-            f"keep anything, nor draw random numbers. {_FORM}"
+            f"Row {direct.row(first)} of X counts as {came} in the place of a validation record, "
+            f"and as {direct_value} directly. So do {len(wrong)} of {len(places)} rows. A gain of "
+            "your own gets one record, and is a new copy for each: it must not keep anything, nor "
+            f"draw random numbers. {_FORM}"
         )
 
     def _error_of(self, direct: _Direct, place: int) -> str:
@@ -299,6 +303,14 @@ def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
     )
 
 
+def _gain_of(query: Query, value: Any) -> Any:
+    """Return a value of a query in units of its gain, if it is one of a mean."""
+    if not isinstance(query, MeanOf):
+        return value
+    low, high = query.bounds
+    return f"{low + (high - low) * value / query.steps:.4g}"
+
+
 def _clock(model: Model) -> float:
     """Return the time of this process, which takes long to ask for, if calls last long."""
     return time.process_time() if model.cut else 0.0
@@ -370,14 +382,14 @@ class _Direct:
         """Return a value of `AsNumbers` as the response that it stands for."""
         if np.isnan(value).all():
             return "nothing"
-        labels = AsNumbers.like(self.method, self.like).labels
+        labels = AsNumbers.of(self.model, self.method).labels
         if labels is None or np.ndim(value):
             return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
         return str(labels[int(value)]) if value >= 0 else "an unknown label"
 
     def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
         """Return which rows got something else, unless by chance or by rounding."""
-        query = AsNumbers.like(self.method, self.like)
+        query = AsNumbers.of(self.model, self.method)
         expected = query.record_values(None, self.responses, None)
         sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
         labels = self.model.answers.classes is not None
