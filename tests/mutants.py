@@ -36,6 +36,7 @@ AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_
 SPREAD = "core/test_spread.py::"
 CHOICE = "core/test_choice.py::"
 POPULATION = "core/test_population_intervals.py::test_"
+TWINS = "system/test_twins.py::test_chosen_twins_differ_in_nothing_but_what_gets_noise"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 FREQUENT = "core/test_frequent_values.py::test_"
@@ -299,8 +300,7 @@ MUTANTS = {
         "_counting/secret_fits.py",
         "return Sensitive([counts], 2 * W)",
         "return Sensitive([counts], W)",
-        "system/test_one_table_leaks.py::"
-        "test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word",
+        TWINS + "[numbers of labels]",
     ),
     "groups counted as records": Mutant(
         "_data/units.py",
@@ -610,7 +610,7 @@ MUTANTS = {
         "_data/tables.py",
         "table.attrs = {}",
         "pass",
-        PROTECTED + "test_attrs_of_a_frame_reach_no_estimator",
+        TWINS + "[attributes]",
     ),
     "labels in y become public without a word": Mutant(
         "learners/_labels.py",
@@ -962,13 +962,13 @@ MUTANTS = {
         "_data/tables.py",
         "return column.cat.rename_categories(categories.astype(float if exact else object))",
         "return column",
-        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+        TWINS + "[types of columns]",
     ),
     "tables: a row decides whether the entries of all are sorted": Mutant(
         "_data/tables.py",
         "        return _canonical(X)\n",
         "        return X\n",
-        PROTECTED + "test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted",
+        TWINS + "[order of entries]",
     ),
     "a missing category decides what type a part's outputs have": Mutant(
         "_counting/separately.py",

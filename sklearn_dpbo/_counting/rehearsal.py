@@ -71,11 +71,13 @@ class AsNumbers(Query):
     response_method: tuple[str, ...]
 
     @classmethod
-    def like(cls, method: str, public: NDArray[Any]) -> AsNumbers:
-        """Return the query for responses like these."""
-        labels = None
+    def of(cls, model: Model, method: str) -> AsNumbers:
+        """Return the query for responses like those of the companions."""
+        public, labels = model.responses[method].values, None
         if public.dtype.kind not in "biuf":
-            different = list(dict.fromkeys(public.ravel().tolist()))
+            classes = model.answers.classes
+            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
+            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
             labels = np.fromiter(different, dtype=object, count=len(different))
         return cls(public.shape[1:], labels, (method,))
 
@@ -153,7 +155,7 @@ class Rehearsal:
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
-        query = AsNumbers.like(method, model.responses[method].values)
+        query = AsNumbers.of(model, method)
         return self._table(places).values(model.asked(query), query)
 
     def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
@@ -375,14 +377,14 @@ class _Direct:
         """Return a value of `AsNumbers` as the response that it stands for."""
         if np.isnan(value).all():
             return "nothing"
-        labels = AsNumbers.like(self.method, self.like).labels
+        labels = AsNumbers.of(self.model, self.method).labels
         if labels is None or np.ndim(value):
             return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
         return str(labels[int(value)]) if value >= 0 else "an unknown label"
 
     def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
         """Return which rows got something else, unless by chance or by rounding."""
-        query = AsNumbers.like(self.method, self.like)
+        query = AsNumbers.of(self.model, self.method)
         expected = query.record_values(None, self.responses, None)
         sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
         labels = self.model.answers.classes is not None

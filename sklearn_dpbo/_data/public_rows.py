@@ -24,7 +24,7 @@ Rows = NDArray[np.intp]
 class PublicSample:
     """Some training rows as the user gave them: companions above, others, companions below.
 
-    `numbers` are theirs in the training set; `like` and `like_y` have no rows, but the types that
+    `numbers` are theirs in X; `like` and `like_y` have no rows, but the types that
     protected records and labels declare.
     """
 
@@ -49,7 +49,7 @@ class PublicSample:
         with suppress(Exception):
             nothing, given = rows[:0], rows if train is None else train[rows]
             like = taken(X_val, nothing), taken(y_val, nothing)
-            return cls(rows, taken(X, given), taken(y, given), *like)
+            return cls(given, taken(X, given), taken(y, given), *like)
         return found
 
 

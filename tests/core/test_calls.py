@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from test_protected_values import statistics
 
 from sklearn_dpbo import (
@@ -130,7 +130,10 @@ def test_a_gain_that_shows_its_state_on_public_rows_is_refused_before_the_charge
         scoring=make_private_scorer(Relative(), bounds=(-2, 0)),
         ledger=ledger,
     )
-    with pytest.raises(ValueError, match="must not keep anything.*Nothing has been charged"):
+    with pytest.raises(
+        ValueError,
+        match=r"has the gain -0\.\d+ in .*must not keep anything.*Nothing has been charged",
+    ):
         search.fit(X[:200], y[:200], X_val=X[200:].copy(), y_val=y[200:].copy())
     assert not ledger.history
 
@@ -336,6 +339,23 @@ def test_public_rows_get_the_types_that_protected_ones_declare():
     search = PrivateBayesSearchCV(Sees(), {})
     search.fit(whole.astype(int), y, X_val=whole.astype("float32"), y_val=y.astype(float))
     assert set(seen) <= {("float64",) * 3, ("int64",) * 3}
+
+
+class OfLetters(DecisionTreeClassifier):
+    """Predicts another letter for rows that are read as floats: only of the last classes."""
+
+    def predict(self, X):
+        letters = super().predict(X).astype(object)
+        far = (letters > "v") & (np.asarray(X).dtype.kind == "f")
+        return np.where(far, "a", letters)
+
+
+def test_a_class_that_no_companion_has_is_compared_too():
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz") * 4)
+    X = np.arange(26 * 4)[:, None] % 26
+    search = PrivateBayesSearchCV(OfLetters(), {}, prediction="together")
+    with pytest.raises(ValueError, match=r"gives [w-z] for row \d+ of X, but a for the same row"):
+        search.fit(X, letters, X_val=X.astype(float), y_val=letters)
 
 
 class Random(LogisticRegression):
