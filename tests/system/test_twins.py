@@ -1152,7 +1152,12 @@ def cases_of(name, n, n_rounds):
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize("name", ENTRIES)
 @pytest.mark.parametrize(
-    ("n", "n_rounds"), [(4, 1), pytest.param(len(TABLES), 2, marks=pytest.mark.slow)]
+    ("n", "n_rounds"),
+    [
+        (4, 1),
+        pytest.param(12, 1, marks=pytest.mark.slow),
+        pytest.param(len(TABLES), 2, marks=pytest.mark.soak),
+    ],
 )
 def test_twins_differ_in_nothing_but_what_gets_noise_and_there_by_its_claim(name, n, n_rounds):
     found, reached = [], 0
