@@ -165,6 +165,7 @@ class Evaluator:
         """Return a function that makes models of fitted candidates: it has no validation set."""
         public = self._queries, self.companions, self.options.prediction, self.problem.training
         rehearse = self._rehearse if check else None
+        rehearse = rehearse and replace(rehearse, timed=not self._warned)
         return partial(_make_model, *public, rehearse, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:

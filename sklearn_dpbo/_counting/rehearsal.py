@@ -103,13 +103,15 @@ class Rehearsal:
     """Public rows, which are to be predicted in the place of protected ones.
 
     Candidates share what parts return for them, under the `name`. `check` is of models that predict
-    all rows at once by their user's word.
+    all rows at once by their user's word. Times are kept unless protected records were predicted
+    before (`timed`): these may slow down what comes after them.
     """
 
     rows: PublicRows
     companions: Companions
     name: str
     check: RowByRowCheck | None
+    timed: bool = True
 
     @classmethod
     def of(cls, problem: Problem, companions: Companions, prediction: str) -> Rehearsal:
@@ -151,7 +153,7 @@ class Rehearsal:
             direct = _Direct.of(self.rows, model, estimator, method, places)
             if text := self._difference(direct, values, asked):
                 return Tried(text, 0.0)
-        return Tried("", seconds / len(places))
+        return Tried("", self.timed * seconds / len(places))
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
