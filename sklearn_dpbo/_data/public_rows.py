@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from .tables import dense, n_rows, take_rows
+from .tables import dense, is_frame, is_series, n_rows, narrowed, of_own_rows, take_rows
 
 __all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
 
@@ -23,6 +23,9 @@ Rows = NDArray[np.intp]
 @dataclass(frozen=True, eq=False)
 class PublicSample:
     """Some training rows as the user gave them: companions above, others, companions below.
+
+    If they were given in one table with protected rows, nothing is left that those decided: how
+    wide texts are, and which type the labels of rows have, which are their numbers there.
 
     `numbers` are theirs in the training set; `like` and `like_y` have no rows, but the types that
     protected records and labels declare.
@@ -47,9 +50,11 @@ class PublicSample:
         own_y = None if training.y is None else take_rows(training.y, rows)
         found = cls(rows, take_rows(training.X, rows), own_y)
         with suppress(Exception):
-            nothing, given = rows[:0], rows if train is None else train[rows]
-            like = taken(X_val, nothing), taken(y_val, nothing)
-            return cls(rows, taken(X, given), taken(y, given), *like)
+            like = _taken_alone(X_val, rows[:0]), _taken_alone(y_val, rows[:0])
+            if train is None:
+                return cls(rows, taken(X, rows), taken(y, rows), *like)
+            own = _taken_alone(X, train[rows]), of_own_rows(taken(y, train[rows]))
+            return cls(rows, *own, *like)
         return found
 
 
@@ -72,3 +77,12 @@ def companion_rows(X: Any, y: Any) -> tuple[Rows, Rows]:
 def taken(table: Any, rows: Rows) -> Any:
     """Return rows of a table of any kind, in this kind, with their labels."""
     return None if table is None else _safe_indexing(table, rows)
+
+
+def _taken_alone(table: Any, rows: Rows) -> Any:
+    """Return rows of a table, in its kind, of which no other row decided anything."""
+    own = taken(table, rows)
+    if is_frame(own) or is_series(own):
+        own = own.set_axis(rows, axis=0)
+        own.attrs = {}
+    return narrowed(own)

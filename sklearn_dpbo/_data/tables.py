@@ -25,9 +25,9 @@ from .pickles import fresh, packed
 
 __all__ = [
     "EXACT", "as_number", "as_table", "check_readable", "copied", "copy_rows", "dense", "is_frame",
-    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "numbered",
-    "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows", "with_columns",
-    "with_own_cells", "without_length",
+    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "narrowed",
+    "numbered", "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows",
+    "with_columns", "with_own_cells", "without_length",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -82,6 +82,11 @@ def of_own_rows(values: Any) -> Any:
         return getattr(values, "cat", values).remove_unused_categories()
     if str(dtype).startswith("dictionary"):  # categories of pyarrow
         return values.astype(object)
+    return narrowed(values)
+
+
+def narrowed(values: Any) -> Any:
+    """Return an array of texts, or bytes, as wide as its own longest one; others as they are."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
         narrow = np.array(values.tolist(), dtype=values.dtype.kind)
         return narrow.reshape(values.shape)  # which a list of empty rows forgets

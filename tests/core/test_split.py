@@ -472,6 +472,33 @@ def test_tables_of_two_kinds_are_refused(table, table_val, message):
         split(X=table, X_val=table_val, y_val=Y)
 
 
+def held_out_frame(odd):
+    """Return a frame of which the last row, which is held out, has this label, as `attrs` say."""
+    frame = pd.DataFrame(X, index=[*range(39), odd])
+    frame.attrs["last"] = odd
+    return frame
+
+
+def held_out_texts(odd):
+    """Return an array of texts, of which the last row is held out."""
+    return np.array([["a", "b"]] * 39 + [["a", str(odd)]])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [held_out_frame, lambda odd: held_out_frame(odd)[0], held_out_texts],
+)
+def test_public_rows_of_a_table_with_protected_ones_show_nothing_of_these(table):
+    seen = []
+    for odd in (39, "a label that is long"):
+        X = table(odd)
+        y = pd.Series(np.where(Y, "yes", "no"), index=getattr(X, "index", None), dtype=object)
+        y.iloc[39] = str(odd)
+        seen.append(split(X=X, y=y.to_numpy().astype(str), cv=LAST_TEN).sample)
+    assert packed(seen[0]) == packed(seen[1])
+    assert b"a label" not in packed(seen[1])
+
+
 @pytest.mark.parametrize("kind", ["S", "U", STRING])
 def test_the_longest_cell_of_an_array_decides_nothing(kind):
     longer = WORDS.astype(object)
