@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from .tables import dense, is_frame, is_series, n_rows, narrowed, of_own_rows, take_rows
+from .tables import (
+    as_table,
+    dense,
+    is_frame,
+    is_series,
+    n_rows,
+    narrowed,
+    of_own_rows,
+    take_rows,
+)
 
 __all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
 
@@ -80,8 +89,12 @@ def taken(table: Any, rows: Rows) -> Any:
 
 
 def _taken_alone(table: Any, rows: Rows) -> Any:
-    """Return rows of a table, in its kind, of which no other row decided anything."""
+    """Return rows of a table, in its kind, of which no other row decided anything.
+
+    Frames of other libraries, which may keep the texts of all rows in memory, become pandas'.
+    """
     own = taken(table, rows)
+    own = as_table(own) if hasattr(own, "to_pandas") else own
     if is_frame(own) or is_series(own):
         own = own.set_axis(rows, axis=0)
         own.attrs = {}

@@ -486,7 +486,12 @@ def held_out_texts(odd):
 
 @pytest.mark.parametrize(
     "table",
-    [held_out_frame, lambda odd: held_out_frame(odd)[0], held_out_texts],
+    [
+        held_out_frame,
+        lambda odd: held_out_frame(odd)[0],
+        held_out_texts,
+        lambda odd: pl.DataFrame(held_out_texts(odd)),
+    ],
 )
 def test_public_rows_of_a_table_with_protected_ones_show_nothing_of_these(table):
     seen = []
