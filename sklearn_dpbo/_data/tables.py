@@ -178,9 +178,10 @@ def _of_one_type(column: Any) -> Any:
 
 
 def _refuse_dates(X: Any) -> None:
-    """Raise ValueError if a table of pyarrow or polars declares dates without times, or times.
+    """Raise ValueError if a table of pyarrow or polars declares dates or times in objects.
 
-    pandas makes objects of them, and raises for those that Python cannot hold.
+    pandas makes objects of dates without times, of times, and of what lists, structures and
+    categories hold; it raises for those that Python cannot hold.
     """
     # Asked of the class: an attribute of a frame may be a column, with its cells.
     names = (name for name in ("schema", "dtype", "type") if hasattr(type(X), name))
@@ -190,7 +191,9 @@ def _refuse_dates(X: Any) -> None:
     elif not hasattr(schema, "items"):  # of one column
         schema = {"": schema}
     for name, declared in schema.items():
-        if re.match("date(?!time)|time(?!stamp)", str(declared).lower()):
+        # Without names of polars' fields, and its categories.
+        text = re.sub(r"'[^']*'|\"[^\"]*\"", "", str(declared)).lower()
+        if re.search("date|time", text) and not re.match("datetime|timestamp|duration", text):
             raise ValueError(f"{name!r} has the type {declared}: cast it to datetimes or numbers")
 
 
