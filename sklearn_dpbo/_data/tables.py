@@ -49,9 +49,9 @@ def as_table(X: Any) -> Any:
     """
     if hasattr(X, "to_pandas"):
         _refuse_dates(X)
-        X = _without_attrs(X.to_pandas())
+        given, X = X, _without_attrs(X.to_pandas())
         if is_series(X):
-            return X.astype(object)
+            return _column_of_objects(given, X)
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
@@ -186,15 +186,22 @@ def _refuse_dates(X: Any) -> None:
     # Asked of the class: an attribute of a frame may be a column, with its cells.
     names = (name for name in ("schema", "dtype", "type") if hasattr(type(X), name))
     schema: Any = next((getattr(X, name) for name in names), {})
+    own = "datetime|timestamp|duration"  # types of pandas
     if hasattr(schema, "types"):  # of pyarrow
         schema = dict(zip(schema.names, schema.types, strict=True))
-    elif not hasattr(schema, "items"):  # of one column
-        schema = {"": schema}
+    elif not hasattr(schema, "items"):  # of one column, which becomes one of objects
+        schema, own = {"": schema}, "$"
     for name, declared in schema.items():
         # Without names of polars' fields, and its categories.
         text = re.sub(r"'[^']*'|\"[^\"]*\"", "", str(declared)).lower()
-        if re.search("date|time", text) and not re.match("datetime|timestamp|duration", text):
+        if re.search("date|time|duration", text) and not re.match(own, text):
             raise ValueError(f"{name!r} has the type {declared}: cast it to datetimes or numbers")
+
+
+def _column_of_objects(X: Any, series: Any) -> Any:
+    """Return a column of another library as objects; pandas' own has floats if one is missing."""
+    cells = getattr(X, "to_pylist", None) or getattr(X, "to_list", series.tolist)
+    return type(series)(objects(cells()), dtype=_OBJECT, name=series.name)
 
 
 def _of_categories(column: Any, categories: Any) -> Any:

@@ -729,6 +729,38 @@ def test_a_gain_gets_texts_as_objects_whatever_others_are():
     assert [search.best_score_, score] == pytest.approx([exact, exact], abs=0.05)
 
 
+BIG = 2**53 + 1
+COLUMNS = {
+    "arrow": pa.array,
+    "chunks of arrow": lambda cells: pa.chunked_array([cells]),
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_missing_label_rounds_no_other(kind):
+    y = np.where(Y, BIG, BIG + 2)
+    for odd in (BIG, None):
+        y_val = COLUMNS[kind]([*y[:39].tolist(), odd])
+        assert split(y=y, X_val=SAME, y_val=y_val).y_val[:39].tolist() == y[:39].tolist()
+
+
+TIMES_OF_OTHERS = {
+    "polars": lambda days: pl.Series(days, dtype=pl.Int32).cast(pl.Date),
+    "polars' moments": lambda days: pl.Series(days).cast(pl.Datetime("ms")),
+    "arrow": lambda days: pa.array(days, pa.int64()).cast(pa.timestamp("s")),
+    "arrow in pandas": lambda days: pd.Series(days).astype(pd.ArrowDtype(pa.timestamp("s"))),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES_OF_OTHERS)
+def test_labels_of_which_one_may_raise_are_refused_by_their_type(kind):
+    make = TIMES_OF_OTHERS[kind]
+    for odd in (1, 10**8):
+        with pytest.raises(ValueError, match="(has|have) the type .*cast"):
+            split(y=make([0, 1] * 20).to_numpy().astype(object), X_val=SAME, y_val=make([odd] * 40))
+
+
 def test_labels_of_lists_of_mixed_types_are_read_as_the_training_part_has_them():
     for odd in (0.5, None, "x", True, 10**400, [1]):
         y = [*Y[:39].tolist(), odd]
