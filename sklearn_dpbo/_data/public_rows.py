@@ -33,8 +33,8 @@ Rows = NDArray[np.intp]
 class PublicSample:
     """Some training rows as the user gave them: companions above, others, companions below.
 
-    If they were given in one table with protected rows, nothing is left that those decided: how
-    wide texts are, and which type the labels of rows have, which are their numbers there.
+    If they were given in one table with protected rows, nothing is left that those decided, such
+    as how wide texts are, and which labels rows have: these are the `numbers`.
 
     `numbers` are theirs in the training set; `like` and `like_y` have no rows, but the types that
     protected records and labels declare.
@@ -59,11 +59,12 @@ class PublicSample:
         own_y = None if training.y is None else take_rows(training.y, rows)
         found = cls(rows, take_rows(training.X, rows), own_y)
         with suppress(Exception):
-            like = _taken_alone(X_val, rows[:0]), _taken_alone(y_val, rows[:0])
+            none = rows[:0]
+            like = _taken_alone(X_val, none, none), _taken_alone(y_val, none, none)
             if train is None:
                 return cls(rows, taken(X, rows), taken(y, rows), *like)
-            own = _taken_alone(X, train[rows]), of_own_rows(taken(y, train[rows]))
-            return cls(rows, *own, *like)
+            own, own_y = (_taken_alone(table, train[rows], rows) for table in (X, y))
+            return cls(rows, own, of_own_rows(own_y), *like)
         return found
 
 
@@ -88,7 +89,7 @@ def taken(table: Any, rows: Rows) -> Any:
     return None if table is None else _safe_indexing(table, rows)
 
 
-def _taken_alone(table: Any, rows: Rows) -> Any:
+def _taken_alone(table: Any, rows: Rows, labels: Rows) -> Any:
     """Return rows of a table, in its kind, of which no other row decided anything.
 
     Frames of other libraries, which may keep the texts of all rows in memory, become pandas'.
@@ -96,6 +97,6 @@ def _taken_alone(table: Any, rows: Rows) -> Any:
     own = taken(table, rows)
     own = as_table(own) if hasattr(own, "to_pandas") else own
     if is_frame(own) or is_series(own):
-        own = own.set_axis(rows, axis=0)
+        own = own.set_axis(labels, axis=0)
         own.attrs = {}
     return narrowed(own)

@@ -100,7 +100,7 @@ def test_cv_with_one_split_is_used(cv):
 def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
     names = np.repeat(np.arange(8), 5)
     held_out = split(groups_val=names).X_val[0, 0] // 10
-    trainings = []
+    trainings, samples = [], []
     for more in (0, 3):
         groups = np.sort(np.append(names, [held_out] * more))
         frame = pd.DataFrame({"a": 1.0 * groups, "b": 0.0})
@@ -108,7 +108,9 @@ def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
         problem = split(frame, frame["a"] % 2, fit_params=weights, groups_val=groups)
         assert held_out in set(problem.X_val["a"])
         trainings.append(problem.training)
+        samples.append(packed(problem.sample))
     one, other = trainings
+    assert samples[0] == samples[1]
     assert one.X.equals(other.X) and one.y.equals(other.y)
     assert one.fit_params["sample_weight"].equals(other.fit_params["sample_weight"])
     assert one.X.index.equals(one.y.index)
