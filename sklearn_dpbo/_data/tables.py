@@ -247,6 +247,8 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     """Return a copy of these rows, numbered from 0."""
     if hasattr(X, "iloc"):
         return numbered(X.iloc[rows])
+    if hasattr(X, "to_pylist"):  # of pyarrow
+        return X.take(rows)
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 

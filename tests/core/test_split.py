@@ -608,6 +608,8 @@ LABELS = {
     ),
     "polars": pl.Series,
     "frame of polars": lambda y: pl.DataFrame({"a": y}),
+    "arrow": pa.array,
+    "table of arrow": lambda y: pa.table({"a": y}),
 }
 
 
