@@ -64,7 +64,7 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
 
 
 class drop_errors:  # noqa: N801, as it is used like a function
-    """Drop any error; restore warning filters, global generators, numpy's error state.
+    """Drop any error; restore warning filters, global generators, error states of numpy and scipy.
 
     So no call of an estimator shows in the next; to be used within a suppression of output. Of the
     filters, the list that is in use now gets its entries back; what other threads put in its place
@@ -77,7 +77,7 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._restore_generators = _generators()
 
     def __enter__(self) -> None:
-        self._errors = np.errstate(all="ignore")
+        self._errors = ignore_float_errors()
         self._errors.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
