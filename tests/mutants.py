@@ -563,6 +563,18 @@ MUTANTS = {
         "value",
         CALLS + "test_a_gain_tells_no_record_of_another[Relative]",
     ),
+    "a gain keeps what it noted of public rows": Mutant(
+        "scoring/_gains.py",
+        "own: Custom = fresh(packed(self))",
+        "own = self",
+        CALLS + "test_what_a_gain_keeps_of_public_rows_reaches_no_protected_record",
+    ),
+    "settings of numpy and scipy alone are those of before the call": Mutant(
+        "_counting/suppress_output.py",
+        "ignore_float_errors(), localcontext(), config_context():",
+        "ignore_float_errors():",
+        CALLS + "test_a_gain_tells_no_record_of_another[sets_decimals]",
+    ),
     "queries that are not listed count all records at once": Mutant(
         "_counting/calls.py",
         "    _check_listed(query)\n    return query",

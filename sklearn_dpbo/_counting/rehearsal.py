@@ -9,11 +9,11 @@ believes in the privacy need not read this module.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -56,9 +56,9 @@ _TRIES = 8
 # By how much gains may differ through rounding, in steps of their grid.
 _TOLERANCE = 16
 _FORM = (
-    "Validation records are read in the form of the training set: numbers of one type, text as "
-    "Python's, rows numbered from 0 whatever their labels (a column can hold these). Nothing has "
-    "been charged"
+    "Before a model gets validation records, they are brought into one form: numbers of one type, "
+    "texts as str, rows numbered from 0 whatever their labels. If a step needs these labels, make "
+    "them a column. Nothing has been charged"
 )
 
 
@@ -144,9 +144,9 @@ class Rehearsal:
             places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
         seconds = 0.0
         for method in model.responses:
-            start = _clock(model)
+            start = perf_counter()
             values = self._values(model, method, places)
-            seconds += _clock(model) - start
+            seconds += perf_counter() - start
             asked = [query for query in queries if model.method(query) == method]
             direct = _Direct.of(self.rows, model, estimator, method, places)
             if text := self._difference(direct, values, asked):
@@ -176,7 +176,8 @@ class Rehearsal:
             return (
                 f"{direct.name} gives {direct.responses[first]} for row {direct.row(first)} of X, "
                 f"but {direct.in_words(came[first])} for the same row in the place of a "
-                f"validation record{why}. So do {len(wrong)} of {len(came)} rows. {_FORM}"
+                f"validation record{why}. The same holds for {len(wrong)} of {len(came)} rows that "
+                f"were tried. {_FORM}"
             )
         return next(filter(None, (self._difference_of_gains(direct, q) for q in asked)), "")
 
@@ -196,13 +197,12 @@ class Rehearsal:
         wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))
         if not len(wrong):
             return ""
-        first = wrong[0]
-        came, direct_value = (_gain_of(query, values[first]) for values in (counted, expected))
+        in_place, directly = (_in_words(query, each[wrong[0]]) for each in (counted, expected))
         return (
-            f"Row {direct.row(first)} of X counts as {came} in the place of a validation record, "
-            f"and as {direct_value} directly. So do {len(wrong)} of {len(places)} rows. A gain of "
-            "your own gets one record, and is a new copy for each: it must not keep anything, nor "
-            f"draw random numbers. {_FORM}"
+            f"Row {direct.row(wrong[0])} of X has {in_place} in the place of a validation record, "
+            f"and {directly} directly. The same holds for {len(wrong)} of {len(places)} rows that "
+            "were tried. A gain of yours gets one record at a time, each by a new copy of it: it "
+            f"must not keep anything of other records, nor draw random numbers. {_FORM}"
         )
 
     def _error_of(self, direct: _Direct, place: int) -> str:
@@ -303,17 +303,12 @@ def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
     )
 
 
-def _gain_of(query: Query, value: Any) -> Any:
-    """Return a value of a query in units of its gain, if it is one of a mean."""
+def _in_words(query: Query, value: Any) -> str:
+    """Say what a query counts a record as: of means, its gain."""
     if not isinstance(query, MeanOf):
-        return value
-    low, high = query.bounds
-    return f"{low + (high - low) * value / query.steps:.4g}"
-
-
-def _clock(model: Model) -> float:
-    """Return the time of this process, which takes long to ask for, if calls last long."""
-    return time.process_time() if model.cut else 0.0
+        return f"the count {value}"
+    a, b = query.bounds
+    return f"the gain {a + (b - a) * value / query.steps:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
