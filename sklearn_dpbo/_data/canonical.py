@@ -242,7 +242,10 @@ def labels_in_one_form(y: Any, y_val: Any, n: int) -> tuple[Any, NDArray[Any]]:
 
 def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     """Return protected labels as an array, of texts as objects; undeclared ones one by one."""
-    y = plain_array(y) if hasattr(y, "dtype") else as_table(y)
+    of_other_library = hasattr(y, "to_pandas") or not hasattr(y, "dtype")
+    y = as_table(y) if of_other_library else plain_array(y)
+    if type(getattr(y, "dtype", None)).__name__ == "ArrowDtype" and y.dtype.kind in "mM":
+        raise ValueError(f"labels have the type {y.dtype}, of which cells may raise: cast them")
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         return without_length(dense(y))
     if hasattr(y, "tolist"):  # which makes numbers of what a tensor holds

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from .tables import dense, n_rows, take_rows
+from .tables import (
+    as_table,
+    dense,
+    is_frame,
+    is_series,
+    n_rows,
+    narrowed,
+    of_own_rows,
+    take_rows,
+)
 
 __all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
 
@@ -24,7 +33,10 @@ Rows = NDArray[np.intp]
 class PublicSample:
     """Some training rows as the user gave them: companions above, others, companions below.
 
-    `numbers` are theirs in X; `like` and `like_y` have no rows, but the types that
+    If they were given in one table with protected rows, nothing is left that those decided, such
+    as how wide texts are, and which labels rows have: these are the `numbers`.
+
+    `numbers` are theirs in the training set; `like` and `like_y` have no rows, but the types that
     protected records and labels declare.
     """
 
@@ -47,9 +59,12 @@ class PublicSample:
         own_y = None if training.y is None else take_rows(training.y, rows)
         found = cls(rows, take_rows(training.X, rows), own_y)
         with suppress(Exception):
-            nothing, given = rows[:0], rows if train is None else train[rows]
-            like = taken(X_val, nothing), taken(y_val, nothing)
-            return cls(given, taken(X, given), taken(y, given), *like)
+            none = rows[:0]
+            like = _taken_alone(X_val, none, none), _taken_alone(y_val, none, none)
+            if train is None:
+                return cls(rows, taken(X, rows), taken(y, rows), *like)
+            own, own_y = (_taken_alone(table, train[rows], rows) for table in (X, y))
+            return cls(rows, own, of_own_rows(own_y), *like)
         return found
 
 
@@ -72,3 +87,16 @@ def companion_rows(X: Any, y: Any) -> tuple[Rows, Rows]:
 def taken(table: Any, rows: Rows) -> Any:
     """Return rows of a table of any kind, in this kind, with their labels."""
     return None if table is None else _safe_indexing(table, rows)
+
+
+def _taken_alone(table: Any, rows: Rows, labels: Rows) -> Any:
+    """Return rows of a table, in its kind, of which no other row decided anything.
+
+    Frames of other libraries, which may keep the texts of all rows in memory, become pandas'.
+    """
+    own = taken(table, rows)
+    own = as_table(own) if hasattr(own, "to_pandas") else own
+    if is_frame(own) or is_series(own):
+        own = own.set_axis(labels, axis=0)
+        own.attrs = {}
+    return narrowed(own)

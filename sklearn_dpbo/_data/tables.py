@@ -25,9 +25,9 @@ from .pickles import fresh, packed
 
 __all__ = [
     "EXACT", "as_number", "as_table", "check_readable", "copied", "copy_rows", "dense", "is_frame",
-    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "numbered",
-    "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows", "with_columns",
-    "with_own_cells", "without_length",
+    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "narrowed",
+    "numbered", "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows",
+    "with_columns", "with_own_cells", "without_length",
 ]  # fmt: skip
 
 _OBJECT = np.dtype(object)
@@ -49,9 +49,9 @@ def as_table(X: Any) -> Any:
     """
     if hasattr(X, "to_pandas"):
         _refuse_dates(X)
-        X = _without_attrs(X.to_pandas())
+        given, X = X, _without_attrs(X.to_pandas())
         if is_series(X):
-            return X.astype(object)
+            return _column_of_objects(given, X)
         # There, a missing cell decides whether a column has integers, or truth values.
         kinds = {name: dtype.kind for name, dtype in X.dtypes.items() if dtype.kind in "iufbO"}
         return X.astype({name: float if k in "iuf" else object for name, k in kinds.items()})
@@ -82,6 +82,11 @@ def of_own_rows(values: Any) -> Any:
         return getattr(values, "cat", values).remove_unused_categories()
     if str(dtype).startswith("dictionary"):  # categories of pyarrow
         return values.astype(object)
+    return narrowed(values)
+
+
+def narrowed(values: Any) -> Any:
+    """Return an array of texts, or bytes, as wide as its own longest one; others as they are."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "SU":
         narrow = np.array(values.tolist(), dtype=values.dtype.kind)
         return narrow.reshape(values.shape)  # which a list of empty rows forgets
@@ -173,20 +178,30 @@ def _of_one_type(column: Any) -> Any:
 
 
 def _refuse_dates(X: Any) -> None:
-    """Raise ValueError if a table of pyarrow or polars declares dates without times, or times.
+    """Raise ValueError if a table of pyarrow or polars declares dates or times in objects.
 
-    pandas makes objects of them, and raises for those that Python cannot hold.
+    pandas makes objects of dates without times, of times, and of what lists, structures and
+    categories hold; it raises for those that Python cannot hold.
     """
     # Asked of the class: an attribute of a frame may be a column, with its cells.
     names = (name for name in ("schema", "dtype", "type") if hasattr(type(X), name))
     schema: Any = next((getattr(X, name) for name in names), {})
+    own = "datetime|timestamp|duration"  # types of pandas
     if hasattr(schema, "types"):  # of pyarrow
         schema = dict(zip(schema.names, schema.types, strict=True))
-    elif not hasattr(schema, "items"):  # of one column
-        schema = {"": schema}
+    elif not hasattr(schema, "items"):  # of one column, which becomes one of objects
+        schema, own = {"": schema}, "$"
     for name, declared in schema.items():
-        if re.match("date(?!time)|time(?!stamp)", str(declared).lower()):
+        # Without names of polars' fields, and its categories.
+        text = re.sub(r"'[^']*'|\"[^\"]*\"", "", str(declared)).lower()
+        if re.search("date|time|duration", text) and not re.match(own, text):
             raise ValueError(f"{name!r} has the type {declared}: cast it to datetimes or numbers")
+
+
+def _column_of_objects(X: Any, series: Any) -> Any:
+    """Return a column of another library as objects; pandas' own has floats if one is missing."""
+    cells = getattr(X, "to_pylist", None) or getattr(X, "to_list", series.tolist)
+    return type(series)(objects(cells()), dtype=_OBJECT, name=series.name)
 
 
 def _of_categories(column: Any, categories: Any) -> Any:
@@ -232,6 +247,8 @@ def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
     """Return a copy of these rows, numbered from 0."""
     if hasattr(X, "iloc"):
         return numbered(X.iloc[rows])
+    if hasattr(X, "to_pylist"):  # of pyarrow
+        return X.take(rows)
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
 
 

@@ -100,7 +100,7 @@ def test_cv_with_one_split_is_used(cv):
 def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
     names = np.repeat(np.arange(8), 5)
     held_out = split(groups_val=names).X_val[0, 0] // 10
-    trainings = []
+    trainings, samples = [], []
     for more in (0, 3):
         groups = np.sort(np.append(names, [held_out] * more))
         frame = pd.DataFrame({"a": 1.0 * groups, "b": 0.0})
@@ -108,7 +108,9 @@ def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
         problem = split(frame, frame["a"] % 2, fit_params=weights, groups_val=groups)
         assert held_out in set(problem.X_val["a"])
         trainings.append(problem.training)
+        samples.append(packed(problem.sample))
     one, other = trainings
+    assert samples[0] == samples[1]
     assert one.X.equals(other.X) and one.y.equals(other.y)
     assert one.fit_params["sample_weight"].equals(other.fit_params["sample_weight"])
     assert one.X.index.equals(one.y.index)
@@ -484,6 +486,38 @@ def test_tables_of_two_kinds_are_refused(table, table_val, message):
         split(X=table, X_val=table_val, y_val=Y)
 
 
+def held_out_frame(odd):
+    """Return a frame of which the last row, which is held out, has this label, as `attrs` say."""
+    frame = pd.DataFrame(X, index=[*range(39), odd])
+    frame.attrs["last"] = odd
+    return frame
+
+
+def held_out_texts(odd):
+    """Return an array of texts, of which the last row is held out."""
+    return np.array([["a", "b"]] * 39 + [["a", str(odd)]])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        held_out_frame,
+        lambda odd: held_out_frame(odd)[0],
+        held_out_texts,
+        lambda odd: pl.DataFrame(held_out_texts(odd)),
+    ],
+)
+def test_public_rows_of_a_table_with_protected_ones_show_nothing_of_these(table):
+    seen = []
+    for odd in (39, "a label that is long"):
+        X = table(odd)
+        y = pd.Series(np.where(Y, "yes", "no"), index=getattr(X, "index", None), dtype=object)
+        y.iloc[39] = str(odd)
+        seen.append(split(X=X, y=y.to_numpy().astype(str), cv=LAST_TEN).sample)
+    assert packed(seen[0]) == packed(seen[1])
+    assert b"a label" not in packed(seen[1])
+
+
 @pytest.mark.parametrize("kind", ["S", "U", STRING])
 def test_the_longest_cell_of_an_array_decides_nothing(kind):
     longer = WORDS.astype(object)
@@ -586,6 +620,8 @@ LABELS = {
     ),
     "polars": pl.Series,
     "frame of polars": lambda y: pl.DataFrame({"a": y}),
+    "arrow": pa.array,
+    "table of arrow": lambda y: pa.table({"a": y}),
 }
 
 
@@ -707,6 +743,38 @@ def test_a_gain_gets_texts_as_objects_whatever_others_are():
         score = objective({})
     exact = np.mean(search.predict(X) == with_label(RARE))
     assert [search.best_score_, score] == pytest.approx([exact, exact], abs=0.05)
+
+
+BIG = 2**53 + 1
+COLUMNS = {
+    "arrow": pa.array,
+    "chunks of arrow": lambda cells: pa.chunked_array([cells]),
+    "polars": pl.Series,
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_missing_label_rounds_no_other(kind):
+    y = np.where(Y, BIG, BIG + 2)
+    for odd in (BIG, None):
+        y_val = COLUMNS[kind]([*y[:39].tolist(), odd])
+        assert split(y=y, X_val=SAME, y_val=y_val).y_val[:39].tolist() == y[:39].tolist()
+
+
+TIMES_OF_OTHERS = {
+    "polars": lambda days: pl.Series(days, dtype=pl.Int32).cast(pl.Date),
+    "polars' moments": lambda days: pl.Series(days).cast(pl.Datetime("ms")),
+    "arrow": lambda days: pa.array(days, pa.int64()).cast(pa.timestamp("s")),
+    "arrow in pandas": lambda days: pd.Series(days).astype(pd.ArrowDtype(pa.timestamp("s"))),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES_OF_OTHERS)
+def test_labels_of_which_one_may_raise_are_refused_by_their_type(kind):
+    make = TIMES_OF_OTHERS[kind]
+    for odd in (1, 10**8):
+        with pytest.raises(ValueError, match="(has|have) the type .*cast"):
+            split(y=make([0, 1] * 20).to_numpy().astype(object), X_val=SAME, y_val=make([odd] * 40))
 
 
 def test_labels_of_lists_of_mixed_types_are_read_as_the_training_part_has_them():
