@@ -300,7 +300,7 @@ def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
     warn(
         f"Not known to treat each record independently of the others: {', '.join(unlisted)}. So "
         f"each of the {units.m:,} validation {units.name}s takes a call of its own"
-        f"{lasts if seconds >= 1 else ''}. If you know that it does, "
+        f"{lasts if seconds >= 10 else ''}. If you know that it does, "
         'prediction="together" predicts all at once',
     )
 

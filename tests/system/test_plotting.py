@@ -276,6 +276,7 @@ def all_displays(search):
 
 
 def test_given_axes_are_used_and_pyplot_state_is_unchanged(conditional):
+    plt.close("all")  # of other tests
     mine, other = plt.figure(), plt.figure()
     before = dict(matplotlib.rcParams)
     current = plt.gca()
