@@ -283,7 +283,7 @@ def test_there_is_one_context():
     """Others, each around a few lines, leave out the lines beside them."""
     package = Path(sklearn_dpbo.__file__).parent
     with_own = [path for path in package.rglob("*.py") if "errstate" in path.read_text()]
-    assert {path.name for path in with_own} == {"float_errors.py", "suppress_output.py"}
+    assert {path.name for path in with_own} == {"float_errors.py"}
 
 
 def test_warnings_name_the_line_that_calls_a_learner():
