@@ -29,12 +29,14 @@ PROTECTED = "core/test_protected_values.py::"
 ROWS = "core/test_row_by_row.py::"
 LOW_UTILITY = "core/test_low_utility.py::"
 SEPARATELY = "core/test_separately.py::"
+CALLS = "core/test_calls.py::"
 LISTED = "core/test_listed.py::"
 SUBGROUPS = "core/test_subgroups.py::"
 AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
 SPREAD = "core/test_spread.py::"
 CHOICE = "core/test_choice.py::"
 POPULATION = "core/test_population_intervals.py::test_"
+TWINS = "system/test_twins.py::test_chosen_twins_differ_in_nothing_but_what_gets_noise"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 FREQUENT = "core/test_frequent_values.py::test_"
@@ -298,8 +300,7 @@ MUTANTS = {
         "_counting/secret_fits.py",
         "return Sensitive([counts], 2 * W)",
         "return Sensitive([counts], W)",
-        "system/test_one_table_leaks.py::"
-        "test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word",
+        TWINS + "[numbers of labels]",
     ),
     "groups counted as records": Mutant(
         "_data/units.py",
@@ -543,30 +544,73 @@ MUTANTS = {
         "core/test_frames.py::"
         "test_a_search_takes_typed_codes_and_objects_as_they_are_declared[levels0-False]",
     ),
-    "a larger group labels the rows of others anew": Mutant(
-        "_data/split.py",
-        "Problem(training, units.labelled(X_val)",
-        "Problem(training, X_val",
-        PROTECTED + "test_a_larger_group_does_not_label_the_rows_of_others_anew[texts-series]",
+    "a step sees the labels of rows": Mutant(
+        "_data/tables.py",
+        "return numbered(X.iloc[rows])",
+        "return X.iloc[rows]",
+        PROTECTED
+        + "test_a_step_sees_rows_numbered_from_0_whatever_one_label_is[texts-X_val-frame]",
     ),
-    "steps of a search on one table see positions in all of it": Mutant(
-        "_data/divided_table.py",
-        "units.labelled(X))",
-        "X)",
-        "core/test_divided_table.py::test_a_larger_group_labels_no_row_of_others_anew",
-    ),
-    "a larger group that is held out labels training rows anew": Mutant(
+    "arguments of fit keep the labels of rows that X loses": Mutant(
         "_data/split.py",
-        "training = training.labelled(whole)",
-        "pass",
-        "core/test_split.py::"
-        "test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set",
+        "{k: numbered(v) for k, v in fit_params.items()",
+        "{k: v for k, v in fit_params.items()",
+        "core/test_split.py::test_rows_of_arguments_of_fit_are_numbered_as_those_of_x",
+    ),
+    "a gain is one object for all records": Mutant(
+        "_counting/calls.py",
+        "_Isolated if value is Custom else value",
+        "value",
+        CALLS + "test_a_gain_tells_no_record_of_another[Relative]",
+    ),
+    "a gain keeps what it noted of public rows": Mutant(
+        "scoring/_gains.py",
+        "own: Custom = fresh(packed(self))",
+        "own = self",
+        CALLS + "test_what_a_gain_keeps_of_public_rows_reaches_no_protected_record",
+    ),
+    "settings of numpy and scipy alone are those of before the call": Mutant(
+        "_counting/suppress_output.py",
+        "ignore_float_errors(), localcontext(), config_context():",
+        "ignore_float_errors():",
+        CALLS + "test_a_gain_tells_no_record_of_another[sets_decimals]",
+    ),
+    "queries that are not listed count all records at once": Mutant(
+        "_counting/calls.py",
+        "    _check_listed(query)\n    return query",
+        "    return query",
+        CALLS + "test_only_listed_queries_count_all_records_at_once[query0]",
+    ),
+    "an interrupt that a record raises comes out": Mutant(
+        "_counting/suppress_output.py",
+        "return True  # also of Ctrl-C",
+        "return kind is not KeyboardInterrupt  # also of Ctrl-C",
+        CALLS + "test_an_interrupt_takes_effect_after_the_table[exception]",
+    ),
+    "interrupts are not held back": Mutant(
+        "_counting/suppress_output.py",
+        "signal.signal(signal.SIGINT, lambda *_: held.append(None))",
+        "signal.getsignal(signal.SIGINT)",
+        CALLS + "test_an_interrupt_takes_effect_after_the_table[signal]",
+    ),
+    "public rows that get something else are no error": Mutant(
+        "_counting/rehearsal.py",
+        "if model.tried is not None and model.tried.difference:",
+        "if False:",
+        CALLS
+        + "test_a_model_that_reads_the_form_of_its_table_is_refused_before_the_charge[search]",
+    ),
+    "gains of public rows are not compared": Mutant(
+        "_counting/rehearsal.py",
+        "if not len(wrong):",
+        "if True:",
+        CALLS + "test_a_gain_that_shows_its_state_on_public_rows_is_refused_before_the_charge",
     ),
     "attrs of a frame reach estimators": Mutant(
         "_data/tables.py",
         "table.attrs = {}",
         "pass",
-        PROTECTED + "test_attrs_of_a_frame_reach_no_estimator",
+        TWINS + "[attributes]",
     ),
     "labels in y become public without a word": Mutant(
         "learners/_labels.py",
@@ -810,9 +854,9 @@ MUTANTS = {
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
     "one copy of a part for all records": Mutant(
-        "_counting/separately.py",
-        "copier(self._pickled)",
-        "(lambda: self._like)",
+        "_counting/calls.py",
+        "return fresh(self._pickled)",
+        "return vars(self).setdefault('one', fresh(self._pickled))",
         SEPARATELY + "test_no_record_changes_what_another_gets",
     ),
     "not checked row by row": Mutant(
@@ -914,28 +958,22 @@ MUTANTS = {
         "[_numpy_generator()]",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
-    "copies of a part share their arrays": Mutant(
-        "_data/pickles.py",
-        'array.copy(order="K")',
-        "array",
-        SEPARATELY + "test_copies_share_nothing_that_can_be_written_into",
-    ),
     "tables: a missing cell decides what type a column has": Mutant(
         "_data/tables.py",
         "return column.cat.rename_categories(categories.astype(float if exact else object))",
         "return column",
-        PROTECTED + "test_a_missing_cell_does_not_decide_the_type_of_a_column[integer categories]",
+        TWINS + "[types of columns]",
     ),
     "tables: a row decides whether the entries of all are sorted": Mutant(
         "_data/tables.py",
         "        return _canonical(X)\n",
         "        return X\n",
-        PROTECTED + "test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted",
+        TWINS + "[order of entries]",
     ),
     "a missing category decides what type a part's outputs have": Mutant(
         "_counting/separately.py",
-        "rows = as_table(stack([part.reset_index(drop=True) for part in parts]).copy())",
-        "rows = stack([part.reset_index(drop=True) for part in parts]).copy()",
+        "rows = as_table(stack(parts).copy())",
+        "rows = stack(parts).copy()",
         SEPARATELY + "test_a_missing_category_of_a_users_function_moves_its_own_count",
     ),
     "the list has objects that are put in frames": Mutant(
@@ -1036,8 +1074,8 @@ MUTANTS = {
     ),
     "errors of predictions raised": Mutant(
         "_counting/suppress_output.py",
-        "return True  # also of SystemExit",
-        "return False  # also of SystemExit",
+        "return True  # also of Ctrl-C",
+        "return False  # also of Ctrl-C",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",
     ),
     # ------------------------------------------------------------------ comparisons

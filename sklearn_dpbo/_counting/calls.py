@@ -46,6 +46,8 @@ class Calls:
 class _Isolated(Custom):
     """A user's gain in a query of protected records; it gets each of them in a call of its own."""
 
+    __call__ = Custom.of_each
+
     def of_one(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
         """Return the gain of one record; NaN, which counts as the lowest, if it fails."""
         gain = self._calls(lambda gain: gain.of_one(y, response, classes))

@@ -9,11 +9,11 @@ believes in the privacy need not read this module.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -31,7 +31,7 @@ from .._privacy.float_errors import ignore_float_errors
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from ..scoring._labels import encode
-from ..scoring._queries import GRID, Query
+from ..scoring._queries import GRID, MeanOf, Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
 from .evaluator import Evaluator
@@ -56,9 +56,9 @@ _TRIES = 8
 # By how much gains may differ through rounding, in steps of their grid.
 _TOLERANCE = 16
 _FORM = (
-    "Validation records are read in the form of the training set: numbers of one type, text as "
-    "Python's, rows numbered from 0 whatever their labels (a column can hold these). Nothing has "
-    "been charged"
+    "Before a model gets validation records, they are brought into one form: numbers of one type, "
+    "texts as str, rows numbered from 0 whatever their labels. If a step needs these labels, make "
+    "them a column. Nothing has been charged"
 )
 
 
@@ -71,11 +71,13 @@ class AsNumbers(Query):
     response_method: tuple[str, ...]
 
     @classmethod
-    def like(cls, method: str, public: NDArray[Any]) -> AsNumbers:
-        """Return the query for responses like these."""
-        labels = None
+    def of(cls, model: Model, method: str) -> AsNumbers:
+        """Return the query for responses like those of the companions."""
+        public, labels = model.responses[method].values, None
         if public.dtype.kind not in "biuf":
-            different = list(dict.fromkeys(public.ravel().tolist()))
+            classes = model.answers.classes
+            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
+            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
             labels = np.fromiter(different, dtype=object, count=len(different))
         return cls(public.shape[1:], labels, (method,))
 
@@ -142,9 +144,9 @@ class Rehearsal:
             places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
         seconds = 0.0
         for method in model.responses:
-            start = _clock(model)
+            start = perf_counter()
             values = self._values(model, method, places)
-            seconds += _clock(model) - start
+            seconds += perf_counter() - start
             asked = [query for query in queries if model.method(query) == method]
             direct = _Direct.of(self.rows, model, estimator, method, places)
             if text := self._difference(direct, values, asked):
@@ -153,7 +155,7 @@ class Rehearsal:
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
-        query = AsNumbers.like(method, model.responses[method].values)
+        query = AsNumbers.of(model, method)
         return self._table(places).values(model.asked(query), query)
 
     def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
@@ -174,7 +176,8 @@ class Rehearsal:
             return (
                 f"{direct.name} gives {direct.responses[first]} for row {direct.row(first)} of X, "
                 f"but {direct.in_words(came[first])} for the same row in the place of a "
-                f"validation record{why}. So do {len(wrong)} of {len(came)} rows. {_FORM}"
+                f"validation record{why}. The same holds for {len(wrong)} of {len(came)} rows that "
+                f"were tried. {_FORM}"
             )
         return next(filter(None, (self._difference_of_gains(direct, q) for q in asked)), "")
 
@@ -194,11 +197,12 @@ class Rehearsal:
         wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))
         if not len(wrong):
             return ""
+        in_place, directly = (_in_words(query, each[wrong[0]]) for each in (counted, expected))
         return (
-            f"Row {direct.row(wrong[0])} of X counts as {counted[wrong[0]]} in the place of a "
-            f"validation record, and as {expected[wrong[0]]} directly. So do {len(wrong)} of "
-            f"{len(places)} rows. A gain gets one record, and is a new copy for each: it must not "
-            f"keep anything, nor draw random numbers. {_FORM}"
+            f"Row {direct.row(wrong[0])} of X has {in_place} in the place of a validation record, "
+            f"and {directly} directly. The same holds for {len(wrong)} of {len(places)} rows that "
+            "were tried. A gain of yours gets one record at a time, each by a new copy of it: it "
+            f"must not keep anything of other records, nor draw random numbers. {_FORM}"
         )
 
     def _error_of(self, direct: _Direct, place: int) -> str:
@@ -299,9 +303,12 @@ def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
     )
 
 
-def _clock(model: Model) -> float:
-    """Return the time of this process, which takes long to ask for, if calls last long."""
-    return time.process_time() if model.cut else 0.0
+def _in_words(query: Query, value: Any) -> str:
+    """Say what a query counts a record as: of means, its gain."""
+    if not isinstance(query, MeanOf):
+        return f"the count {value}"
+    a, b = query.bounds
+    return f"the gain {a + (b - a) * value / query.steps:.6g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,14 +377,14 @@ class _Direct:
         """Return a value of `AsNumbers` as the response that it stands for."""
         if np.isnan(value).all():
             return "nothing"
-        labels = AsNumbers.like(self.method, self.like).labels
+        labels = AsNumbers.of(self.model, self.method).labels
         if labels is None or np.ndim(value):
             return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
         return str(labels[int(value)]) if value >= 0 else "an unknown label"
 
     def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
         """Return which rows got something else, unless by chance or by rounding."""
-        query = AsNumbers.like(self.method, self.like)
+        query = AsNumbers.of(self.model, self.method)
         expected = query.record_values(None, self.responses, None)
         sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
         labels = self.model.answers.classes is not None

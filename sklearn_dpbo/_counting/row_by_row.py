@@ -55,7 +55,7 @@ class RowByRowCheck:
                 f"{type(model).__name__} predicts a training record differently beside other "
                 "records, or not at all, so one validation record could change the predictions of "
                 "all. Use an estimator without statistics of the batch and without randomness, or "
-                'let each record be predicted by itself, prediction="separate"'
+                'prediction="auto", which predicts one record at a time where it has to'
             )
 
     def _changes(self, pickled: bytes, method: str, X: Any) -> bool | None:

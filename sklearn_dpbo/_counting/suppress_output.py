@@ -22,12 +22,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from decimal import localcontext
 from functools import cache, partial
 from types import ModuleType
 from typing import Any, TextIO
 
 import numpy as np
 from joblib import parallel_config
+from sklearn import config_context
 
 from .._privacy.float_errors import ignore_float_errors
 
@@ -63,8 +65,15 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
         yield
 
 
+@contextlib.contextmanager
+def _own_settings() -> Iterator[None]:
+    """Undo what is set for floating-point errors, for decimals, and for scikit-learn."""
+    with ignore_float_errors(), localcontext(), config_context():
+        yield
+
+
 class drop_errors:  # noqa: N801, as it is used like a function
-    """Drop any error; restore warning filters, global generators, error states of numpy and scipy.
+    """Drop any error; restore warning filters, global generators, numerical settings.
 
     So no call of an estimator shows in the next; to be used within a suppression of output. Of the
     filters, the list that is in use now gets its entries back; what other threads put in its place
@@ -77,11 +86,11 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._restore_generators = _generators()
 
     def __enter__(self) -> None:
-        self._errors = ignore_float_errors()
-        self._errors.__enter__()
+        self._settings = _own_settings()
+        self._settings.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        self._errors.__exit__(None, None, None)
+        self._settings.__exit__(None, None, None)
         self._filters[:] = self._entries
         self._restore_generators()
         return True  # also of Ctrl-C, of SystemExit, and of the panics of native extensions

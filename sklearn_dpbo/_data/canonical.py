@@ -64,8 +64,8 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     """
     if is_frame(X) != is_frame(X_val) or is_series(X) != is_series(X_val):
         raise ValueError(
-            f"X is a {type(X).__name__} and X_val a {type(X_val).__name__}: pass both as the same "
-            "kind of table"
+            f"X has the type {type(X).__name__} and X_val {type(X_val).__name__}: pass both as the "
+            "same kind of table"
         )
     if is_frame(X):
         return _frames(X, X_val)
@@ -77,7 +77,7 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
         X_val = as_array(X_val, X)  # a list, too
     width, width_val = (n_rows(X),) if pairwise else X.shape[1:], X_val.shape[1:]
     if width != width_val:
-        raise ValueError(f"rows of X have the shape {width}, and those of X_val {width_val}")
+        raise ValueError(f"X_val needs the columns of X: rows have shapes {width_val} and {width}")
     X, X_val = _columns(X, X_val)
     if issparse(X):
         return X, type(X)(X_val)
@@ -188,11 +188,12 @@ def _check_names(public: Any, protected: Any, name: str) -> None:
         for names in own
     )
     named = dict(zip(keys + keys_val, own[0] + own[1], strict=True))
-    only = sorted(repr(named[key]) for key in {*keys} ^ {*keys_val})[:9]
+    of_one = {*keys} - {*keys_val}, {*keys_val} - {*keys}
+    only, only_val = (sorted((named[key] for key in some), key=repr)[:9] for some in of_one)
     if list(map(str, own[0])) == list(map(str, own[1])):
-        hint = f". If they are the same, {name}_val.columns = {name}.columns"
-    elif only:
-        hint = f"; in one of them only are [{', '.join(only)}]"
+        hint = f". If these are the same columns, set {name}_val.columns = {name}.columns"
+    elif only or only_val:
+        hint = f". Only in {name} are {only}, only in {name}_val {only_val}"
     else:
         hint = f". Pass {name}_val[{name}.columns]"
     raise ValueError(
@@ -268,7 +269,7 @@ def check_labels(
     kind = _kind_of(like)
     for kind_val in map(kind_of, _dtypes(y)):
         if None not in (kind, kind_val) and kind != kind_val:
-            raise ValueError(f"{name} holds {kind_val} instead of {kind}: no label can be right")
+            raise ValueError(f"{name} holds {kind_val} instead of {kind}: code it as for training")
     checked = as_labels(y, like)
     if len(checked) != n:
         raise ValueError(

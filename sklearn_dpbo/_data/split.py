@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import reprlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -258,14 +257,9 @@ def _one_split(
     """Return the rows of both parts of the only split, which have none in common."""
     n = n_rows(whole.X)
     try:
-        splitter = check_cv(cv)
-        split = partial(splitter.split, whole.X, whole.y, **split_params)
-        # Asked first: what a splitter raises, or does not, may depend on protected labels.
-        several = _makes_several(splitter)
-        splits = [] if several else _first_two(split, n, protected=name == "cv")
-        if several or len(splits) > 1:
+        (train, test), *others = _first_two(check_cv(cv), whole, split_params, name == "cv")
+        if others:
             raise ValueError("it makes several splits")
-        ((train, test),) = splits
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
         if not (len(train) and len(test)):
             raise ValueError(f"n = {len(train)} rows to fit on, m = {len(test)} to hold out")
@@ -282,22 +276,21 @@ def _one_split(
     return train, test
 
 
-def _makes_several(splitter: Any) -> bool:
-    """Whether a splitter says, without seeing a table, that it makes several splits."""
+def _first_two(splitter: Any, whole: Training, split_params: Any, protected: bool) -> list[Any]:
+    """Return two splits, or one; of protected rows, nothing that the splitter says is seen.
+
+    One that tells beforehand of several splits sees no rows: what it raises may depend on labels.
+    """
     with suppress(Exception):  # of one that has to see the table, or has no such method
-        return bool(splitter.get_n_splits() > 1)
-    return False
-
-
-def _first_two(split: Callable[[], Iterable[Any]], n: int, *, protected: bool) -> list[Any]:
-    """Return two splits, or one; of protected rows, nothing that the splitter says is seen."""
-    if not protected:
-        return list(islice(split(), 2))
+        if splitter.get_n_splits() > 1:
+            return [((), ())] * 2
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return list(islice(split(), 2))
+        with warnings.catch_warnings(action="ignore" if protected else None):
+            return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
     except Exception as error:
-        what = f"its split raises {type(error).__name__} (n_samples={n})"
+        if not protected:
+            raise
+        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
         raise ValueError(what) from None
 
 

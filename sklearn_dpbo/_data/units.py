@@ -100,15 +100,17 @@ def _labels(groups: Any, n: int, name: str) -> list[Any]:
         raise ValueError(f"{name} has {len(cells)} entries for {n} rows")
     if any(map(is_missing, cells)):
         raise ValueError(
-            f"{name} has missing values: every record must be known to belong to one group"
+            f"{name} has missing values: every record must be known to belong to one group. Leave "
+            "these records out or, if no two of them belong together, give each its own group"
         )
     labels = _of_one_type(cells)
     if labels is None:
         raise ValueError(
-            f"{name} has one entry for each row, of one type: text, whole numbers (as floats, "
+            f"{name} needs entries of one type: text, whole numbers (floats: without a fraction, "
             "below 2^53), or categories of these; found "
-            f"{', '.join(sorted({type(cell).__name__ for cell in cells}))}. Make texts of other "
-            "entries, as groups.astype(str) does, such that all records of a group get the same one"
+            f"{', '.join(sorted({type(cell).__name__ for cell in cells}))}. Turn them into text, "
+            "such that all records of a group get the same one, for example by "
+            f"{name}.astype(str)"
         )
     return labels
 

@@ -54,7 +54,7 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     # The dtype of an array is public; the types in objects and lists are not.
     if len({kind_of(declared), kind_of(classes.dtype)} - {None}) > 1:
         raise ValueError(
-            f"y has dtype {declared}, but the classes are {classes}: none would occur. Give "
+            f"y holds {kind_of(declared)}, but the classes are {classes}: none would occur. Give "
             "classes of the type of y, spelled as there"
         )
     if len(classes) < 2:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
+from .._data.pickles import fresh, packed
 from .._data.tables import dense, without_length
 from .._privacy.checks import as_floats, check_number, is_finite
 from .._privacy.float_errors import ignore_float_errors
@@ -85,12 +86,18 @@ class Named:
 class Custom:
     """A user's ``gain(y_true, response)``, which gets one record at a time.
 
-    No type tells it how long other texts are.
+    No type tells it how long other texts are. A copy of it is called: what that keeps of public
+    records reaches neither the user's own nor the copies that get protected ones.
     """
 
     function: Callable[..., Any]
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        own: Custom = fresh(packed(self))
+        return own.of_each(y, response, classes)
+
+    def of_each(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
+        """Return the gain of each record."""
         rows = np.arange(len(response))[:, None]
         gains = [self.of_one(None if y is None else y[i], response[i], classes) for i in rows]
         return np.concatenate([np.zeros(0), *gains])
@@ -105,8 +112,8 @@ class Custom:
         if gain.shape != (1,) or gain.dtype.kind not in "biufO":
             name = getattr(self.function, "__name__", type(self.function).__name__)
             raise ValueError(
-                f"the gain {name} must return one number per record; found an array of "
-                f"{gain.dtype} of shape {gain.shape} for 1 record"
+                f"the gain {name} gets one record at a time, and has to return an array of one "
+                f"number; found {gain.dtype} of shape {gain.shape}"
             )
         return gain.astype(float)
 

@@ -157,9 +157,11 @@ def constant_hints(oracle: Evaluator, scores: Sequence[Score]) -> tuple[str, ...
         constant = _OF_A_CONSTANT[scorer.name](len(classes))
         if high < constant:
             return (
-                f"{scorer.name} is {released:.3g} ({low:.3g} to {high:.3g}). If all records had "
-                f"labels that the training set has, {named(classes)}, some constant prediction "
-                f"would have at least {constant:.3g}",
+                f"{scorer.name} is {released:.3g} ({low:.3g} to {high:.3g}), but some constant "
+                f"prediction has at least {constant:.3g} if all labels are among those of the "
+                f"training set, {named(classes)}. Either labels of validation records are missing "
+                "or coded otherwise, or many records cannot be predicted (a value is missing, "
+                "say), or the model predicts worse than a constant",
             )
     return ()
 

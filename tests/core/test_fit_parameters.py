@@ -29,6 +29,7 @@ from sklearn_dpbo import (
     public,
 )
 from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.ledger import _budget
@@ -423,11 +424,13 @@ def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     scorer = absolute_error().prepare(training.y)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="The bounds of")
-        evaluator = Evaluator(FitOptions(Constant()), problem, (scorer,))
+        evaluator = Evaluator(FitOptions(Constant()), problem, (scorer,), rehearsal=Rehearsal)
         evaluator.fit_candidates(({"value": 0.0},))
         evaluator.fit_candidates(({"value": 50.0},))
         with pytest.raises(UserWarning, match="The bounds of"):
-            Evaluator(FitOptions(Constant()), problem, (scorer,)).fit_candidates(({"value": 50.0},))
+            Evaluator(
+                FitOptions(Constant()), problem, (scorer,), rehearsal=Rehearsal
+            ).fit_candidates(({"value": 50.0},))
 
 
 # --------------------------------------------------------------------------------------- groups

@@ -1,6 +1,5 @@
 """Learners on tables as they come: categories by declaration, missing values, any cell."""
 
-import itertools
 import math
 import re
 import warnings
@@ -16,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, private_evaluation
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -195,61 +193,6 @@ def test_unknown_categories_are_zeros_and_missing_ones_a_category():
     assert table["ward_missing"].tolist() == [0, 1, 0] == table["site_missing"].tolist()
     assert table.filter(like="code").sum(axis=1).tolist() == [0, 1, 1]
     assert table["site_a"].tolist() == [0, 0, 1] and table.filter(like="site").iloc[0].sum() == 0
-
-
-@pytest.fixture
-def losses(monkeypatch):
-    """Return the privacy loss between fits, in shares of what each may cost.
-
-    What a fit gets to see is what the first would have without noise: a path that all share.
-    """
-    path, fits = [], []
-
-    def tables(self, price, sensitivities, **_):
-        fits.append([])
-        scales = iter(sensitivities)
-
-        def release(table):
-            fits[-1].append((table._open().astype(float), next(scales)))
-            if len(path) < len(fits[-1]):
-                path.append(table._open().copy())
-            return path[len(fits[-1]) - 1]
-
-        return release
-
-    def shares():
-        return [
-            sum((np.linalg.norm(a - b) / scale) ** 2 for (a, scale), (b, _) in zip(*pair)) / n
-            for pair in itertools.combinations(fits, 2)
-            for n in [len(pair[0])]
-        ]
-
-    monkeypatch.setattr(Mechanisms, "tables", tables)
-    return shares
-
-
-ROWS = [
-    (np.nan, None, None, None, True),
-    (np.inf, "north", 0, "a", False),
-    (-1e308, "west", -7, "z", True),
-    (55.0, Rude(), np.nan, ["a"], False),
-]
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("bounds", [None, (0, 100)])
-@pytest.mark.parametrize("name", LEARNERS)
-def test_no_unit_costs_more_than_promised_whatever_its_cells_are(name, bounds, grouped, losses):
-    """All pairs of tables that differ in one unit."""
-    categories = {"ward": WARDS, "code": range(4), "site": ["a", "b"]}
-    learner = few_steps(name).set_params(categories=categories, bounds=bounds)
-    frame = mixed(6)[0].astype(dict.fromkeys(categories, object))
-    own, groups = (3, [0, 0, 0, 1, 2, 2]) if grouped else (1, None)
-    for cells, label in itertools.product(ROWS, (0, 1)):
-        rows = pd.DataFrame([cells] * own, columns=frame.columns)
-        changed = pd.concat([rows, frame.iloc[own:]]).astype(frame.dtypes)
-        learner.fit(changed, np.array([*[label] * own, *[0, 1, 1, 0, 1][: 6 - own]]), groups=groups)
-    assert 0.05 < max(losses()) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("kind", [str, object])

@@ -296,46 +296,6 @@ LEARNERS = {
 ODD = [(np.nan, 0.0, 1e308), (np.inf, -np.inf, 0.0), (1e308, 1e308, 1e308), (0.0, 0.0, 0.0)]
 
 
-@pytest.fixture
-def summed(monkeypatch):
-    """What gets noise, with its scale; the noise is left out, so that paths are the same."""
-    found = []
-
-    def tables(self, price, sensitivities, **_):
-        def release(table):
-            found.append((table._open().copy(), sensitivities[0]))
-            return table._open() * 0
-
-        return release
-
-    monkeypatch.setattr(Mechanisms, "tables", tables)
-    return found
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("name", LEARNERS)
-@pytest.mark.filterwarnings("ignore")
-def test_no_unit_moves_what_is_summed_further_than_the_sensitivity(name, grouped, summed):
-    X, y = problem(6)
-    learner = LEARNERS[name]
-    groups = np.array([0, 0, 0, 1, 2, 2]) if grouped else None
-
-    def tables(X, y):
-        summed.clear()
-        learner.fit(X, y, groups=groups)
-        return [table for table, _ in summed]
-
-    before, (_, sensitivity), largest = tables(X, y), summed[0], 0.0
-    for row in [*ODD, (0.9, -0.8, 0.7), (-50.0, 3.0, 1.0)]:
-        for label in (0, 1):
-            changed, labels = X.copy(), y.copy()
-            rows = slice(0, 3) if grouped else slice(0, 1)
-            changed[rows], labels[rows] = row, label
-            for a, b in zip(before, tables(changed, labels), strict=True):
-                largest = max(largest, math.sqrt(((a - b).astype(float) ** 2).sum()))
-    assert 0.2 * sensitivity < largest <= sensitivity
-
-
 @pytest.mark.parametrize("half", [False, True])
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     """A fifth of the budget (in rho) is for counts, and each step has the same of the rest."""

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo._counting.secret_fits import fit_last_step, refitted
 from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
@@ -381,6 +382,24 @@ def test_messages_about_tables_quote_no_record(X):
 def test_classes_that_can_never_occur_are_refused(classes, y):
     with pytest.raises(ValueError, match="none would occur"):
         PrivateLogisticRegression(classes=classes).fit(MADE_UP.X, y)
+
+
+@pytest.mark.parametrize("what", ["X", "y", "bytes"])
+def test_messages_do_not_tell_how_long_a_text_is(what):
+    """An array of texts has the width of the longest one."""
+    messages = []
+    for text in ("yes", "Jane Doe, not asked"):
+        column = np.array(["no", text] * 32)
+        X, y = (column.reshape(-1, 1), MADE_UP.y) if what == "X" else (MADE_UP.X, column)
+        y = column.astype(bytes) if what == "bytes" else y
+        for estimator in (
+            PrivateLogisticRegression(classes=[0, 1]),
+            PrivateTableSearchCV(PrivateLogisticRegression(classes=[0, 1])),
+        ):
+            with pytest.raises(ValueError, match="text|bytes|number") as caught:
+                estimator.fit(X, y)
+            messages.append(str(caught.value))
+    assert messages[:2] == messages[2:]
 
 
 def test_bounds_of_the_target_have_to_be_given():

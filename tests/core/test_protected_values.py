@@ -9,7 +9,6 @@ import pickle
 import struct
 import sys
 import threading
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -21,14 +20,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
     StandardScaler,
 )
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import (
@@ -631,28 +629,6 @@ def test_a_step_that_reads_labels_of_rows_is_refused_before_the_charge(last, tmp
     assert not ledger.history
 
 
-def by_attrs(frame):
-    return frame.mul(-1 if frame.attrs.get("rows", 1) % 2 else 1)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_attrs_of_a_frame_reach_no_estimator():
-    groups = np.append(0, np.arange(60))
-    X, X_val = pd.DataFrame({"x": np.linspace(-1, 1, 60)}), pd.DataFrame({"x": np.ones(61)})
-    model = make_pipeline(FunctionTransformer(by_attrs), LogisticRegression())
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
-    scores = []
-    for rows in (60, 61):
-        X_val.attrs = {"rows": rows}
-        protected = {"X_val": X_val, "y_val": np.ones(61, dtype=int), "groups_val": groups}
-        scores.append(search.fit(X, (X["x"] > 0).astype(int), **protected).best_score_)
-    assert abs(scores[0] - scores[1]) < 0.05
-    assert X_val.attrs == {"rows": 61}
-    X.attrs = {"rows": 60}
-    with pytest.raises(ValueError, match="Nothing has been charged"):
-        search.fit(X, (X["x"] > 0).astype(int), **protected)
-
-
 @pytest.mark.parametrize("several", [False, True], ids=["index", "levels"])
 def test_label_of_a_row_that_another_unit_of_time_cannot_hold_moves_nothing(several):
     X, y = whole_numbers()
@@ -669,17 +645,6 @@ def test_label_of_a_row_that_another_unit_of_time_cannot_hold_moves_nothing(seve
         for last in ("2020", "9999")
     ]
     assert np.array_equal(*found) and found[0] > 0
-
-
-@pytest.mark.parametrize("of", [lambda X: X, lambda X: pd.DataFrame(X, columns=list("abc"))])
-def test_cell_that_a_cast_warns_of_shows_in_nothing(of):
-    X, y = whole_numbers()
-    cells = X[:M].astype(np.float32)
-    cells.view(np.uint32)[3, 0] = 0x7FA00000  # a signalling NaN
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        statistics(LogisticRegression(), (of(X), y), (of(cells), y[:M]))
-        statistics(Ridge(), (X, X[:, 0]), (X[:M], cells[:, 0]), "neg_mean_absolute_error")
 
 
 class Unclosed:
@@ -704,52 +669,6 @@ def test_what_finalizers_and_threads_raise_during_predictions_is_dropped(monkeyp
     assert told == []
     both()
     assert len(told) == 2
-
-
-BIG = 2**53  # as floats, this and the next integer are the same
-COLUMNS_OF_ONE_TYPE = {
-    "integer categories": lambda x: pd.Categorical(x, categories=[1, 2, BIG, BIG + 1]),
-    "nullable integers": lambda x: pd.array(x - BIG, dtype="Int64"),
-    "nullable truth values": lambda x: pd.array(x > 1, dtype="boolean"),
-}
-
-
-@pytest.mark.parametrize("kind", COLUMNS_OF_ONE_TYPE)
-def test_a_missing_cell_does_not_decide_the_type_of_a_column(kind):
-    """An array of such a column has integers, or floats if one cell is missing."""
-    make, x = COLUMNS_OF_ONE_TYPE[kind], 1 + np.arange(1_000) % 2
-    x[:30] = BIG + np.arange(30) % 2  # rare, so that no companion has them
-    y = np.where(x >= BIG, x - BIG, x - 1)
-    as_it_is = FeatureUnion([("own", FunctionTransformer())])
-    encoder = OneHotEncoder(handle_unknown="ignore")
-    model = make_pipeline(as_it_is, encoder, LogisticRegression(C=1e3))
-    counts = []
-    for missing in (False, True):
-        X_val = pd.DataFrame({"x": make(np.full(M, BIG + 1))})
-        if missing:
-            X_val.iloc[0, 0] = pd.NA
-        train, val = (pd.DataFrame({"x": make(x)}), y), (X_val, np.ones(M, dtype=int))
-        raw, sensitivity = statistics(model, train, val, prediction="auto")
-        counts.append(raw[0, 0])
-    assert abs(counts[0] - counts[1]) <= sensitivity == 1
-
-
-EXTENSIONS = {
-    "texts": (lambda cells: pd.array(cells, dtype="string"), ["a", None]),
-    "categories of times": (pd.Categorical, [pd.Timestamp(2024, 1, 1), None]),
-    "arrow's texts": (lambda cells: pd.array(cells, dtype="large_string[pyarrow]"), ["a", None]),
-    "intervals": (pd.Categorical, [pd.Interval(0, 1), None]),
-}
-
-
-@pytest.mark.parametrize("kind", EXTENSIONS)
-def test_an_array_of_a_column_has_one_type_whatever_is_missing(kind):
-    make, (cell, missing) = EXTENSIONS[kind]
-    if "arrow" in kind:
-        pytest.importorskip("pyarrow")
-    columns = [pd.Series(make([cell, cell])), pd.Series(make([cell, missing]))]
-    one, other = (np.asarray(as_table(column.to_frame("c"))).dtype for column in columns)
-    assert one == other
 
 
 def of_arrow(cells, kind):
@@ -799,20 +718,3 @@ def test_a_column_named_type_is_taken_for_no_declaration():
             return pd.DataFrame({"type": ["date 98765"]})
 
     assert as_table(Frame()).shape == (1, 1)
-
-
-def test_no_row_of_a_sparse_table_decides_whether_the_entries_of_all_are_sorted():
-    """SVC sorts all if one is not sorted, and reads one of several entries for a cell."""
-    rng = np.random.default_rng(0)
-    X = np.hstack([rng.choice([-3.0, 3.0], (200, 1)), rng.integers(1, 3, (200, 29))])
-    columns, cells = [0] * 4 + [*range(1, 30)], [3.0, -1, -1, -2] + [1] * 29
-    counts = []
-    for first in (1, -1):
-        rows = [columns[:: first if i == 7 else 1] for i in range(M)]
-        values = [cells[:: first if i == 7 else 1] for i in range(M)]
-        shape = np.arange(M + 1) * len(columns)
-        X_val = sparse.csr_matrix((np.concatenate(values), np.concatenate(rows), shape), (M, 30))
-        train = sparse.csr_matrix(X), (X[:, 0] > 0).astype(int)
-        raw, _ = statistics(SVC(kernel="linear"), train, (X_val, np.ones(M, dtype=int)))
-        counts.append(raw[0, 0])
-    assert abs(counts[0] - counts[1]) <= 1

@@ -254,7 +254,7 @@ def test_each_unit_has_the_rows_mean_and_weight_of_one_group(groups):
         ([1.0, np.nan], "missing values"),
         (["a", None], "missing values"),
         (pd.Categorical(["a", None]), "missing values"),
-        ([[1, 2], [1, 2]], "one entry for each row.*found list"),
+        ([[1, 2], [1, 2]], "of one type.*found list"),
         ([("p", np.nan), ("p", np.nan)], "of one type.*found tuple"),  # unequal, and no NaN
         (["1", 1], "of one type.*found int, str"),
         ([1, 1.0], "of one type.*found float, int"),
@@ -374,17 +374,17 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
 
 def test_a_gain_that_does_not_return_one_number_per_record_is_refused():
     scorer = make_private_scorer(lambda y, p: 0.5, bounds=(0, 1))
-    with pytest.raises(ValueError, match="one number per record"):
+    with pytest.raises(ValueError, match="array of one number"):
         scorer.query.record_values(np.zeros(3), np.zeros(3), None)
 
 
 def test_a_callable_gain_gets_the_second_column_of_binary_probabilities():
-    seen = []
     scorer = make_private_scorer(
-        lambda y, p: seen.append(p.shape) or p, bounds=(0, 1), response_method="predict_proba"
+        lambda y, p: p * (p.shape == (1,)), bounds=(0, 1), response_method="predict_proba"
     )
-    scorer.query.record_values(np.zeros(4), np.full((4, 2), 0.5), np.array([0, 1]))
-    assert seen == [(1,)] * 4
+    response = np.tile([0.75, 0.25], (4, 1))
+    values = scorer.query.record_values(np.zeros(4), response, np.array([0, 1]))
+    assert (values == scorer.query.steps // 4).all()
 
 
 def test_a_prepared_scorer_keeps_the_number_of_training_classes(rng):

@@ -260,7 +260,7 @@ def test_multilabel_accuracy_counts_records_with_all_labels_right():
 def test_error_of_custom_gain_is_raised(two_classes):
     for wrong in (lambda y, p: 0.5, lambda y, p: y.nonsense):
         scoring = make_private_scorer(wrong, bounds=(0, 1))
-        with pytest.raises((ValueError, AttributeError), match="one number per record|nonsense"):
+        with pytest.raises((ValueError, AttributeError), match="array of one number|nonsense"):
             fitted(two_classes, scoring=scoring)
 
 

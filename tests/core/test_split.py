@@ -117,6 +117,16 @@ def test_a_larger_group_that_is_held_out_changes_nothing_of_the_training_set():
     assert one.X.index.equals(one.y.index)
 
 
+def test_rows_of_arguments_of_fit_are_numbered_as_those_of_x():
+    frame = pd.DataFrame({"a": np.arange(8.0)}, index=list("abcdefgh"))
+    weights = {"sample_weight": pd.Series(np.ones(8), index=frame.index)}
+    training = split(
+        frame, frame["a"] % 2, X_val=frame.copy(), y_val=frame["a"] % 2, fit_params=weights
+    ).training
+    for given in (training.X, training.y, training.fit_params["sample_weight"]):
+        assert given.index.equals(pd.RangeIndex(8))
+
+
 def test_groups_are_passed_to_a_group_splitter_and_only_groups_val_makes_units():
     groups = np.repeat(np.arange(8), 5)
     cv = GroupShuffleSplit(n_splits=1, test_size=2, random_state=0)
@@ -242,7 +252,9 @@ def test_columns_of_y_val_must_be_those_of_y(kind):
         split(y=y, X_val=SAME, y_val=y[["cost", "dose"]])
     other = kind({"dose": X[:, 0], "price": X[:, 1]})
     for wrong in (other, other[["dose"]]):
-        with pytest.raises(ValueError, match=r"y_val needs the columns .* in one of them only"):
+        with pytest.raises(
+            ValueError, match=r"y_val needs the columns .*. Only in y are \['cost'\]"
+        ):
             split(y=y, X_val=SAME, y_val=wrong)
     with pytest.raises(ValueError, match="y_val needs the columns of y, in the same order"):
         PrivateObjective(Ridge(), X, y, SAME, y[["cost", "dose"]], n_calls=1)
@@ -253,9 +265,9 @@ def test_the_column_of_y_val_must_be_that_of_y(kind):
     """Also where one label per record is taken."""
     y, y_val = kind({"sick": Y}), kind({"well": 1 - Y})
     model = LogisticRegression().fit(X, Y)
-    with pytest.raises(ValueError, match=r"in one of them only are \['sick', 'well'\]"):
+    with pytest.raises(ValueError, match=r"Only in y are \['sick'\], only in y_val \['well'\]"):
         private_evaluation(model, SAME, y_val, X=X, y=y, epsilon=1.0)
-    with pytest.raises(ValueError, match=r"in one of them only are \['sick', 'well'\]"):
+    with pytest.raises(ValueError, match=r"Only in y are \['sick'\], only in y_val \['well'\]"):
         PrivateThresholdClassifier(model).fit(X, y, X_val=SAME, y_val=y_val)
 
 
@@ -267,15 +279,15 @@ def test_the_column_of_y_val_must_be_that_of_y(kind):
         (dict(y_val=Y), "y_val was given without X_val"),
         (dict(X_val=SAME[:0], y_val=Y[:0]), "m = 0"),
         (dict(X_val=SAME[:3], y_val=Y[:2]), "3 rows and y_val has 2"),
-        (dict(X_val=SAME[:, :1], y_val=Y), r"shape \(2,\), and those of X_val \(1,\)"),
+        (dict(X_val=SAME[:, :1], y_val=Y), r"shapes \(1,\) and \(2,\)"),
         (
             dict(X=FRAME, X_val=SAME, y_val=Y),
-            "X is a DataFrame and X_val a ndarray",
+            "X has the type DataFrame and X_val ndarray",
         ),
         (dict(X=FRAME, X_val=FRAME[["b", "a"]].copy(), y_val=Y), r"same order.*X_val\[X.columns\]"),
         (
             dict(X=FRAME, X_val=FRAME.rename(columns={"a": "c"}).copy(), y_val=Y),
-            r"in one of them only are \['a', 'c'\]",
+            r"Only in X are \['a'\], only in X_val \['c'\]",
         ),
         (dict(X_val=SAME, y_val=np.where(Y, "one", "zero")), "y_val holds text instead of numbers"),
         (
@@ -460,13 +472,13 @@ STRING = getattr(np.dtypes, "StringDType", lambda: "U")()  # of NumPy 2
 @pytest.mark.parametrize(
     ("table", "table_val", "message"),
     [
-        (FRAME, SAME, "X is a DataFrame and X_val a ndarray"),
-        (SAME.tolist(), FRAME, "X is a ndarray and X_val a DataFrame"),
-        (pd.Series(TEXTS), TEXTS, "X is a Series and X_val a ndarray"),
-        (pd.Series(TEXTS), np.array(TEXTS), "X is a Series and X_val a ndarray"),
+        (FRAME, SAME, "X has the type DataFrame and X_val ndarray"),
+        (SAME.tolist(), FRAME, "X has the type ndarray and X_val DataFrame"),
+        (pd.Series(TEXTS), TEXTS, "X has the type Series and X_val ndarray"),
+        (pd.Series(TEXTS), np.array(TEXTS), "X has the type Series and X_val ndarray"),
         (WORDS.astype(object), SAME, r"X is object and X_val is float64.*astype\(X.dtype\)"),
         (SAME, WORDS.astype(STRING), r"X is float64 and X_val is object.*astype\(float\)"),
-        (SAME, TIMES.to_numpy()[:, None], r"shape \(2,\), and those of X_val \(1,\)"),
+        (SAME, TIMES.to_numpy()[:, None], r"shapes \(1,\) and \(2,\)"),
         (SAME, np.stack([TIMES, TIMES], axis=1), r"X is float64 and X_val is datetime64\[s\]"),
     ],
 )
@@ -865,7 +877,7 @@ def test_names_of_columns_are_compared_with_their_types_before_the_charge(
     frame = pd.DataFrame(X, columns=names)
     frame_val = pd.DataFrame(SAME[:, : len(names_val)], columns=names_val)
     alike = list(map(str, names)) == list(map(str, names_val))
-    hint = r"X_val.columns = X.columns" if alike else "in one of them only are"
+    hint = r"set X_val.columns = X.columns" if alike else "Only in X are"
     ledger = PrivacyLedger(tmp_path / "ledger", "scans", epsilon=9.0, create=True)
     model = LogisticRegression()
     message = f"^X_val needs the columns of X, in the same order: .*{first}.*{hint}"

@@ -834,7 +834,7 @@ def test_unusual_characters_in_texts_and_names_are_stored(place):
 def test_a_fit_that_fails_before_its_first_draw_is_not_charged(path):
     ledger = opened(path)
     X, y, X_val, y_val = problem()
-    with pytest.raises(ValueError, match="rows of X have the shape"):
+    with pytest.raises(ValueError, match="X_val needs the columns of X: rows"):
         search(ledger).fit(X, y, X_val=X_val[:, :2], y_val=y_val)
     assert not ledger.history
 

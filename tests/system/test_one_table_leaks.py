@@ -6,7 +6,6 @@ and values that no made-up record has.
 
 import contextlib
 import gc
-import io
 import itertools
 import logging
 import pickle
@@ -14,26 +13,21 @@ import re
 import signal
 import struct
 import traceback
-import warnings
 from collections import deque
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from joblib.externals.loky import get_reusable_executor
 from leaks import COUNTS, M, found_in, found_in_text, frames_of, walk
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_dpbo import PrivateTableSearchCV, make_private_scorer
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
+from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import seed_noise
 from sklearn_dpbo._privacy.runs import Repeated
-from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge, PrivateTraining
+from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.search import _table
 from sklearn_dpbo.strategies import _one_table
 
@@ -298,165 +292,3 @@ def test_steps_of_the_released_pipeline_have_seen_no_record():
     seen = search.best_estimator_[0].func.seen
     assert seen and max(np.abs(X).max() for X in seen) <= 1, "made-up records"
     assert struct.pack("<d", MARK) not in pickle.dumps(search)
-
-
-# ------------------------------------------------------------------------- neighbours
-ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
-ODD_LABELS = [0, 1, 7, 2**40, -3, 1]
-ODD_OBJECTS = [None, "no", 1.5, np.nan, "zz", b"x"]
-ENCODE = OneHotEncoder(categories=[["u", "v"]], sparse_output=False, handle_unknown="ignore")
-
-
-def small_table():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (50, 2))
-    return X, (X[:, 0] > 0).astype(int)
-
-
-def frame():
-    X, _ = small_table()
-    text = pd.Series(["u", "v", "u", "w", None] * 10, dtype=object)
-    kind = pd.Categorical(["u", "v"] * 25, categories=["u", "v", "w"])
-    return pd.DataFrame({"n": X[:, 0], "text": text, "kind": kind})
-
-
-def changed(X, y, rows, trial):
-    """A neighbour, whose records of one unit are odd."""
-    rng = np.random.default_rng(trial)
-    X, y = X.copy(), y.copy()
-    for row in rows:
-        if isinstance(X, np.ndarray):
-            X[row] = rng.choice(ODD, 2)
-        else:
-            X.loc[row, "n"] = rng.choice(ODD)
-            X.at[row, "text"] = ODD_OBJECTS[trial]
-            X.loc[row, "kind"] = [None, "w", "u"][trial % 3]
-        y[row] = {"f": ODD, "O": ODD_OBJECTS}.get(y.dtype.kind, ODD_LABELS)[trial]
-    return X, y
-
-
-def piped(model):
-    columns = make_column_transformer(
-        (FunctionTransformer(), ["n"]), (ENCODE, ["text"]), (ENCODE, ["kind"])
-    )
-    return make_pipeline(columns, Normalizer(), model)
-
-
-def picky(y, predicted):
-    if not all(label == label for label in y):
-        raise ValueError("a missing label")
-    return (np.asarray(y) == predicted).astype(float)
-
-
-def largest_is_one(X):
-    return X / max(1.0, np.nanmax(np.abs(X)))
-
-
-def neighbour_cases():
-    X, y = small_table()
-    scaled = {"bounds": (-1, 1), "max_norm": 1.0}  # nothing is released to scale by
-    logistic = PrivateLogisticRegression(max_iter=2, classes=[0, 1], **scaled)
-    named = PrivateLogisticRegression(max_iter=2, classes=["no", "yes"], **scaled)
-    ridge = PrivateRidge(y_bounds=(-1, 1), **scaled)
-    texts = np.array(["no", "yes"], dtype=object)[y]
-    batch = make_pipeline(FunctionTransformer(largest_is_one), ridge)
-    of_user = make_private_scorer(picky, bounds=(0, 1))
-    yield "logistic", logistic, {"C": [0.1, 1.0]}, X, y, "roc_auc"
-    yield "f1", logistic, {"C": [0.1, 1.0]}, X, y, "f1"
-    yield "gain", logistic, {"C": [0.1, 1.0]}, X, y.astype(float), of_user
-    yield "regression", ridge, {"alpha": [0.1, 1.0]}, X, X[:, 1], "neg_mean_absolute_error"
-    yield "r2", ridge, {"alpha": [0.1, 1.0]}, X, X[:, 1], None
-    yield "frame", piped(logistic), {"privatelogisticregression__C": [1.0]}, frame(), y, None
-    yield "texts", piped(named), {"privatelogisticregression__C": [1.0]}, frame(), texts, None
-    yield "batch", batch, {"privateridge__alpha": [0.1, 1.0]}, X, X[:, 1], None
-
-
-NEIGHBOURS = list(neighbour_cases())
-
-
-@pytest.fixture
-def measured(monkeypatch):
-    """What gets noise, as (numbers, how far a unit moves them, in which norm), without the noise.
-
-    What is chosen and fitted is then the same as long as that is.
-    """
-    found, best_of, counts = [], Mechanisms.best_of, Mechanisms.release_counts
-
-    def tables(self, price, sensitivities, **_):
-        def release(table):
-            found.append((table._open().ravel().astype(float), sensitivities[0], 2))
-            return table._open() * 0
-
-        return release
-
-    def compared(self, models, scores, *args, **params):
-        found.extend((row.astype(float), scores.sensitivity, 1) for row in scores._open())
-        return best_of(self, models, scores, *args, **params)
-
-    def counted(self, table, *args, **params):
-        found.append((table._open().ravel().astype(float), table.sensitivity, 1))
-        return counts(self, table, *args, **params)
-
-    monkeypatch.setattr(Mechanisms, "tables", tables)
-    monkeypatch.setattr(Mechanisms, "best_of", compared)
-    monkeypatch.setattr(Mechanisms, "release_counts", counted)
-    monkeypatch.setattr(RowByRowCheck, "check", lambda *_: None)  # it takes most of the time
-    return found
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("case", NEIGHBOURS, ids=[case[0] for case in NEIGHBOURS])
-def test_no_unit_moves_what_gets_noise_further_than_promised_nor_says_a_word(
-    case, grouped, measured
-):
-    _, estimator, grid, X, y, scoring = case
-    groups = np.repeat(np.arange(20), [3] * 15 + [1] * 5) if grouped else None
-
-    def fitted(X, y):
-        measured.clear()
-        search = search_of(
-            "compose", estimator, grid=grid, scoring=scoring, epsilon=1.0, delta=1e-6,
-        )  # fmt: skip
-        out, said = io.StringIO(), []
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            warnings.simplefilter("ignore", ResourceWarning)
-            try:
-                with seed_noise((0,)):
-                    search.fit(X, y, groups=groups)
-            except Exception as error:
-                said.append(repr(error))
-        # These follow from public facts, or what is released, which here has no noise of its own.
-        released = "noise", "The chosen model predicts one", "eleased scores", "A search costs"
-        texts = [str(w.message) for w in caught]
-        said += [text for text in texts if not any(known in text for known in released)]
-        return list(measured), [*said, out.getvalue()]
-
-    before, said = fitted(X, y)
-    assert len(before) > 3 and said == [""]
-    units = np.arange(50) if groups is None else groups
-    moved = 0.0
-    for trial, unit in enumerate(np.random.default_rng(1).integers(units.max() + 1, size=4)):
-        after, said = fitted(*changed(X, y, np.flatnonzero(units == unit), trial))
-        assert said == [""] and len(after) == len(before)
-        for (a, sensitivity, norm), (b, same, _) in zip(before, after, strict=True):
-            assert sensitivity == same and a.shape == b.shape
-            distance = np.linalg.norm(a - b, norm)
-            assert distance <= sensitivity
-            moved = max(moved, distance / sensitivity)
-    assert moved > 0.1, "the test can fail"
-
-
-def test_errors_say_nothing_of_records_that_are_odd():
-    X, y = small_table()
-    for label in ODD_OBJECTS:
-        labels = np.array(y, dtype=object)
-        labels[7] = label
-        model = PrivateLogisticRegression(max_iter=1, classes=[0, 1])
-        search_of("compose", model, grid={"C": [1.0]}, delta=1e-6, epsilon=1.0).fit(X, labels)
-    for missing in (None, np.nan, pd.NA):
-        labels = np.array(y, dtype=object)
-        labels[7] = missing
-        model = PrivateLogisticRegression(max_iter=1)
-        search = search_of("compose", model, grid={"C": [1.0]}, delta=1e-6, epsilon=1.0)
-        assert search.fit(X, labels).classes_.tolist() == [0, 1], "a missing label is no class"
