@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from .tables import (
-    as_table,
-    dense,
-    is_frame,
-    is_series,
-    n_rows,
-    narrowed,
-    of_own_rows,
-    take_rows,
-)
+from .tables import as_table, dense, n_rows, narrowed, of_own_rows, take_rows
 
 __all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
 
@@ -96,7 +87,7 @@ def _taken_alone(table: Any, rows: Rows, labels: Rows) -> Any:
     """
     own = taken(table, rows)
     own = as_table(own) if hasattr(own, "to_pandas") else own
-    if is_frame(own) or is_series(own):
+    if hasattr(own, "iloc"):
         own = own.set_axis(labels, axis=0)
         own.attrs = {}
     return narrowed(own)

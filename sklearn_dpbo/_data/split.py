@@ -7,10 +7,10 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -257,8 +257,7 @@ def _one_split(
     """Return the rows of both parts of the only split, which have none in common."""
     n = n_rows(whole.X)
     try:
-        split = partial(check_cv(cv).split, whole.X, whole.y, **split_params)
-        (train, test), *others = _first_two(split, n, protected=name == "cv")
+        (train, test), *others = _first_two(check_cv(cv), whole, split_params, name == "cv")
         if others:
             raise ValueError("it makes several splits")
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
@@ -277,14 +276,21 @@ def _one_split(
     return train, test
 
 
-def _first_two(split: Callable[[], Iterable[Any]], n: int, *, protected: bool) -> list[Any]:
-    """Return two splits, or one; of protected rows, what the splitter raises is not quoted."""
+def _first_two(splitter: Any, whole: Training, split_params: Any, protected: bool) -> list[Any]:
+    """Return two splits, or one; of protected rows, nothing that the splitter says is seen.
+
+    One that tells beforehand of several splits sees no rows: what it raises may depend on labels.
+    """
+    with suppress(Exception):  # of one that has to see the table, or has no such method
+        if splitter.get_n_splits() > 1:
+            return [((), ())] * 2
     try:
-        return list(islice(split(), 2))
+        with warnings.catch_warnings(action="ignore" if protected else None):
+            return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
     except Exception as error:
         if not protected:
             raise
-        what = f"its split raises {type(error).__name__} (n_samples={n})"
+        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
         raise ValueError(what) from None
 
 

@@ -18,6 +18,7 @@ from sklearn.model_selection import (
     LeaveOneOut,
     PredefinedSplit,
     ShuffleSplit,
+    StratifiedKFold,
     StratifiedShuffleSplit,
 )
 
@@ -805,6 +806,28 @@ def test_what_a_splitter_raises_quotes_no_label(y):
             split(y=[*y[:39], odd], cv=5)
         said.append(str(raised.value))
     assert len(set(said)) == 1
+
+
+class Counts(ShuffleSplit):
+    """Warns of how many labels there are of a class."""
+
+    def split(self, X, y=None, groups=None):
+        warnings.warn(f"{np.sum(y == 1)} positive labels", stacklevel=1)
+        return super().split(X, y, groups)
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(5), Counts(1, random_state=0)])
+def test_a_splitter_says_nothing_of_protected_labels(cv):
+    said = []
+    for n in (2, 3, 5):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                split(y=(np.arange(40) < n).astype(int), cv=cv)
+            except ValueError as error:
+                said.append(str(error))
+        said += [str(w.message) for w in caught]
+    assert len(set(said)) == isinstance(cv, StratifiedKFold)
 
 
 MASKED = np.ma.masked_array(X.copy(), X == 79)
