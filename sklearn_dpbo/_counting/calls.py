@@ -30,7 +30,10 @@ class Calls:
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
-        self._restored = drop_errors()
+
+    @cached_property
+    def _restored(self) -> drop_errors:
+        return drop_errors()
 
     def copy(self) -> Any:
         """Return a new copy."""

@@ -82,6 +82,7 @@ class ProtectedTable:
         return tuple(query.statistics(self.values(model, query), self.y, self.units))
 
     @hold_interrupts()
+    @ignore_float_errors()
     def values(self, model: Model, query: Query) -> NDArray[Any]:
         """Return one value per record: see the contract."""
         packed_query = packed(query)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from .._data.canonical import check_labels, in_one_form
 from .._data.public_rows import PublicSample, companion_rows
@@ -47,6 +48,18 @@ class PublicRows:
             labels = _like(sample.y, sample.like_y)
             y = check_labels(labels, dense(training.y), len(sample.numbers))
         return cls(sample, len(above), len(below), X, y)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether both forms are the same: of arrays and sparse matrices of one type."""
+        given, read = self.sample.X, self.X
+        alike = type(given) is type(read) and (type(read) is np.ndarray or issparse(read))
+        return bool(alike and given.dtype == read.dtype)
+
+    @property
+    def companions(self) -> NDArray[np.intp]:
+        """Positions of the companions."""
+        return np.delete(np.arange(len(self.sample.numbers)), self.rehearsed)
 
     @property
     def rehearsed(self) -> NDArray[np.intp]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import decimal
 import logging
 import os
 import random
@@ -22,14 +23,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from decimal import localcontext
 from functools import cache, partial
 from types import ModuleType
 from typing import Any, TextIO
 
 import numpy as np
 from joblib import parallel_config
-from sklearn import config_context
+from scipy import special
+from sklearn import get_config, set_config
 
 from .._privacy.float_errors import ignore_float_errors
 
@@ -62,13 +63,7 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
             stack.enter_context(kept_registries())
         stack.enter_context(_suppression())
         stack.enter_context(ignore_float_errors())
-        yield
-
-
-@contextlib.contextmanager
-def _own_settings() -> Iterator[None]:
-    """Undo what is set for floating-point errors, for decimals, and for scikit-learn."""
-    with ignore_float_errors(), localcontext(), config_context():
+        stack.enter_context(decimal.localcontext())
         yield
 
 
@@ -84,16 +79,28 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._filters: Any = warnings.filters
         self._entries = list(self._filters)
         self._restore_generators = _generators()
+        self._settings = _settings()
+        self._decimals = decimal.getcontext().copy()
 
     def __enter__(self) -> None:
-        self._settings = _own_settings()
-        self._settings.__enter__()
+        decimal.setcontext(self._decimals.copy())  # with flags of its own
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        self._settings.__exit__(None, None, None)
+        if _settings() != self._settings:
+            for restore, settings in zip(_SETTERS, self._settings, strict=True):
+                restore(**settings)
+        decimal.setcontext(self._decimals.copy())
         self._filters[:] = self._entries
         self._restore_generators()
         return True  # also of Ctrl-C, of SystemExit, and of the panics of native extensions
+
+
+_SETTERS: Any = (np.seterr, special.seterr, set_config)
+
+
+def _settings() -> tuple[Any, ...]:
+    """Return what is set for floating-point errors of numpy and scipy, and for scikit-learn."""
+    return np.geterr(), special.geterr(), get_config()
 
 
 @contextlib.contextmanager
@@ -143,8 +150,10 @@ def _numpy_generator() -> Callable[[], None]:
     """
     numpy: Any = np.random
     bits = numpy.get_bit_generator()
-    state = {**numpy.get_state(legacy=False), "has_gauss": 0, "gauss": 0.0}
-    numpy.set_state(state)
+    state = numpy.get_state(legacy=False)
+    if state["has_gauss"]:
+        state |= {"has_gauss": 0, "gauss": 0.0}
+        numpy.set_state(state)
     address = bits.ctypes.state_address
     usual = type(bits).__name__ == "MT19937"
     memory = (ctypes.c_char * _MT19937_BYTES).from_address(address) if usual else None
