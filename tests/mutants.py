@@ -569,11 +569,35 @@ MUTANTS = {
         "own = self",
         CALLS + "test_what_a_gain_keeps_of_public_rows_reaches_no_protected_record",
     ),
-    "settings of numpy and scipy alone are those of before the call": Mutant(
+    "settings stay as a call leaves them": Mutant(
         "_counting/suppress_output.py",
-        "ignore_float_errors(), localcontext(), config_context():",
-        "ignore_float_errors():",
+        "if _settings() != self._settings:",
+        "if False:",
+        CALLS + "test_a_gain_tells_no_record_of_another[sets_sklearn]",
+    ),
+    "settings of decimals stay as a call leaves them": Mutant(
+        "_counting/suppress_output.py",
+        "decimal.setcontext(self._decimals.copy())",
+        "pass",
         CALLS + "test_a_gain_tells_no_record_of_another[sets_decimals]",
+    ),
+    "a missing label of pyarrow rounds the others": Mutant(
+        "_data/tables.py",
+        "return _column_of_objects(given, X)",
+        "return X.astype(object)",
+        "core/test_split.py::test_a_missing_label_rounds_no_other",
+    ),
+    "a splitter warns of protected labels": Mutant(
+        "_data/split.py",
+        'catch_warnings(action="ignore" if protected else None)',
+        "catch_warnings()",
+        "core/test_split.py::test_a_splitter_says_nothing_of_protected_labels",
+    ),
+    "public rows of a table with protected ones are as these made them": Mutant(
+        "_data/public_rows.py",
+        "return narrowed(own)",
+        "return own",
+        "core/test_split.py::test_public_rows_of_a_table_with_protected_ones_show_nothing_of_these",
     ),
     "queries that are not listed count all records at once": Mutant(
         "_counting/calls.py",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
@@ -127,7 +127,8 @@ class Rehearsal:
         if self.check is not None:
             for method in model.responses:
                 self.check.check(model.pickled, method)
-        with suppress_output(registries=False):
+        # Native code may print: these are public rows.
+        with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
             return replace(model, tried=self._run(model, estimator, queries))
 
     @staticmethod

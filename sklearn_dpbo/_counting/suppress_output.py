@@ -83,13 +83,13 @@ class drop_errors:  # noqa: N801, as it is used like a function
         self._decimals = decimal.getcontext().copy()
 
     def __enter__(self) -> None:
-        decimal.setcontext(self._decimals.copy())  # with flags of its own
+        pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         if _settings() != self._settings:
             for restore, settings in zip(_SETTERS, self._settings, strict=True):
                 restore(**settings)
-        decimal.setcontext(self._decimals.copy())
+        decimal.setcontext(self._decimals.copy())  # with its flags
         self._filters[:] = self._entries
         self._restore_generators()
         return True  # also of Ctrl-C, of SystemExit, and of the panics of native extensions

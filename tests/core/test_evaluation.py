@@ -330,7 +330,7 @@ class Counting(Threshold):
 
 
 def test_what_one_more_candidate_takes(two_classes, monkeypatch):
-    """The model predicts the companions, a copy each these in the place of protected ones, and those.
+    """The model predicts companions, copies these in the place of protected records, and those.
 
     With `prediction="together"`, the check of the user's word comes on top.
     """
