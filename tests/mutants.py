@@ -570,13 +570,13 @@ MUTANTS = {
         CALLS + "test_what_a_gain_keeps_of_public_rows_reaches_no_protected_record",
     ),
     "settings stay as a call leaves them": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "if _settings() != self._settings:",
         "if False:",
         CALLS + "test_a_gain_tells_no_record_of_another[sets_sklearn]",
     ),
     "settings of decimals stay as a call leaves them": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "decimal.setcontext(self._decimals.copy())",
         "pass",
         CALLS + "test_a_gain_tells_no_record_of_another[sets_decimals]",
@@ -587,10 +587,16 @@ MUTANTS = {
         "return X.astype(object)",
         "core/test_split.py::test_a_missing_label_rounds_no_other",
     ),
+    "cells that are read may say something": Mutant(
+        "_data/canonical.py",
+        "@suppress_output()  # of casts, and of what objects say when they are copied",
+        "",
+        "core/test_split.py::test_cells_say_nothing_while_they_are_read[X_val]",
+    ),
     "a splitter warns of protected labels": Mutant(
         "_data/split.py",
-        'catch_warnings(action="ignore" if protected else None)',
-        "catch_warnings()",
+        "with suppress_output() if protected else nullcontext():",
+        "with nullcontext():",
         "core/test_split.py::test_a_splitter_says_nothing_of_protected_labels",
     ),
     "public rows of a table with protected ones are as these made them": Mutant(
@@ -606,13 +612,13 @@ MUTANTS = {
         CALLS + "test_only_listed_queries_count_all_records_at_once[query0]",
     ),
     "an interrupt that a record raises comes out": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "return True  # also of Ctrl-C",
         "return kind is not KeyboardInterrupt  # also of Ctrl-C",
         CALLS + "test_an_interrupt_takes_effect_after_the_table[exception]",
     ),
     "interrupts are not held back": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "signal.signal(signal.SIGINT, lambda *_: held.append(None))",
         "signal.getsignal(signal.SIGINT)",
         CALLS + "test_an_interrupt_takes_effect_after_the_table[signal]",
@@ -952,13 +958,13 @@ MUTANTS = {
         SEPARATELY + "test_one_object_in_two_steps_does_not_share_what_other_steps_change",
     ),
     "models change the global generators": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "    stack.callback(np.random.set_state, np.random.get_state(legacy=False))\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
     ),
     "models change the generator of module random": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "    stack.callback(random.setstate, random.getstate())\n",
         "",
         ROWS + "test_validation_predictions_do_not_change_global_random_states",
@@ -971,13 +977,13 @@ MUTANTS = {
         "test_a_candidate_whose_response_is_no_probabilities_fails[neg_log_loss]",
     ),
     "draws for one record change those for the next": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "if memory is None or memory.raw != before:",
         "if False:",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
     ),
     "draws by `random` for one record change those for the next": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "[_numpy_generator(), partial(random.setstate, state)]",
         "[_numpy_generator()]",
         SEPARATELY + "test_what_one_record_draws_changes_no_draw_for_another",
@@ -1091,13 +1097,13 @@ MUTANTS = {
         LEAKS,
     ),
     "warnings of predictions shown": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         '    _replace(warnings, "_showwarnmsg", lambda message: None, stack)\n',
         "",
         ROWS + "test_validation_warnings_are_suppressed_in_threads",
     ),
     "errors of predictions raised": Mutant(
-        "_counting/suppress_output.py",
+        "_privacy/suppress_output.py",
         "return True  # also of Ctrl-C",
         "return False  # also of Ctrl-C",
         "core/test_evaluation.py::test_only_records_that_cannot_be_predicted_count_as_wrong",

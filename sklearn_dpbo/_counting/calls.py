@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import Unpickler, fresh, packed
+from .._privacy.suppress_output import drop_errors
 from ..scoring._gains import Custom
 from .listed import is_listed
-from .suppress_output import drop_errors
 
 __all__ = ["Calls", "query_for_protected"]
 

@@ -24,6 +24,13 @@ from .._data.pickles import fresh
 from .._data.split import Problem, Training
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Sensitive
+from .._privacy.suppress_output import (
+    drop_errors,
+    hold_interrupts,
+    kept_registries,
+    suppress_output,
+    without_autologging,
+)
 from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks
@@ -31,13 +38,6 @@ from .model import Model, Models
 from .progress import Progress, call_hook, in_parallel
 from .protected_values import ProtectedTable
 from .separately import SHARED
-from .suppress_output import (
-    drop_errors,
-    hold_interrupts,
-    kept_registries,
-    suppress_output,
-    without_autologging,
-)
 
 __all__ = ["Evaluator", "counted", "counted_jointly"]
 

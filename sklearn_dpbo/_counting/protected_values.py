@@ -29,13 +29,13 @@ from .._data.split import Problem
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
 from .._privacy.float_errors import ignore_float_errors
+from .._privacy.suppress_output import drop_errors, hold_interrupts
 from ..scoring._queries import Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
 from .model import Model
 from .responses import agree
 from .separately import Batch, for_batch
-from .suppress_output import drop_errors, hold_interrupts
 
 __all__ = ["ProtectedTable"]
 

@@ -28,6 +28,7 @@ from .._data.split import Problem, Training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.float_errors import ignore_float_errors
+from .._privacy.suppress_output import drop_errors, suppress_output
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
 from ..scoring._labels import encode
@@ -43,7 +44,6 @@ from .public_rows import PublicRows
 from .responses import agree
 from .row_by_row import RowByRowCheck
 from .secret_fits import SecretFit, fitted_in_secret, refitted
-from .suppress_output import drop_errors, suppress_output
 
 __all__ = ["AsNumbers", "Rehearsal", "opened", "try_out"]
 

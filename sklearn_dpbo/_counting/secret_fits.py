@@ -31,6 +31,7 @@ from .._data.tables import is_frame, n_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import InTransit, Secret, Sensitive
+from .._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..scoring._labels import encode
 from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
@@ -39,7 +40,6 @@ from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_shares
 from .protected_values import ProtectedTable
-from .suppress_output import drop_errors, hold_interrupts, suppress_output
 
 __all__ = [
     "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly",

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
 from .._privacy.sensitive import Secret, Sensitive
+from .._privacy.suppress_output import suppress_output
 from ..scoring._queries import Query
 from ..scoring._response import class_scores
 from .model import Model
 from .protected_values import ProtectedTable
-from .suppress_output import suppress_output
 
 __all__ = ["LabelGains", "label_values", "statistics_at"]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._privacy.float_errors import ignore_float_errors
+from .._privacy.suppress_output import suppress_output
 from .tables import (
     EXACT,
     as_number,
@@ -55,7 +55,7 @@ _KINDS = {
 }
 
 
-@ignore_float_errors()  # of casts, which would tell of a cell
+@suppress_output()  # of casts, and of what objects say when they are copied
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
     """Return a training table and a protected one (of `as_table`) as tables of the same types.
 
@@ -259,7 +259,7 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
-@ignore_float_errors()  # as above
+@suppress_output()  # as above
 def check_labels(
     y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
 ) -> NDArray[Any]:

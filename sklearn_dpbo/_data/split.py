@@ -7,9 +7,8 @@ column names and kinds of dtype, and whether the rows of pandas tables have the 
 from __future__ import annotations
 
 import reprlib
-import warnings
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -21,6 +20,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, train_test_split
 from sklearn.utils import get_tags, indexable
 
+from .._privacy.suppress_output import suppress_output
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from .canonical import in_one_form, labels_in_one_form
@@ -285,7 +285,7 @@ def _first_two(splitter: Any, whole: Training, split_params: Any, protected: boo
         if splitter.get_n_splits() > 1:
             return [((), ())] * 2
     try:
-        with warnings.catch_warnings(action="ignore" if protected else None):
+        with suppress_output() if protected else nullcontext():
             return list(islice(splitter.split(whole.X, whole.y, **split_params), 2))
     except Exception as error:
         if not protected:

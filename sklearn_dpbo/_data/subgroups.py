@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._privacy.suppress_output import suppress_output
 from .canonical import key_of_name, kind_of
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 
@@ -73,6 +74,7 @@ class Subgroups:
             members[key] = (*members.get(key, ()), number)
         return members
 
+    @suppress_output()
     def numbers(self, values: Any, n: int) -> NDArray[np.intp]:
         """Return the number of the subgroup of each of n protected records."""
         found, table = np.zeros(n, dtype=np.intp), as_table(values)

@@ -13,9 +13,9 @@ from .._counting.evaluator import counted_jointly
 from .._counting.fitting import without_callbacks
 from .._counting.parts import Parts
 from .._counting.rehearsal import opened
-from .._counting.suppress_output import without_autologging
 from .._privacy.checks import as_floats
 from .._privacy.float_errors import ignore_float_errors
+from .._privacy.suppress_output import without_autologging
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._agreement import Agreement
 from ..scoring._histogram import ScoreHistogram

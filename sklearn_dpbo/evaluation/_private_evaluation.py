@@ -10,10 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._counting.evaluator import counted
 from .._counting.fitting import without_callbacks
 from .._counting.rehearsal import opened
-from .._counting.suppress_output import without_autologging
 from .._data.subgroups import Subgroups
 from .._privacy.checks import as_floats, check_number
 from .._privacy.float_errors import ignore_float_errors
+from .._privacy.suppress_output import without_autologging
 from .._privacy.warn import warn
 from ..ledger._ledger import PrivacyLedger
 from ..scoring._response import Responses

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.rehearsal import opened
-from .._counting.suppress_output import without_autologging
 from .._counting.threshold_curve import LabelGains, label_values, statistics_at
 from .._data.pickles import fresh, packed
 from .._data.split import Problem
@@ -24,6 +23,7 @@ from .._data.units import Units, unit_name
 from .._privacy.float_errors import ignore_float_errors
 from .._privacy.mechanisms import Mechanisms
 from .._privacy.noise import noise_source
+from .._privacy.suppress_output import without_autologging
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._budget import budget_on

@@ -26,7 +26,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting import rehearsal
 from sklearn_dpbo._counting.calls import query_for_protected
-from sklearn_dpbo._counting.suppress_output import hold_interrupts
+from sklearn_dpbo._privacy.suppress_output import hold_interrupts
 from sklearn_dpbo.scoring._gains import Custom
 from sklearn_dpbo.scoring._make import NAMES
 from sklearn_dpbo.scoring._queries import MeanOf

@@ -19,10 +19,10 @@ from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
 from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._counting.suppress_output import _suppression as suppressing
-from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.suppress_output import _suppression as suppressing
+from sklearn_dpbo._privacy.suppress_output import suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.strategies._explore import report_failures
 

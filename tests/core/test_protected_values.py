@@ -40,9 +40,9 @@ from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.responses import Response
-from sklearn_dpbo._counting.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._data.tables import as_table
+from sklearn_dpbo._privacy.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
 
 pytestmark = pytest.mark.usefixtures("seeded")

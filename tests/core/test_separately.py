@@ -28,9 +28,9 @@ from sklearn_dpbo._counting.fitting import FitOptions, fit
 from sklearn_dpbo._counting.parts import CutOut
 from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
-from sklearn_dpbo._counting.suppress_output import suppress_output
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._privacy.suppress_output import suppress_output
 
 M = 24
 

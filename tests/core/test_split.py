@@ -1,6 +1,7 @@
 """The split into training data and protected validation data, and checks of both."""
 
 import itertools
+import logging
 import pickle
 import warnings
 
@@ -814,6 +815,35 @@ class Counts(ShuffleSplit):
     def split(self, X, y=None, groups=None):
         warnings.warn(f"{np.sum(y == 1)} positive labels", stacklevel=1)
         return super().split(X, y, groups)
+
+
+class Talks:
+    """A cell that says something when it is copied, if it is large."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce__(self):
+        if self.value > 100:
+            warnings.warn(f"large {self.value}", stacklevel=1)
+            print("large", self.value)
+            logging.getLogger("cells").warning("large %s", self.value)
+        return Talks, (self.value,)
+
+
+@pytest.mark.parametrize("how", ["X_val", "hold-out", "labels"])
+def test_cells_say_nothing_while_they_are_read(how, recwarn, capfd, caplog):
+    cells = pd.Series([Talks(1.0)] * 8, dtype=object)
+    odd = pd.Series([Talks(1.0)] * 7 + [Talks(1e3)], dtype=object)
+    frame, other, y = cells.to_frame("c"), odd.to_frame("c"), np.arange(8) % 2
+    if how == "hold-out":
+        split(other, y, cv=[(np.arange(7), [7])])
+    elif how == "labels":
+        split(np.zeros((8, 1)), cells, X_val=np.ones((8, 1)), y_val=odd)
+    else:
+        split(frame, y, X_val=other, y_val=y)
+    said = [str(w.message) for w in recwarn] + [*capfd.readouterr(), caplog.text]
+    assert "large" not in "".join(said)
 
 
 @pytest.mark.parametrize("cv", [StratifiedKFold(5), Counts(1, random_state=0)])

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..._counting.calls import Calls
-from ..._counting.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..._data.pickles import fresh, packed
 from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
@@ -23,6 +22,7 @@ from ..._privacy.frames import ClearFrames
 from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
+from ..._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
 from ...report import PrivacyReport

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._counting.evaluator import Evaluator
 from ..._counting.fitting import fit, without_side_effects
-from ..._counting.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..._privacy.checks import check_number
 from ..._privacy.sensitive import Secret
+from ..._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ...scoring import PrivateScorer
 from ...strategies._explore import report_failures
 from ...strategies._surrogate import Surrogate

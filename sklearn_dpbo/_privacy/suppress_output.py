@@ -32,7 +32,7 @@ from joblib import parallel_config
 from scipy import special
 from sklearn import get_config, set_config
 
-from .._privacy.float_errors import ignore_float_errors
+from .float_errors import ignore_float_errors
 
 __all__ = [
     "drop_errors", "hold_interrupts", "kept_registries", "suppress_output", "without_autologging",
