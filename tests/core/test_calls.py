@@ -26,10 +26,18 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting import rehearsal
 from sklearn_dpbo._counting.calls import query_for_protected
+from sklearn_dpbo._counting.listed import LISTED
+from sklearn_dpbo._counting.secret_fits import _TransformedRows
+from sklearn_dpbo._counting.threshold_curve import LabelGains
 from sklearn_dpbo._privacy.suppress_output import hold_interrupts
+from sklearn_dpbo.scoring import _errors, _gains, _pairs
+from sklearn_dpbo.scoring._agreement import Agreement
 from sklearn_dpbo.scoring._gains import Custom
+from sklearn_dpbo.scoring._histogram import ScoreHistogram
 from sklearn_dpbo.scoring._make import NAMES
-from sklearn_dpbo.scoring._queries import MeanOf
+from sklearn_dpbo.scoring._queries import ClassSizes, Confusion, MeanOf
+from sklearn_dpbo.scoring._ranking import RankedConfusion
+from sklearn_dpbo.scoring._variance import ErrorVariance
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -208,23 +216,63 @@ def test_a_replaced_record_changes_the_values_of_no_other(name):
     y = rng.uniform(1, 2, 60) if of_numbers else np.arange(60) % 2
     scorer = scorer.prepare(y)
     classes = None if of_numbers else np.array([0, 1])
-    queries = [query for query in (scorer.query, scorer.counts) if query is not None]
-    for query in queries:
-        query_for_protected(pickle.dumps(query))
-        method = query.response_method[0]
-        scores = rng.uniform(0, 1, 60)
-        response = {
-            "predict": y.copy() if of_numbers else (scores > 0.5).astype(int),
-            "decision_function": scores,
-            "predict_proba": np.stack([1 - scores, scores], axis=1),
-        }[method]
-        with np.errstate(all="ignore"):
-            values = query.record_values(y, response.copy(), classes)
-            for odd in ODD:
-                labels, other = y.astype(float), response.astype(float)
-                labels[7], other[7] = odd, odd
-                moved = query.record_values(labels, other, classes)
-                assert np.array_equal(np.delete(values, 7, 0), np.delete(moved, 7, 0)), odd
+    scores = rng.uniform(0, 1, 60)
+    responses = {
+        "predict": y.copy() if of_numbers else (scores > 0.5).astype(int),
+        "decision_function": scores,
+        "predict_proba": np.stack([1 - scores, scores], axis=1),
+    }
+    for query in filter(None, (scorer.query, scorer.counts)):
+        assert_counts_each_by_itself(query, y, responses[query.response_method[0]], classes)
+
+
+def assert_counts_each_by_itself(query, y, response, classes):
+    """Replace one record: the values of all others stay, bit by bit."""
+    query = query_for_protected(pickle.dumps(query))
+    with np.errstate(all="ignore"):
+        values = query.record_values(y, response.copy(), classes)
+        for odd in ODD:
+            labels, other = y.astype(float), response.astype(response.dtype)
+            labels[7] = odd
+            other[7] = odd if other.dtype.kind == "f" else -1
+            moved = query.record_values(labels, other, classes)
+            assert np.array_equal(np.delete(values, 7, 0), np.delete(moved, 7, 0)), odd
+
+
+TWO, SCORES = np.array([0, 1]), np.random.default_rng(0).uniform(0, 1, 60)
+BOTH, LABELS = np.stack([1 - SCORES, SCORES], axis=1), (SCORES > 0.5).astype(int)
+OF_LABELS, OF_SCORES = (
+    Confusion(TWO),
+    {
+        cls.__name__: (cls(TWO, (1,), (0.5,)), SCORES)
+        for cls in (_pairs.Pairs, _pairs.PairCounts, _pairs.MeanArea, _pairs.PrecisionSum)
+    },
+)
+# By name, a query of each listed class, or with a gain of it; and a response.
+QUERIES = {
+    "Agreement": (Agreement((OF_LABELS, OF_LABELS), TWO), np.stack([LABELS, 1 - LABELS], axis=1)),
+    "AsNumbers": (rehearsal.AsNumbers((), None, ("predict",)), SCORES),
+    "ClassSizes": (ClassSizes(TWO, ("predict",)), LABELS),
+    "Confusion": (OF_LABELS, LABELS),
+    "ErrorHistogram": (_errors.ErrorHistogram((0.1, 0.5)), SCORES),
+    "ErrorVariance": (ErrorVariance(0.0, 1.0, 1.0, (2**20,) * 4), SCORES),
+    "LabelGains": (LabelGains(OF_LABELS, ("predict_proba",)), BOTH),
+    "MeanOf": (MeanOf(_gains.Named("accuracy", {}), (0.0, 1.0)), LABELS),
+    "Moments": (_errors.Moments(0.0, 1.0, 1.0, (2**20,) * 7), SCORES),
+    "Named": (MeanOf(_gains.Named("neg_log_loss", {}), (-4.0, 0.0)), BOTH),
+    "OfCell": (MeanOf(_gains.OfCell(np.eye(2), TWO), (0.0, 1.0)), LABELS),
+    "RankedConfusion": (RankedConfusion(TWO, ranking=None), LABELS),
+    "ScoreHistogram": (ScoreHistogram(((0.2, 0.5),), TWO, (1,), ("predict_proba",)), BOTH),
+    "_TransformedRows": (_TransformedRows((2,)), BOTH),
+    **OF_SCORES,
+}
+
+
+@pytest.mark.parametrize("name", [line.name for line in LISTED.values() if line.kind == "F"])
+def test_a_listed_query_counts_each_record_by_itself(name):
+    query, response = QUERIES[name]
+    assert name in (type(query).__name__, type(getattr(query, "gain", None)).__name__)
+    assert_counts_each_by_itself(query, np.arange(60) % 2, response, TWO)
 
 
 # ---------------------------------------------------------------------- interrupts
