@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -23,36 +22,30 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
-from .._data.public_rows import taken
 from .._data.split import Problem, Training
 from .._data.tables import dense, n_rows, take_rows
 from .._data.units import Units
 from .._privacy.float_errors import ignore_float_errors
-from .._privacy.suppress_output import drop_errors, suppress_output
+from .._privacy.suppress_output import suppress_output
 from .._privacy.warn import warn
 from ..exceptions import BatchDependentError
-from ..scoring._labels import encode
 from ..scoring._queries import GRID, MeanOf, Query
-from .calls import Calls, query_for_protected
+from .calls import query_for_protected
 from .companions import Companions
+from .direct_responses import AsNumbers, DirectResponses
 from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_side_effects
 from .model import Model
 from .parts import Parts
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
-from .responses import agree
 from .row_by_row import RowByRowCheck
 from .secret_fits import SecretFit, fitted_in_secret, refitted
 
-__all__ = ["AsNumbers", "Rehearsal", "opened", "try_out"]
+__all__ = ["Rehearsal", "opened", "try_out"]
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
-# Methods that say how near a label was, and how near it is if rounding decides it.
-_FINER, _NEAR = ("decision_function", "predict_proba"), 1e-6
-# A model that predicts by chance gives something else in one of so many tries.
-_TRIES = 8
 # By how much gains may differ through rounding, in steps of their grid.
 _TOLERANCE = 16
 _FORM = (
@@ -60,35 +53,6 @@ _FORM = (
     "texts as str, rows numbered from 0 whatever their labels. If a step needs these labels, make "
     "them a column. Nothing has been charged"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class AsNumbers(Query):
-    """Responses themselves, as numbers: of labels, their positions among public ones."""
-
-    shape: tuple[int, ...]
-    labels: NDArray[Any] | None
-    response_method: tuple[str, ...]
-
-    @classmethod
-    def of(cls, model: Model, method: str) -> AsNumbers:
-        """Return the query for responses like those of the companions."""
-        public, labels = model.responses[method].values, None
-        if public.dtype.kind not in "biuf":
-            classes = model.answers.classes
-            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
-            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
-            labels = np.fromiter(different, dtype=object, count=len(different))
-        return cls(public.shape[1:], labels, (method,))
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        if self.labels is None:
-            return response.astype(float)
-        return encode(response.ravel(), self.labels).reshape(response.shape).astype(float)
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return NaN, for responses that cannot be had."""
-        return np.full((n, *self.shape), np.nan)
 
 
 class Tried(NamedTuple):
@@ -154,7 +118,7 @@ class Rehearsal:
             seconds += perf_counter() - start
             asked = [query for query in queries if model.method(query) == method]
             own = model.responses[method].values if known else None
-            direct = _Direct.of(self.rows, model, estimator, method, places, own)
+            direct = DirectResponses.of(self.rows, model, estimator, method, places, own)
             if text := self._difference(direct, values, asked):
                 return Tried(text, 0.0)
         return Tried("", self.timed * seconds / len(places))
@@ -172,7 +136,9 @@ class Rehearsal:
         X = take_rows(self.rows.X, places)
         return ProtectedTable(X, y, Units.of(len(places)), self.companions, self.name)
 
-    def _difference(self, direct: _Direct, values: NDArray[Any], asked: Sequence[Query]) -> str:
+    def _difference(
+        self, direct: DirectResponses, values: NDArray[Any], asked: Sequence[Query]
+    ) -> str:
         """Say for which row another prediction, or another value of a query, came."""
         came = values[direct.known]
         wrong = direct.differing(came)
@@ -187,7 +153,7 @@ class Rehearsal:
             )
         return next(filter(None, (self._difference_of_gains(direct, q) for q in asked)), "")
 
-    def _difference_of_gains(self, direct: _Direct, query: Query) -> str:
+    def _difference_of_gains(self, direct: DirectResponses, query: Query) -> str:
         """Say which row is counted otherwise than it would be directly, if any is."""
         places, classes = direct.places, direct.model.answers.classes
         y, own = (
@@ -211,7 +177,7 @@ class Rehearsal:
             f"must not keep anything of other records, nor draw random numbers. {_FORM}"
         )
 
-    def _error_of(self, direct: _Direct, place: int) -> str:
+    def _error_of(self, direct: DirectResponses, place: int) -> str:
         """Return what the model raises for a row in the place of a protected one, if it does."""
         batch, _ = self._table(np.array([place])).batch(np.zeros(1, dtype=np.intp))
         try:
@@ -315,113 +281,3 @@ def _in_words(query: Query, value: Any) -> str:
         return f"the count {value}"
     a, b = query.bounds
     return f"the gain {a + (b - a) * value / query.steps:.6g}"
-
-
-@dataclass(frozen=True, eq=False)
-class _Direct:
-    """Responses of a model to rows as the user gave them: of those that it can predict.
-
-    These are at `places` among the public rows; they are the `known` of all that were asked for.
-    """
-
-    rows: PublicRows
-    model: Model
-    estimator: Any
-    method: str
-    responses: NDArray[Any]
-    known: NDArray[np.intp]
-    places: NDArray[np.intp]
-
-    @classmethod
-    def of(
-        cls,
-        rows: PublicRows,
-        model: Model,
-        estimator: Any,
-        method: str,
-        places: NDArray[np.intp],
-        responses: NDArray[Any] | None = None,
-    ) -> _Direct:
-        """Call the model, unless its responses are known.
-
-        It is called for one row beside the companions, where parts are called so.
-        """
-        if responses is not None:
-            return cls(rows, model, estimator, method, responses, np.arange(len(places)), places)
-        like, calls = model.responses[method], Calls(model.pickled)
-
-        def ask(X: Any, estimator: Any) -> NDArray[Any]:
-            return like.read(getattr(estimator, method)(X), n_rows(X))
-
-        n_above = rows.n_above
-        for table in (rows.sample.X, rows.X):
-            found: list[Any] = [None] * len(places)
-            if model.cut:
-                for k, place in enumerate(places):
-                    beside = taken(table, rows.beside_companions(place))
-                    alone = calls(partial(ask, beside))
-                    found[k] = None if alone is None else alone[n_above : n_above + 1]
-            if any(response is None for response in found):
-                with drop_errors():
-                    at_once = ask(taken(table, places), estimator)
-                    found = [at_once[k : k + 1] if r is None else r for k, r in enumerate(found)]
-            known = np.flatnonzero([response is not None for response in found])
-            if len(known):
-                together = np.concatenate([found[k] for k in known])
-                return cls(rows, model, estimator, method, together, known, places[known])
-        return cls(rows, model, estimator, method, like.values[:0], places[:0], places[:0])
-
-    @property
-    def name(self) -> str:
-        """The method, with the class of the model."""
-        return f"{type(self.estimator).__name__}.{self.method}"
-
-    @property
-    def like(self) -> NDArray[Any]:
-        """Responses to companions."""
-        return self.model.responses[self.method].values
-
-    def row(self, k: int) -> int:
-        """Return the number of a row in X."""
-        return int(self.rows.sample.numbers[self.places[k]])
-
-    def in_words(self, value: Any) -> str:
-        """Return a value of `AsNumbers` as the response that it stands for."""
-        if np.isnan(value).all():
-            return "nothing"
-        labels = AsNumbers.of(self.model, self.method).labels
-        if labels is None or np.ndim(value):
-            return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
-        return str(labels[int(value)]) if value >= 0 else "an unknown label"
-
-    def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
-        """Return which rows got something else, unless by chance or by rounding."""
-        query = AsNumbers.of(self.model, self.method)
-        expected = query.record_values(None, self.responses, None)
-        sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
-        labels = self.model.answers.classes is not None
-        pairs = zip(came[:, None], expected[:, None], strict=True)
-        wrong = np.array([not agree(*pair, sample, labels) for pair in pairs], dtype=bool)
-        if wrong.any():
-            wrong &= ~self._tied()
-        return np.flatnonzero(wrong)[: 0 if wrong.any() and self._random() else None]
-
-    def _random(self) -> bool:
-        """Whether the model gives the same rows something else another time."""
-        for _ in range(_TRIES):
-            copy = fresh(self.model.pickled)
-            again = self.of(self.rows, self.model, copy, self.method, self.places)
-            if not np.array_equal(again.responses, self.responses):
-                return True
-        return False
-
-    def _tied(self) -> NDArray[np.bool_]:
-        """Whether rounding decides the label of a row."""
-        finer = [n for n in _FINER if self.method == "predict" and hasattr(self.estimator, n)]
-        with suppress(Exception):
-            rows = taken(self.rows.sample.X, self.places)
-            scores = np.asarray(dense(getattr(self.estimator, finer[0])(rows)), dtype=float)
-            scores = np.stack([scores, -scores], axis=1) if scores.ndim == 1 else scores
-            second, first = np.sort(scores, axis=1)[:, -2:].T
-            return np.asarray(first - second <= _NEAR * np.abs(scores).max())
-        return np.zeros(len(self.places), dtype=bool)

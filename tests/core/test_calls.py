@@ -26,6 +26,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting import rehearsal
 from sklearn_dpbo._counting.calls import query_for_protected
+from sklearn_dpbo._counting.direct_responses import AsNumbers
 from sklearn_dpbo._counting.listed import LISTED
 from sklearn_dpbo._counting.secret_fits import _TransformedRows
 from sklearn_dpbo._counting.threshold_curve import LabelGains
@@ -251,7 +252,7 @@ OF_LABELS, OF_SCORES = (
 # By name, a query of each listed class, or with a gain of it; and a response.
 QUERIES = {
     "Agreement": (Agreement((OF_LABELS, OF_LABELS), TWO), np.stack([LABELS, 1 - LABELS], axis=1)),
-    "AsNumbers": (rehearsal.AsNumbers((), None, ("predict",)), SCORES),
+    "AsNumbers": (AsNumbers((), None, ("predict",)), SCORES),
     "ClassSizes": (ClassSizes(TWO, ("predict",)), LABELS),
     "Confusion": (OF_LABELS, LABELS),
     "ErrorHistogram": (_errors.ErrorHistogram((0.1, 0.5)), SCORES),

@@ -1,0 +1,168 @@
+"""What a fitted model gives to public rows, as the user gave them (zone: released)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._data.pickles import fresh
+from .._data.public_rows import taken
+from .._data.tables import dense, n_rows
+from .._privacy.suppress_output import drop_errors
+from ..scoring._labels import encode
+from ..scoring._queries import Query
+from .calls import Calls
+from .model import Model
+from .public_rows import PublicRows
+from .responses import agree
+
+__all__ = ["AsNumbers", "DirectResponses"]
+
+# Methods that say how near a label was, and how near it is if rounding decides it.
+_FINER, _NEAR = ("decision_function", "predict_proba"), 1e-6
+# A model that predicts by chance gives something else in one of so many tries.
+_TRIES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class AsNumbers(Query):
+    """Responses themselves, as numbers: of labels, their positions among public ones."""
+
+    shape: tuple[int, ...]
+    labels: NDArray[Any] | None
+    response_method: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Model, method: str) -> AsNumbers:
+        """Return the query for responses like those of the companions."""
+        public, labels = model.responses[method].values, None
+        if public.dtype.kind not in "biuf":
+            classes = model.answers.classes
+            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
+            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
+            labels = np.fromiter(different, dtype=object, count=len(different))
+        return cls(public.shape[1:], labels, (method,))
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        if self.labels is None:
+            return response.astype(float)
+        return encode(response.ravel(), self.labels).reshape(response.shape).astype(float)
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return NaN, for responses that cannot be had."""
+        return np.full((n, *self.shape), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class DirectResponses:
+    """Responses of a model to rows as the user gave them: of those that it can predict.
+
+    These are at `places` among the public rows; they are the `known` of all that were asked for.
+    """
+
+    rows: PublicRows
+    model: Model
+    estimator: Any
+    method: str
+    responses: NDArray[Any]
+    known: NDArray[np.intp]
+    places: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        rows: PublicRows,
+        model: Model,
+        estimator: Any,
+        method: str,
+        places: NDArray[np.intp],
+        responses: NDArray[Any] | None = None,
+    ) -> DirectResponses:
+        """Call the model, unless its responses are known.
+
+        It is called for one row beside the companions, where parts are called so.
+        """
+        if responses is not None:
+            return cls(rows, model, estimator, method, responses, np.arange(len(places)), places)
+        like, calls = model.responses[method], Calls(model.pickled)
+
+        def ask(X: Any, estimator: Any) -> NDArray[Any]:
+            return like.read(getattr(estimator, method)(X), n_rows(X))
+
+        n_above = rows.n_above
+        for table in (rows.sample.X, rows.X):
+            found: list[Any] = [None] * len(places)
+            if model.cut:
+                for k, place in enumerate(places):
+                    beside = taken(table, rows.beside_companions(place))
+                    alone = calls(partial(ask, beside))
+                    found[k] = None if alone is None else alone[n_above : n_above + 1]
+            if any(response is None for response in found):
+                with drop_errors():
+                    at_once = ask(taken(table, places), estimator)
+                    found = [at_once[k : k + 1] if r is None else r for k, r in enumerate(found)]
+            known = np.flatnonzero([response is not None for response in found])
+            if len(known):
+                together = np.concatenate([found[k] for k in known])
+                return cls(rows, model, estimator, method, together, known, places[known])
+        return cls(rows, model, estimator, method, like.values[:0], places[:0], places[:0])
+
+    @property
+    def name(self) -> str:
+        """The method, with the class of the model."""
+        return f"{type(self.estimator).__name__}.{self.method}"
+
+    @property
+    def like(self) -> NDArray[Any]:
+        """Responses to companions."""
+        return self.model.responses[self.method].values
+
+    def row(self, k: int) -> int:
+        """Return the number of a row in X."""
+        return int(self.rows.sample.numbers[self.places[k]])
+
+    def in_words(self, value: Any) -> str:
+        """Return a value of `AsNumbers` as the response that it stands for."""
+        if np.isnan(value).all():
+            return "nothing"
+        labels = AsNumbers.of(self.model, self.method).labels
+        if labels is None or np.ndim(value):
+            return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
+        return str(labels[int(value)]) if value >= 0 else "an unknown label"
+
+    def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
+        """Return which rows got something else, unless by chance or by rounding."""
+        query = AsNumbers.of(self.model, self.method)
+        expected = query.record_values(None, self.responses, None)
+        sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
+        labels = self.model.answers.classes is not None
+        pairs = zip(came[:, None], expected[:, None], strict=True)
+        wrong = np.array([not agree(*pair, sample, labels) for pair in pairs], dtype=bool)
+        if wrong.any():
+            wrong &= ~self._tied()
+        return np.flatnonzero(wrong)[: 0 if wrong.any() and self._random() else None]
+
+    def _random(self) -> bool:
+        """Whether the model gives the same rows something else another time."""
+        for _ in range(_TRIES):
+            copy = fresh(self.model.pickled)
+            again = self.of(self.rows, self.model, copy, self.method, self.places)
+            if not np.array_equal(again.responses, self.responses):
+                return True
+        return False
+
+    def _tied(self) -> NDArray[np.bool_]:
+        """Whether rounding decides the label of a row."""
+        finer = [n for n in _FINER if self.method == "predict" and hasattr(self.estimator, n)]
+        with suppress(Exception):
+            rows = taken(self.rows.sample.X, self.places)
+            scores = np.asarray(dense(getattr(self.estimator, finer[0])(rows)), dtype=float)
+            scores = np.stack([scores, -scores], axis=1) if scores.ndim == 1 else scores
+            second, first = np.sort(scores, axis=1)[:, -2:].T
+            return np.asarray(first - second <= _NEAR * np.abs(scores).max())
+        return np.zeros(len(self.places), dtype=bool)
