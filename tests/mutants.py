@@ -601,8 +601,8 @@ MUTANTS = {
     ),
     "public rows of a table with protected ones are as these made them": Mutant(
         "_data/public_rows.py",
-        "return narrowed(own)",
-        "return own",
+        "return narrowed(part)",
+        "return part",
         "core/test_split.py::test_public_rows_of_a_table_with_protected_ones_show_nothing_of_these",
     ),
     "queries that are not listed count all records at once": Mutant(

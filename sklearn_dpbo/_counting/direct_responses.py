@@ -43,8 +43,10 @@ class AsNumbers(Query):
         public, labels = model.responses[method].values, None
         if public.dtype.kind not in "biuf":
             classes = model.answers.classes
-            known = [] if classes is None else np.ravel(np.asarray(classes, dtype=object)).tolist()
-            different = list(dict.fromkeys([*public.ravel().tolist(), *known]))
+            unpredicted = (
+                [] if classes is None else np.ravel(np.array(classes, dtype=object)).tolist()
+            )
+            different = list(dict.fromkeys([*public.ravel().tolist(), *unpredicted]))
             labels = np.fromiter(different, dtype=object, count=len(different))
         return cls(public.shape[1:], labels, (method,))
 
@@ -62,7 +64,7 @@ class AsNumbers(Query):
 class DirectResponses:
     """Responses of a model to rows as the user gave them: of those that it can predict.
 
-    These are at `places` among the public rows; they are the `known` of all that were asked for.
+    These are at `places` among the public rows; the `predicted` of all that were asked for.
     """
 
     rows: PublicRows
@@ -70,7 +72,7 @@ class DirectResponses:
     estimator: Any
     method: str
     responses: NDArray[Any]
-    known: NDArray[np.intp]
+    predicted: NDArray[np.intp]
     places: NDArray[np.intp]
 
     @classmethod
@@ -96,20 +98,23 @@ class DirectResponses:
 
         n_above = rows.n_above
         for table in (rows.sample.X, rows.X):
-            found: list[Any] = [None] * len(places)
+            responses_by_row: list[Any] = [None] * len(places)
             if model.cut:
                 for k, place in enumerate(places):
                     beside = taken(table, rows.beside_companions(place))
                     alone = calls(partial(ask, beside))
-                    found[k] = None if alone is None else alone[n_above : n_above + 1]
-            if any(response is None for response in found):
+                    responses_by_row[k] = None if alone is None else alone[n_above : n_above + 1]
+            if any(response is None for response in responses_by_row):
                 with drop_errors():
                     at_once = ask(taken(table, places), estimator)
-                    found = [at_once[k : k + 1] if r is None else r for k, r in enumerate(found)]
-            known = np.flatnonzero([response is not None for response in found])
-            if len(known):
-                together = np.concatenate([found[k] for k in known])
-                return cls(rows, model, estimator, method, together, known, places[known])
+                    responses_by_row = [
+                        at_once[k : k + 1] if r is None else r
+                        for k, r in enumerate(responses_by_row)
+                    ]
+            predicted = np.flatnonzero([response is not None for response in responses_by_row])
+            if len(predicted):
+                together = np.concatenate([responses_by_row[k] for k in predicted])
+                return cls(rows, model, estimator, method, together, predicted, places[predicted])
         return cls(rows, model, estimator, method, like.values[:0], places[:0], places[:0])
 
     @property

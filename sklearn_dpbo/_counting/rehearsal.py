@@ -107,8 +107,8 @@ class Rehearsal:
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         # What companions get is known already; a model may read another form of a table otherwise.
-        known = self.rows.as_given and not model.cut
-        places = self.rows.companions if known else self.rows.rehearsed
+        same_form = self.rows.as_given and not model.cut
+        places = self.rows.companions if same_form else self.rows.rehearsed
         if model.cut:
             places = places[np.unique(np.linspace(0, len(places) - 1, _FEW).astype(int))]
         seconds = 0.0
@@ -117,8 +117,8 @@ class Rehearsal:
             values = self._values(model, method, places)
             seconds += perf_counter() - start
             asked = [query for query in queries if model.method(query) == method]
-            own = model.responses[method].values if known else None
-            direct = DirectResponses.of(self.rows, model, estimator, method, places, own)
+            responses = model.responses[method].values if same_form else None
+            direct = DirectResponses.of(self.rows, model, estimator, method, places, responses)
             if text := self._difference(direct, values, asked):
                 return Tried(text, 0.0)
         return Tried("", self.timed * seconds / len(places))
@@ -140,7 +140,7 @@ class Rehearsal:
         self, direct: DirectResponses, values: NDArray[Any], asked: Sequence[Query]
     ) -> str:
         """Say for which row another prediction, or another value of a query, came."""
-        came = values[direct.known]
+        came = values[direct.predicted]
         wrong = direct.differing(came)
         if len(wrong):
             first = wrong[0]
@@ -156,14 +156,14 @@ class Rehearsal:
     def _difference_of_gains(self, direct: DirectResponses, query: Query) -> str:
         """Say which row is counted otherwise than it would be directly, if any is."""
         places, classes = direct.places, direct.model.answers.classes
-        y, own = (
+        y, y_given = (
             None if of is None else dense(of)[places] for of in (self.rows.y, self.rows.sample.y)
         )
         isolated = query_for_protected(packed(query))
         counted = isolated.record_values(y, direct.responses.copy(), classes)
         expected = counted
         with suppress(Exception):  # of a gain that takes labels in the form of protected ones only
-            expected = query.record_values(own, direct.responses.copy(), classes)
+            expected = query.record_values(y_given, direct.responses.copy(), classes)
         tolerance = _TOLERANCE if np.max(expected, initial=0) > GRID // 2**10 else 0
         same = np.isclose(counted, expected, rtol=0, atol=tolerance, equal_nan=True)
         wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))

@@ -48,15 +48,15 @@ class PublicSample:
         above, below = companion_rows(training.X, training.y)
         rows = np.concatenate([above, spread_rows(training.X, training.y, _IN_PLACE), below])
         own_y = None if training.y is None else take_rows(training.y, rows)
-        found = cls(rows, take_rows(training.X, rows), own_y)
+        as_read = cls(rows, take_rows(training.X, rows), own_y)
         with suppress(Exception):
             none = rows[:0]
             like = _taken_alone(X_val, none, none), _taken_alone(y_val, none, none)
             if train is None:
                 return cls(rows, taken(X, rows), taken(y, rows), *like)
-            own, own_y = (_taken_alone(table, train[rows], rows) for table in (X, y))
-            return cls(rows, own, of_own_rows(own_y), *like)
-        return found
+            given, given_y = (_taken_alone(table, train[rows], rows) for table in (X, y))
+            return cls(rows, given, of_own_rows(given_y), *like)
+        return as_read
 
 
 def spread_rows(X: Any, y: Any, n: int) -> Rows:
@@ -85,9 +85,9 @@ def _taken_alone(table: Any, rows: Rows, labels: Rows) -> Any:
 
     Frames of other libraries, which may keep the texts of all rows in memory, become pandas'.
     """
-    own = taken(table, rows)
-    own = as_table(own) if hasattr(own, "to_pandas") else own
-    if hasattr(own, "iloc"):
-        own = own.set_axis(labels, axis=0)
-        own.attrs = {}
-    return narrowed(own)
+    part = taken(table, rows)
+    part = as_table(part) if hasattr(part, "to_pandas") else part
+    if hasattr(part, "iloc"):
+        part = part.set_axis(labels, axis=0)
+        part.attrs = {}
+    return narrowed(part)
