@@ -271,7 +271,7 @@ def test_intervals_of_subgroups_hold_for_the_population(prevalence, epsilon):
         "recall": recall_score(y, model.predict(X)),
         "roc_auc": roc_auc_score(y, model.predict_proba(X)[:, 1]),
     }
-    subgroups = Subgroups({"size": tuple(SIZES)})
+    subgroups = Subgroups({"size": tuple(SIZES)}, ("size",))
     hits = {(name, size): 0 for name in truth for size in (*SIZES, "differences")}
     for _ in range(n):
         values = rng.choice(list(SIZES), m, p=np.array(list(SIZES.values())) / m)
