@@ -1,4 +1,4 @@
-"""Suppress output while protected records are predicted (zone: public).
+"""Suppress output while protected records are read or predicted (zone: public).
 
 Warnings, log lines and prints of an estimator may quote the records that it predicts, or tell by
 their presence that a certain record is there. So may the state of global random generators.
