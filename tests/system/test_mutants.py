@@ -1,7 +1,8 @@
 """Tests of the default suite detect planted bugs: see `mutants.py`.
 
-That these tests pass with the package as it is, the default suite shows. This file is also the
-script of a helper process, which imports all that others have written once, and forks.
+A quick test finds where each belongs; the slow ones plant it in a copy of the package. That these
+tests pass with the package as it is, the default suite shows. This file is also the script of a
+helper process, which imports all that others have written once, and forks.
 """
 
 import json
@@ -21,7 +22,8 @@ LIBRARIES = ("hypothesis", "joblib", "opendp.prelude", "pandas", "scipy.stats", 
 if __name__ == "__main__":
     MUTANTS = {}
 else:
-    from mutants import MUTANTS
+    from mutants import MUTANTS, Mutant
+    from planting import definitions, planted
 
 
 # ---------------------------------------------------------------- in the helper process
@@ -74,6 +76,12 @@ def helper():
     process.stdout.close()
 
 
+@pytest.fixture(scope="module")
+def found():
+    """The definitions of the package."""
+    return definitions(ROOT / "sklearn_dpbo")
+
+
 @pytest.fixture
 def copy(tmp_path):
     """A folder with a copy of the package."""
@@ -85,15 +93,77 @@ def copy(tmp_path):
     return tmp_path
 
 
+def test_each_planted_bug_belongs_in_one_place(found):
+    wrong = []
+    for name, mutant in MUTANTS.items():
+        try:
+            planted(mutant, found)
+        except ValueError as error:
+            wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+MODULE = """
+@one
+@two
+def f():
+    def g():
+        return 1
+    return 2
+
+class C:
+    f = 3
+    def f(self):
+        return 4
+
+def h():
+    pass
+
+A, B = 5, 6
+N: int = 7
+"""
+
+
+@pytest.fixture
+def places(tmp_path):
+    for module in ("x/a.py", "y/a.py", "b.py"):
+        (tmp_path / module).parent.mkdir(exist_ok=True)
+        (tmp_path / module).write_text(MODULE if module == "x/a.py" else "def h():\n    pass\n")
+    return definitions(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("where", "old"),
+    [
+        ("f", "@one\n@two\ndef f"), ("f.g", "        return 1\n"), ("C", "f = 3"),
+        ("a:C.f", "return 4"), ("A", "5"), ("B", "5"), ("N", "7"),
+        ("x.a:h", "pass"),
+    ],
+)  # fmt: skip
+def test_a_bug_is_planted_in_the_definition_that_it_names(where, old, places):
+    path, text = planted(Mutant(where, old, "new", ""), places)
+    assert (path.parent.name, text) == ("x", MODULE.replace(old, "new"))
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "why"),
+    [
+        ("g", "return 1", "defined 0 times"), ("h", "pass", "defined 3 times"),
+        ("a:h", "pass", "defined 2 times"), ("f", "return", "2 times"),
+        ("f", "return 4", "0 times"),
+    ],
+)  # fmt: skip
+def test_a_bug_without_one_place_is_refused(where, old, why, places):
+    with pytest.raises(ValueError, match=why):
+        planted(Mutant(where, old, "new", ""), places)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_planted_bug_is_detected(name, copy, helper):
-    file, old, new, test = MUTANTS[name]
-    path = copy / "sklearn_dpbo" / file
-    text = path.read_text()
-    assert text.count(old) == 1, f"{file} has changed: plant this bug where it belongs now"
-    path.write_text(text.replace(old, new))
-    code, said = helper(copy, test)
+def test_a_planted_bug_is_detected(name, copy, helper, found):
+    path, text = planted(MUTANTS[name], found)
+    (copy / path.relative_to(ROOT)).write_text(text)
+    code, said = helper(copy, MUTANTS[name].test)
     assert code == FAILED, said
 
 
