@@ -46,6 +46,7 @@ from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo._privacy.spending import Spending
 from sklearn_dpbo.audit import (
     ConstantClassifier,
     audit_mechanism,
@@ -120,7 +121,7 @@ def sensitivity_halved(stack):
 def split_forgotten(stack):
     """Each draw takes the whole budget, and nobody adds up."""
     patch(stack, Budget, "charge", lambda self, loss: self._losses.append(loss))
-    patch(stack, Budget, "epsilon_beside", lambda self, share: self.epsilon)
+    patch(stack, Spending, "all_but", lambda self, share: self.epsilon)
     patch(stack, Budget, "epsilon_left", property(lambda self: self.epsilon))
 
 

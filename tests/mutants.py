@@ -193,8 +193,8 @@ MUTANTS = {
     ),
     "tables: noise halved": Mutant(
         "Mechanisms.tables.draw",
-        "self.noise.discrete_gaussian(next(scales))",
-        "self.noise.discrete_gaussian(next(scales) / 2)",
+        "self._noise.discrete_gaussian(next(scales))",
+        "self._noise.discrete_gaussian(next(scales) / 2)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "bands of shape functions: a deviation that is too small": Mutant(
@@ -348,8 +348,8 @@ MUTANTS = {
     ),
     "after a choice: candidates of a search counted as one": Mutant(
         "WorstCase._released",
-        "oracle, mechanisms, n)",
-        "oracle, mechanisms, 1)",
+        "oracle, spending, n)",
+        "oracle, spending, 1)",
         CHOICE + "test_a_search_counts_the_candidates_that_were_validated",
     ),
     "after a choice: evaluations do not know of it": Mutant(
@@ -527,8 +527,8 @@ MUTANTS = {
     ),
     "frequent values: their delta is spent on noise, too": Mutant(
         "PrivateLearner._tables",
-        "budget.delta - rare, GAUSSIAN_ONLY",
-        "budget.delta, GAUSSIAN_ONLY",
+        "delta - rare, GAUSSIAN_ONLY",
+        "delta, GAUSSIAN_ONLY",
         FREQUENT + "no_unit_costs_more_than_promised[ridge-False]",
     ),
     "frequent values: a search takes them for Gaussian": Mutant(
@@ -694,15 +694,15 @@ MUTANTS = {
     # ------------------------------------------------------------------ charges
     "charged after the draw": Mutant(
         "Series.__call__",
-        """        if self.n_left == self.n:
-            self.budget.charge(self.loss)
-        self.n_left -= 1
-        return _draw(partial(self.draw, sealed), sealed)
+        """        self.charge()
+        with self._lock:
+            if self.n_left <= 0:
+                raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
+            self.n_left -= 1
+        return _draw(partial(self._draw, sealed), sealed)
 """,
-        """        drawn = _draw(partial(self.draw, sealed), sealed)
-        if self.n_left == self.n:
-            self.budget.charge(self.loss)
-        self.n_left -= 1
+        """        drawn = _draw(partial(self._draw, sealed), sealed)
+        self.charge()
         return drawn
 """,
         MECHANISMS + "test_budget_is_charged_before_the_draw",
@@ -762,13 +762,13 @@ MUTANTS = {
         LEDGER + "test_a_crash_between_charge_and_release_counts_as_spent",
     ),
     "ledger: delta not charged": Mutant(
-        "budget_on",
+        "grant",
         "ledger.charge, epsilon, delta, what=what",
         "ledger.charge, epsilon, 0.0, what=what",
         "core/test_objective.py::test_all_is_charged_before_the_first_draw",
     ),
     "ledger: more granted than charged": Mutant(
-        "budget_on",
+        "grant",
         'round_down(Fraction(parse_decimal("epsilon", epsilon)))',
         "float(epsilon)",
         LEDGER + "test_a_fit_spends_no_more_than_the_decimal_epsilon",
@@ -871,9 +871,9 @@ MUTANTS = {
         "core/test_private_training.py::test_a_replacement_is_two_steps_of_adding_or_removing",
     ),
     "a second budget for the second part": Mutant(
-        "PrivateTableSearchCV.fit",
-        "budget=Budget(budget.epsilon))",
-        "budget=Budget(2 * budget.epsilon))",
+        "Spending.of_other_records",
+        "Budget(self.epsilon, before",
+        "Budget(2 * self.epsilon, before",
         "system/test_one_table.py::test_both_parts_spend_the_whole_budget_which_is_charged_once",
     ),
     # ------------------------------------------------------------------ company, state, order
@@ -1266,10 +1266,10 @@ MUTANTS = {
     ),
     "wide intervals: warned of after predictions": Mutant(
         "Guidance.run",
-        "        self.warned = warn_of_wide_intervals(\n",
-        "        self._oracle.fit_candidates(params)\n"
-        "        self._oracle.compare(params, self._oracle.scorer.query)\n"
-        "        self.warned = warn_of_wide_intervals(\n",
+        "            self.warned = warn_of_wide_intervals(",
+        "            self._oracle.fit_candidates(params)\n"
+        "            self._oracle.compare(params, self._oracle.scorer.query)\n"
+        "            self.warned = warn_of_wide_intervals(",
         LOW_UTILITY + "test_no_protected_record_has_been_predicted_when_the_warning_is_given",
     ),
     "contradiction: no union bound": Mutant(

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from threading import RLock
 from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError, PrivacyWarning
@@ -106,7 +107,7 @@ class Budget:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
-        self._process = os.getpid()
+        self._process, self._lock = os.getpid(), RLock()
         self.reserved = False
         self.receipts: tuple[Receipt, ...] = ()
 
@@ -136,10 +137,6 @@ class Budget:
         """The rest of delta, rounded down."""
         return round_down(self._left()[1])
 
-    def epsilon_beside(self, share: float) -> float:
-        """Subtract this share of the whole from the rest of epsilon; rounded down."""
-        return round_down(Fraction(self.epsilon_left) - Fraction(self.epsilon) * Fraction(share))
-
     def require_own_process(self) -> None:
         """Raise BudgetExceededError in a forked process: its copy of the budget does not count."""
         if os.getpid() != self._process:
@@ -151,17 +148,19 @@ class Budget:
     def charge(self, loss: PrivacyLoss) -> None:
         """Record a loss, or raise BudgetExceededError: nothing may be released then."""
         self.require_own_process()
-        epsilon, delta = self._left()
-        if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
-            raise BudgetExceededError(
-                f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}, but only "
-                f"epsilon={float(epsilon):g}, delta={float(delta):g} is left of the budget "
-                f"(epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was released."
-            )
-        if not self.reserved and self._before_first is not None:
-            self.receipts = tuple(self._before_first() or ())
-        self.reserved = True
-        self._losses.append(loss)
+        with self._lock:
+            epsilon, delta = self._left()
+            if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
+                raise BudgetExceededError(
+                    f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}, but "
+                    f"only epsilon={float(epsilon):g}, delta={float(delta):g} is left of the "
+                    f"budget (epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was "
+                    "released."
+                )
+            if not self.reserved and self._before_first is not None:
+                self.receipts = tuple(self._before_first() or ())
+            self.reserved = True
+            self._losses.append(loss)
 
 
 def budget_without_ledger(epsilon: float, delta: float = 0.0) -> Budget:

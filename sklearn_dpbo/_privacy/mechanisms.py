@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
+from threading import Lock
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -81,28 +82,33 @@ class Price:
         return _scale(self.n * sensitivity, self.epsilon)
 
 
-@dataclass
 class Series(Generic[R]):
     """n draws, which are charged together before the first; each may depend on the earlier ones."""
 
-    budget: Budget
-    n: int
-    loss: PrivacyLoss
-    draw: Draw[R]
-    n_left: int = field(init=False)
+    def __init__(self, budget: Budget, n: int, loss: PrivacyLoss, draw: Draw[R]) -> None:
+        self._budget, self._draw, self.loss = budget, draw, loss
+        self.n = self.n_left = n
+        self._charged, self._lock = False, Lock()
 
-    def __post_init__(self) -> None:
-        self.n_left = self.n
+    def charge(self) -> None:
+        """Charge all draws, unless that has been done; BudgetExceededError if too little is left.
+
+        The first draw does so. Before it, only what adds noise by itself has to be charged.
+        """
+        with self._lock:
+            if not self._charged:
+                self._budget.charge(self.loss)
+                self._charged = True
 
     def __call__(self, sealed: Secret) -> R:
         """Charge, if it is the first; then draw. Nothing is drawn if the budget is exceeded."""
-        self.budget.require_own_process()
-        if self.n_left == 0:
-            raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
-        if self.n_left == self.n:
-            self.budget.charge(self.loss)
-        self.n_left -= 1
-        return _draw(partial(self.draw, sealed), sealed)
+        self._budget.require_own_process()
+        self.charge()
+        with self._lock:
+            if self.n_left <= 0:
+                raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
+            self.n_left -= 1
+        return _draw(partial(self._draw, sealed), sealed)
 
 
 @ClearFrames()
@@ -117,7 +123,6 @@ def _scale(numerator: float, epsilon: float) -> float:
     return round_up(Fraction(numerator) / Fraction(epsilon))
 
 
-@dataclass(frozen=True)
 class Mechanisms:
     """All ways to release protected values, charged to one budget.
 
@@ -125,12 +130,12 @@ class Mechanisms:
     the sensitivity rests on, `delta`, the probability that it does not hold, and a `detail`.
     """
 
-    budget: Budget
-    noise: Noise
+    def __init__(self, budget: Budget, noise: Noise) -> None:
+        self._budget, self._noise = budget, noise
 
     def _series(self, price: Price, how: str, draw: Draw[R], **record: Any) -> Series[R]:
         loss = PrivacyLoss(price.epsilon, mechanism=how, **{"delta": price.delta, **record})
-        return Series(self.budget, price.n, loss, draw)
+        return Series(self._budget, price.n, loss, draw)
 
     def select(self, scores: Sensitive, epsilon: float, *, detail: str = "", **record: Any) -> int:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
@@ -139,12 +144,12 @@ class Mechanisms:
         ``exp(-(max_j N_j - N_i) epsilon / (2 D))``. One candidate alone costs nothing.
         """
         how = f"permute-and-flip among {scores.shape[0]:,} candidates{detail}"
-        return self._choose(scores, epsilon, self.noise.permute_and_flip, how, **record)
+        return self._choose(scores, epsilon, self._noise.permute_and_flip, how, **record)
 
     def draw_exponentially(self, scores: Sensitive, epsilon: float, **record: Any) -> int:
         """Choose a candidate with probability in proportion to ``exp(epsilon N_i / (2 D))``."""
         how = f"the exponential mechanism over {scores.shape[0]:,} candidates"
-        return self._choose(scores, epsilon, self.noise.exponential_mechanism, how, **record)
+        return self._choose(scores, epsilon, self._noise.exponential_mechanism, how, **record)
 
     def _choose(
         self, scores: Sensitive, epsilon: float, sampler: Sampler, how: str, **record: Any
@@ -155,30 +160,41 @@ class Mechanisms:
         return self._series(price, how, _choice(sampler, price), **record)(scores)
 
     def best_of(
-        self, models: Secret, scores: Sensitive, epsilon: float, *, purpose: str, among: str
+        self,
+        models: Series[Any],
+        fitted: Secret,
+        scores: Sensitive,
+        epsilon: float,
+        *,
+        purpose: str,
+        among: str,
     ) -> tuple[int, Any]:
         """Choose the model with the largest score by permute-and-flip, and open this one alone.
 
-        If the number of models is secret, so is the position that is returned: neither is recorded,
-        and one model costs as much as several. The caller has charged what the model tells of the
-        records that it was fitted on, which are others than those of the scores; so `open_only`
-        costs nothing.
+        `models` opens what was `fitted` on other records than the scores are of (`fits`). If the
+        number of models is secret, so is the position that is returned: neither is recorded, and
+        one model costs as much as several.
         """
         price = Price(1, epsilon)
-        choose = _choice(self.noise.permute_and_flip, price)
+        choice = _choice(self._noise.permute_and_flip, price)
+        how = f"permute-and-flip among {among}"
+        index = self._series(price, how, choice, purpose=purpose)(scores)
+        return index, models(fitted.then(itemgetter(index)))
 
-        def draw(_: Secret, opened: Any) -> tuple[int, Any]:
-            fitted, N = opened
-            index = choose(scores, N)
-            return index, fitted[index]
+    def open_only(self, models: Series[Any], fitted: Secret) -> Any:
+        """Open the first model of a list, with no choice: `models` is as in `best_of`."""
+        return models(fitted.then(itemgetter(0)))
 
-        both, how = Secret.gathered([models, scores]), f"permute-and-flip among {among}"
-        return self._series(price, how, draw, purpose=purpose)(both)
+    def fits(self, price: Price, purpose: str, how: str) -> Series[Any]:
+        """Return what opens one model that was fitted privately, for what its fits cost together.
 
-    def open_only(self, models: Secret) -> Any:
-        """Return the model of a list that is known to have one, whose fit has been charged."""
-        self.budget.require_own_process()
-        return _draw(itemgetter(0), models)
+        The noise is theirs: charge it (`Series.charge`) before anything is fitted.
+        """
+        return self._series(price, how, _opened, purpose=purpose)
+
+    def draw_number(self, n: int) -> int:
+        """Draw one of 0, ..., n - 1, each with the same probability; it tells of no record."""
+        return self._noise.uniform(n)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics at a cost of epsilon in all.
@@ -202,7 +218,7 @@ class Mechanisms:
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
             scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.gaussian
-            noise = self.noise.discrete_gaussian if gaussian else self.noise.discrete_laplace
+            noise = self._noise.discrete_gaussian if gaussian else self._noise.discrete_laplace
             return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
 
         return draw
@@ -227,7 +243,7 @@ class Mechanisms:
         scales = map(price.scale, sensitivities)
 
         def draw(_: Secret, table: Any) -> Any:
-            add = self.noise.discrete_gaussian(next(scales))
+            add = self._noise.discrete_gaussian(next(scales))
             if isinstance(table, dict):
                 noisy = zip(table, add([*table.values()]), strict=True)
                 return sorted(key for key, count in noisy if count >= threshold)
@@ -237,6 +253,10 @@ class Mechanisms:
         how = f"discrete Gaussian noise on {price.n} tables, {mu:.3g}-GDP together"
         how = how if price.n > 1 else "discrete Gaussian noise"
         return self._series(price, how, draw, purpose=purpose, **record)
+
+
+def _opened(_: Secret, model: Any) -> Any:
+    return model
 
 
 def _choice(sampler: Sampler, price: Price) -> Draw[int]:

@@ -125,22 +125,18 @@ def private_comparison(
     what = "comparison of two models"
     mechanism = f"private_comparison, {design.model_a} and {design.model_b}"
     data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-    problem, mechanisms = open_problem(
-        model_b, epsilon, ledger, prediction, what, mechanism, **data
-    )
+    problem, spending = open_problem(model_b, epsilon, ledger, prediction, what, mechanism, **data)
     (query,) = design._parts
     with without_autologging():
         models = [without_callbacks(model) for model in (model_a, model_b)]
         answers = [public_responses(m, problem, [query.parts[0].response_method]) for m in models]
-        wide = will_be_wide(design, query.public(answers), problem.units, mechanisms.budget.epsilon)
+        wide = will_be_wide(design, query.public(answers), problem.units, spending.epsilon)
         each = zip(models, query.parts, strict=True)
         pairs = [opened(model, (part,), problem, prediction) for model, part in each]
         tables = [counted_jointly(pairs, query)]
     parts = Parts.of_all(model.parts for _, model in pairs)
     condition = parts.condition(prediction, problem.units.name)
-    comparison: ModelComparison = released(
-        design, tables, problem, mechanisms, what, condition, wide
-    )
+    comparison: ModelComparison = released(design, tables, problem, spending, what, condition, wide)
     return comparison
 
 

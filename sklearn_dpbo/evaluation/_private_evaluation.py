@@ -156,11 +156,11 @@ def private_evaluation(
     what, mechanism = "evaluation of a model", f"private_evaluation, {type(estimator).__name__}"
     data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
     data |= {"subgroups_val": subgroups_val, "subgroups": known}
-    problem, mechanisms = open_problem(
+    problem, spending = open_problem(
         estimator, epsilon, ledger, prediction, what, mechanism, **data
     )
     with without_autologging():
-        model, epsilon = without_callbacks(estimator), mechanisms.budget.epsilon
+        model, epsilon = without_callbacks(estimator), spending.epsilon
         asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
         public = public_responses(model, problem, asked)
         design = design_of(
@@ -179,7 +179,7 @@ def private_evaluation(
         table, model = opened(model, design._parts, problem, prediction)
         tables = [counted(table, model.asked(part), part) for part in design._parts]
     condition = model.parts.condition(prediction, problem.units.name)
-    return released(design, tables, problem, mechanisms, what, condition, wide)
+    return released(design, tables, problem, spending, what, condition, wide)
 
 
 def _warn_if_clipped(design: Evaluation, public: Responses) -> None:

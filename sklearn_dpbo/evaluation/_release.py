@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -14,15 +13,11 @@ from .._data.public_rows import spread_rows
 from .._data.split import Problem, hold_out
 from .._data.tables import take_rows
 from .._data.units import Units, unit_name
-from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import check_number
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
-from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
+from .._privacy.spending import Part, Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import report_of_validation_set
 from ..scoring._precision import Width, warn_of_expected_width, wide_hint
@@ -44,23 +39,23 @@ _NOT_PROTECTED = (
 def open_problem(
     estimator: Any, epsilon: float, ledger: PrivacyLedger | None, prediction: Any, what: str,
     mechanism: str, **data: Any,
-) -> tuple[Problem, Mechanisms]:  # fmt: skip
-    """Return public and protected records, and mechanisms with a budget of epsilon.
+) -> tuple[Problem, Spending]:  # fmt: skip
+    """Return public and protected records, and a budget of epsilon.
 
     Raises ValueError if arguments are invalid, and an error if the ledger has less left; nothing is
     charged yet.
     """
     check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_prediction(prediction)
-    noise, unit = noise_source(), unit_name(data["groups_val"])
+    unit = unit_name(data["groups_val"])
     charge = {"what": what, "mechanism": mechanism, "unit": unit, "estimator": estimator}
-    budget = budget_on(ledger, epsilon, **charge)
+    spending = Spending.begin(ledger, epsilon, **charge)
     if data["X_val"] is None:
         raise ValueError("X_val and y_val, the protected records, are required; found None")
     split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
     problem = hold_out(estimator, fit_params={}, **split, **data)
-    warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
-    return problem, Mechanisms(budget, noise)
+    spending.warn_if_weak(problem.units.m, problem.units.name)
+    return problem, spending
 
 
 def public_responses(model: Any, problem: Problem, asked: Sequence[tuple[str, ...]]) -> Responses:
@@ -81,32 +76,26 @@ def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: f
 
 
 def released(
-    design: Evaluation, tables: Sequence[Sensitive], problem: Problem, mechanisms: Mechanisms,
+    design: Evaluation, tables: Sequence[Sensitive], problem: Problem, spending: Spending,
     what: str, condition: str, warned: bool,
 ) -> Any:  # fmt: skip
     """Charge, add noise to the counts of each part, and return the evaluation.
 
     Warns of wide intervals, unless users were `warned` of them before.
     """
-    weights = [part.weight for part in design._parts]
-    noisy = tuple(
-        mechanisms.release_counts(
-            table,
-            round_down(Fraction(mechanisms.budget.epsilon_left) * part.weight / sum(weights[i:])),
-            purpose=what,
-            detail=part.what if len(tables) > 1 else "",
-        )
-        for i, (table, part) in enumerate(zip(tables, design._parts, strict=True))
+    each = zip(tables, design._parts, strict=True)
+    noisy = spending.release_each(
+        [Part(table, of.weight, what, of.what if len(tables) > 1 else "") for table, of in each]
     )
     report = report_of_validation_set(
         problem,
-        mechanisms,
+        spending.spent,
         condition,
         title=f"Differentially private {what}",
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    evaluation = design._released(noisy, problem.units, report)
+    evaluation = design._released(tuple(noisy), problem.units, report)
     hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
     hints = (evaluation._unknown, evaluation._released_hint() or hint)
     for hint in filter(None, hints):

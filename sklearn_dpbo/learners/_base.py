@@ -14,16 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.tables import is_frame, objects
 from .._data.units import Units
-from .._privacy.accounting import warn_of_weak_guarantee
 from .._privacy.checks import as_floats, check_number
 from .._privacy.float_errors import ignore_float_errors
 from .._privacy.gdp import gdp_within
-from .._privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price, Series
-from .._privacy.noise import noise_source
+from .._privacy.mechanisms import GAUSSIAN_ONLY, Price, Series
 from .._privacy.sensitive import Secret
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
 from ._columns import (
@@ -228,7 +226,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         what: str,
         units: Units,
         target: tuple[Floats, float] | None = None,
-    ) -> tuple[Floats, Scaling, Mechanisms, Series[Any], float]:
+    ) -> tuple[Floats, Scaling, Spending, Series[Any], float]:
         """Return columns, how they are scaled, what adds noise to n tables of integers, its scale.
 
         All is (epsilon, delta)-private together, with the frequent values, with the counts from
@@ -238,13 +236,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         d, k = self._n_numbers + (target is not None), len(X.occurring)
         counted = d > 0 and (self.bounds is None or self.max_norm is None)
         what = "frequent values, " * (k > 0) + "ranges of columns, and " * counted + what
-        noise = noise_source()
         mechanism = type(self).__name__
-        budget = budget_on(
+        spending = Spending.begin(
             self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
         )
-        warn_of_weak_guarantee(budget, units.m, units.name)
-        mu = gdp_within(budget.epsilon, budget.delta)
+        spending.warn_if_weak(units.m, units.name)
+        epsilon, delta = spending.epsilon, spending.delta
+        mu = gdp_within(epsilon, delta)
         counts, pairs = tables(units.m, max(d, 1), mu)
         counts = counts[: 4 if self.max_norm is None else 3] if counted else []
         counts = [(math.sqrt(2 * k), _OF_COUNTS)] * (k > 0) + counts
@@ -252,14 +250,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         moves = [*counts, *[(sensitivity, rest / n)] * n]
         # Noise in proportion to these numbers gives each table its share of the budget.
         relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
-        rare = budget.delta * _OF_RARE * (k > 0)
-        price = Price.shared(len(moves), budget.epsilon, budget.delta - rare, GAUSSIAN_ONLY)
+        rare = delta * _OF_RARE * (k > 0)
+        price = Price.shared(len(moves), epsilon, delta - rare, GAUSSIAN_ONLY)
         stds = [price.scale(moved) for moved in relative]
-        mechanisms = Mechanisms(budget, noise)
         least = least_count(stds[0], k, rare)
         of = f"where about {least:,.0f} {units.name}s make one frequent, {_OF_COUNTS} of mu squared"
-        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": budget.delta}
-        noisy = mechanisms.tables(price, relative, purpose=what, **record)
+        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": delta}
+        noisy = spending.tables(price, relative, purpose=what, **record)
         columns = self._with_frequent(X, units, noisy)
 
         def release(table: NDArray[np.int64]) -> Any:
@@ -271,7 +268,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self.scale_ = scaling.scale
         self.max_norm_ = scaling.max_norm
         self.reach_ = scaling.reach
-        return columns, scaling, mechanisms, noisy, stds[-1]
+        return columns, scaling, spending, noisy, stds[-1]
 
     def _with_frequent(self, X: Coded, units: Units, noisy: Series[Any]) -> Floats:
         """Release the frequent values, if they are asked for; return columns and indicators."""
@@ -362,9 +359,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_
 
-    def _report(self, mechanisms: Mechanisms, units: Units) -> PrivacyReport:
+    def _report(self, spending: Spending, units: Units) -> PrivacyReport:
         return report_of(
-            mechanisms,
+            spending.spent,
             title="Differentially private model",
             unit=units.name,
             m=units.m,

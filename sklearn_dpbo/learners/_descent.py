@@ -89,7 +89,7 @@ class Descent(PrivateLearner):
         unit = units.labels
         wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
         n = int(self.max_iter or _STEPS * wider)
-        columns, scaling, mechanisms, noisy, std = self._tables(
+        columns, scaling, spending, noisy, std = self._tables(
             X, n, sensitivity, what="gradients of a model", units=units, target=target
         )
         self._draw(columns.shape[1], units.m)
@@ -122,7 +122,7 @@ class Descent(PrivateLearner):
         self._set_linear(averaged[:, :-1], averaged[:, -1] * _INTERCEPT)
         self.coef_noise_std_ = rate * step * std * _growth(n, kept)
         self.n_iter_ = n
-        self.privacy_ = self._report(mechanisms, units)
+        self.privacy_ = self._report(spending, units)
         self._warn_of_columns()
 
     def _check(self) -> None:

@@ -160,7 +160,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        columns, scaling, mechanisms, noisy, std = self._tables(
+        columns, scaling, spending, noisy, std = self._tables(
             X, 1, sensitivity, what="sums of products", units=units
         )
         d = columns.shape[1]
@@ -182,7 +182,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         self.noise_ = std / _STEPS**2
         self._kept = None
         self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
-        self.privacy_ = self._report(mechanisms, units)
+        self.privacy_ = self._report(spending, units)
 
     def _warn_of_noise(self) -> None:
         """Warn if the products with the target are less than twice what noise alone makes them."""

@@ -1,4 +1,4 @@
-"""The budget of one fit, charged to a ledger before noise is generated (zone: boundary)."""
+"""What a ledger allows the budget of one fit, and what charges it (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -7,33 +7,23 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from .._privacy.accounting import Budget, budget_without_ledger
 from .._privacy.rounding import round_down
+from .._privacy.spending import Grant
 from ._decimal import parse_decimal
-from ._ledger import PrivacyLedger
-
-__all__ = ["budget_on"]
 
 
-def budget_on(
-    ledger: PrivacyLedger | None,
+def grant(
+    ledger: Any,
     epsilon: float,
-    delta: float = 0.0,
+    delta: float,
     *,
     what: str,
     mechanism: str,
     unit: str,
-    assumption: str | None = None,
-    estimator: Any = None,
-) -> Budget:
-    """Return the budget of one fit, which is charged to the ledger before the first draw."""
-    if ledger is None:
-        return budget_without_ledger(epsilon, delta)
-    if not isinstance(ledger, PrivacyLedger):
-        raise ValueError(
-            f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
-            "PrivacyLedger(path, name_of_the_data_set)"
-        )
+    assumption: str | None,
+    estimator: Any,
+) -> Grant:
+    """Return what charges the ledger with these; an error if less is left."""
     ledger.check(epsilon, delta, what=what, assumption=assumption, unit=unit)
     charge = partial(
         ledger.charge, epsilon, delta, what=what, assumption=assumption, unit=unit,
@@ -44,7 +34,7 @@ def budget_on(
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
     granted_epsilon = round_down(Fraction(parse_decimal("epsilon", epsilon)))
     granted_delta = round_down(Fraction(parse_decimal("delta", delta)))
-    return Budget(granted_epsilon, granted_delta, before_first=lambda: [charge()])
+    return Grant(granted_epsilon, granted_delta, charge)
 
 
 def _class_name(estimator: Any) -> str:

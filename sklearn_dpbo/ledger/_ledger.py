@@ -19,10 +19,12 @@ from decimal import Decimal
 from typing import Any
 
 from .._privacy.accounting import Receipt
+from .._privacy.spending import Grant, Ledger
 from ..exceptions import LedgerError
 from . import _display as display
 from . import _file as file
 from . import _server as server
+from ._budget import grant
 from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_unit
 from ._decimal import parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
@@ -35,7 +37,7 @@ Book = file.FileBook | server.ServerBook
 _MAX_SHARES = 100
 
 
-class PrivacyLedger:
+class PrivacyLedger(Ledger):
     """The privacy budget of one data set, in a file or on a server, which every fit charges.
 
     Pass it as ``ledger=``. A fit that asks for more than is left is refused before any model is
@@ -345,6 +347,9 @@ class PrivacyLedger:
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         """Return the ledger itself: a clone of an estimator spends from the same budget."""
         return self
+
+    def _grant(self, epsilon: float, delta: float, **charge: Any) -> Grant:
+        return grant(self, epsilon, delta, **charge)
 
     def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""

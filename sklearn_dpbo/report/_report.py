@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.spending import Spent
 from ._card import Row, card, in_lines
 
 __all__ = ["FORMAT", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
@@ -262,27 +262,17 @@ def _mechanism(losses: list[PrivacyLoss]) -> str:
     return f"{first.mechanism} and {len(losses) - 1} more like it, one after another"
 
 
-def report_of(mechanisms: Mechanisms, **facts: Any) -> PrivacyReport:
-    """Return the report of what these mechanisms released; facts are further parameters."""
-    budget, noise = mechanisms.budget, mechanisms.noise
-    spent = {
-        "epsilon": budget.epsilon,
-        "delta": budget.spent[1],
-        "assumption": None,
-        "spends": budget.losses,
-        "noise": noise.description,
-        "secure": noise.secure,
-        "receipts": budget.receipts,
-    }
-    return PrivacyReport(**(spent | facts))
+def report_of(spent: Spent, **facts: Any) -> PrivacyReport:
+    """Return the report of what was released; facts are further parameters, or other values."""
+    return PrivacyReport(**({"assumption": None} | spent._asdict() | facts))
 
 
 def report_of_validation_set(
-    problem: Any, mechanisms: Mechanisms, condition: str, **facts: Any
+    problem: Any, spent: Spent, condition: str, **facts: Any
 ) -> PrivacyReport:
-    """Return the report of what these mechanisms released of a validation set."""
+    """Return the report of what was released of a validation set."""
     return report_of(
-        mechanisms,
+        spent,
         unit=problem.units.name,
         m=problem.units.m,
         data="validation set",

@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.split import Problem, hold_out
-from .._privacy.accounting import Budget, warn_of_weak_guarantee
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
@@ -239,7 +239,7 @@ class RoutesToEstimator:
     random_state: Any
 
     def _hold_out(
-        self, X: Any, y: Any, fit_params: dict[str, Any], budget: Budget, **given: Any
+        self, X: Any, y: Any, fit_params: dict[str, Any], spending: Spending, **given: Any
     ) -> tuple[Problem, np.random.Generator]:
         """Return training and validation set, given or held out, and a public generator."""
         check_named(self, fit_params)
@@ -252,7 +252,7 @@ class RoutesToEstimator:
         problem = hold_out(
             self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
         )
-        warn_of_weak_guarantee(budget, problem.units.m, problem.units.name)
+        spending.warn_if_weak(problem.units.m, problem.units.name)
         return problem, public_generator(rng)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -26,16 +26,16 @@ from .._counting.fitting import FitOptions, set_candidate
 from .._counting.rehearsal import Rehearsal
 from .._data.split import Problem, hold_out
 from .._data.tables import copied
-from .._data.units import Units
-from .._privacy.accounting import CHOICE, Budget, warn_of_weak_guarantee
+from .._data.units import Units, unit_name
+from .._privacy.accounting import CHOICE
 from .._privacy.float_errors import ignore_float_errors
-from .._privacy.mechanisms import COUNTS, Mechanisms, Price
-from .._privacy.noise import noise_source
+from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.noisy_counts import noise_std
+from .._privacy.rounding import all_but
 from .._privacy.sensitive import Sensitive
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._report import PrivacyReport, report_of_validation_set
 from ..scoring._make import resolve_scorer
@@ -201,6 +201,18 @@ class PrivateObjective:
         if X_val is None:
             raise ValueError("X_val and y_val are the protected records; found None")
         scorer = resolve_scorer(scoring, estimator)
+        self._best_share, self._call_seconds = best_share, call_seconds
+        gaussian = self._price_of(float(epsilon), float(delta), n_calls).gaussian
+        self._spending = Spending.begin(
+            ledger,
+            float(epsilon),
+            float(delta) if gaussian else 0.0,
+            unit=unit_name(groups_val),
+            what=f"scores of up to {n_calls} candidates",
+            mechanism=type(self).__name__,
+            estimator=estimator,
+        )
+        self._price = self._price_of(self._spending.epsilon, self._spending.delta, n_calls)
         rng = check_random_state(random_state)
         options = FitOptions(clone(estimator), error_score, prediction=prediction)
         val = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val, "split_params": {}}
@@ -210,22 +222,8 @@ class PrivateObjective:
         self._evaluator = Evaluator(options, _own_copy(problem), scorers, rehearsal=Rehearsal)
         self._units = problem.units
         self._seed = rng.randint(2**31 - 1)
-        self._best_share, self._call_seconds = best_share, call_seconds
-        noise = noise_source()
-        self._price = self._price_of(Budget(epsilon, delta), n_calls)
-        budget = budget_on(
-            ledger,
-            float(epsilon),
-            float(delta) if self._price.gaussian else 0.0,
-            unit=self._units.name,
-            what=f"scores of up to {n_calls} candidates",
-            mechanism=type(self).__name__,
-            estimator=options.estimator,
-        )
-        warn_of_weak_guarantee(budget, self._units.m, self._units.name)
-        self._price = self._price_of(budget, n_calls)
-        self._mechanisms = Mechanisms(budget, noise)
-        self._answer = self._mechanisms.answers(
+        self._spending.warn_if_weak(self._units.m, self._units.name)
+        self._answer = self._spending.answers(
             self._price, purpose="scores of the candidates asked for"
         )
         self._lock = threading.RLock()
@@ -317,7 +315,7 @@ class PrivateObjective:
         oracle = self._evaluator
         return report_of_validation_set(
             oracle.problem,
-            self._mechanisms,
+            self._spending.spent,
             oracle.condition,
             title="Differentially private scores of candidates",
             not_protected=_NOT_PROTECTED,
@@ -332,19 +330,19 @@ class PrivateObjective:
         )
 
     def __repr__(self) -> str:
-        budget, n = self._mechanisms.budget, self._price.n
+        spending, n = self._spending, self._price.n
         left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
         proxy = "" if self.scorer_.is_mean else ", calls return a proxy for the metric"
         return (
             f"<PrivateObjective of {type(self._evaluator.options.estimator).__name__}, "
-            f"scoring={self.scorer_.name!r}, epsilon={budget.epsilon:g}, delta={budget.delta:g}: "
-            f"{left}, noise_std_={self.noise_std_:.2g}{proxy}>"
+            f"scoring={self.scorer_.name!r}, epsilon={spending.epsilon:g}, "
+            f"delta={spending.delta:g}: {left}, noise_std_={self.noise_std_:.2g}{proxy}>"
         )
 
-    def _price_of(self, budget: Budget, n_calls: int) -> Price:
+    def _price_of(self, epsilon: float, delta: float, n_calls: int) -> Price:
         """Price all calls together, beside what is kept for `best`."""
-        left = budget.epsilon_beside(self._best_share)
-        return Price.shared(n_calls, left, budget.delta, COUNTS)
+        left = all_but(epsilon, self._best_share, of=epsilon)
+        return Price.shared(n_calls, left, delta, COUNTS)
 
     def _proxy_offset(self) -> float:
         """Compute what the line through integers misses at the estimator's own parameters.
@@ -396,7 +394,7 @@ class PrivateObjective:
         return own
 
     def _check_calls_left(self) -> None:
-        self._mechanisms.budget.require_own_process()
+        self._spending.require_own_process()
         if self._choosing:
             raise BudgetExceededError(
                 "best() has chosen, and the budget is spent: no more candidates can be scored. A "
@@ -448,19 +446,19 @@ class PrivateObjective:
 
         If interrupted, the next call goes on; or, if a draw was lost, it is refused.
         """
-        oracle, mechanisms = self._evaluator, self._mechanisms
+        oracle, spending = self._evaluator, self._spending
         self._choosing = True
         if self._chosen is None:
             self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
-        released = release_scores(params, statistics, oracle, mechanisms)
+        released = release_scores(params, statistics, oracle, spending)
         ((score, interval),) = released.scores
         self._unknown = released.unknown or self._unknown
         return Best(dict(params), score, interval)
 
     def _choose(self) -> int:
         """Select the best of the scored candidates; the one with the best score is counted."""
-        oracle, mechanisms = self._evaluator, self._mechanisms
+        oracle, spending = self._evaluator, self._spending
         scored, tables = zip(*self._scored, strict=True)
         known = {id(params): score for params, score in self._known.values()}
         best = max(scored, key=lambda params: known[id(params)])
@@ -468,9 +466,9 @@ class PrivateObjective:
             oracle.scorer,
             len(scored),
             self._units,
-            mechanisms.budget.epsilon_beside(self._best_share * _SCORE_SHARE),
+            spending.all_but(self._best_share * _SCORE_SHARE),
             lambda query: oracle.counts(best, query),
-            mechanisms,
+            spending,
         )
         self._unknown = ranked.unknown
         query = ranked.scorer.query
@@ -478,7 +476,7 @@ class PrivateObjective:
             table = reduce(Sensitive.followed_by, tables)
         else:
             table = oracle.compare(scored, query)
-        return mechanisms.select(table, ranked.epsilon, purpose=CHOICE)
+        return spending.select(table, ranked.epsilon, purpose=CHOICE)
 
 
 def _own_copy(problem: Problem) -> Problem:

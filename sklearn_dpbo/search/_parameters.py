@@ -14,13 +14,10 @@ from sklearn.base import clone
 
 from .._counting.fitting import FitOptions, set_candidate
 from .._data.units import unit_name
-from .._privacy.accounting import Budget
 from .._privacy.checks import as_floats, is_number
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import GuaranteeAssumptionWarning
-from ..ledger._budget import budget_on
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
@@ -103,17 +100,17 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 def setup_of(
     search: Any, groups: Any
-) -> tuple[dict[str, PrivateScorer], SearchSpace, int, Strategy, Mechanisms, FitOptions]:
+) -> tuple[dict[str, PrivateScorer], SearchSpace, int, Strategy, Spending, FitOptions]:
     """Return what the search does, or raise an error for wrong parameters."""
     check_parameters(search)
     scorers = scorers_of(search)
     space = space_of(search.param_grid, search.estimator)
     strategy = _resolve_strategy(search.strategy)
-    strategy.check(Budget(search.epsilon, search.delta))
+    strategy.check(search.epsilon, search.delta)
     _check_strategy(search, strategy, scorers)
     n_iter = n_iter_of(search, space, strategy)
-    noise, name = noise_source(), type(strategy).__name__
-    budget = budget_on(
+    name = type(strategy).__name__
+    spending = Spending.begin(
         search.ledger,
         search.epsilon,
         search.delta,
@@ -129,7 +126,7 @@ def setup_of(
             GuaranteeAssumptionWarning,
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
-    return scorers, space, n_iter, strategy, Mechanisms(budget, noise), options
+    return scorers, space, n_iter, strategy, spending, options
 
 
 def check_parameters(estimator: Any) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._counting.evaluator import Evaluator
-from .._privacy.accounting import Budget
 from .._privacy.float_errors import ignore_float_errors
+from .._privacy.spending import Spending
 from ..report._report import PrivacyReport
 from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
@@ -167,15 +167,13 @@ def already_released(fitted: Mapping[str, Any]) -> str:
     )
 
 
-def spent_before(budget: Budget) -> str:
+def spent_before(spending: Spending) -> str:
     """Return what a search that failed had spent, in words; an empty string if nothing."""
-    if not budget.losses:
-        return budget.reserved * (
-            f"epsilon={budget.epsilon:g}, delta={budget.delta:g} count as spent: models had been "
-            "fitted on protected records; no result was released"
-        )
-    epsilon, delta = budget.spent
-    purposes = "; ".join(dict.fromkeys(loss.release for loss in budget.losses))
+    losses = spending.spent.spends
+    if not losses:
+        return ""
+    epsilon, delta = sum(loss.epsilon for loss in losses), sum(loss.delta for loss in losses)
+    purposes = "; ".join(dict.fromkeys(loss.release for loss in losses))
     return (
         f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); the "
         "search returns no result"

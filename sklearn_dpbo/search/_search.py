@@ -292,13 +292,13 @@ class PrivateBayesSearchCV(
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
             or if all candidates fail: nothing is released or spent.
         """
-        scorers, space, n_iter, strategy, mechanisms, options = setup_of(self, groups_val)
+        scorers, space, n_iter, strategy, spending, options = setup_of(self, groups_val)
         known, evaluates = Subgroups.of(subgroups, subgroups_val), self.release == "evaluation"
         if known and not evaluates:
             raise ValueError('subgroups are a part of the evaluation: set release="evaluation"')
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         given |= {"subgroups_val": subgroups_val, "subgroups": known}
-        problem, rng = self._hold_out(X, y, fit_params, mechanisms.budget, **given)
+        problem, rng = self._hold_out(X, y, fit_params, spending, **given)
         oracle = Evaluator(
             options,
             problem,
@@ -309,11 +309,11 @@ class PrivateBayesSearchCV(
         )
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as oracle.progress:
-            with note_on_error(lambda: spent_before(mechanisms.budget)):
-                release = strategy.run(Task(space, oracle, n_iter, rng, mechanisms))
+            with note_on_error(lambda: spent_before(spending)):
+                release = strategy.run(Task(space, oracle, n_iter, rng, spending))
             privacy = report_of_validation_set(
                 problem,
-                mechanisms,
+                spending.spent,
                 oracle.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -18,15 +17,14 @@ from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.rehearsal import try_out
 from .._data.divided_table import DividedTable
 from .._data.units import Units, unit_name
-from .._privacy.accounting import TRAINING, Budget, PrivacyLoss, warn_of_weak_guarantee
+from .._privacy.accounting import TRAINING
 from .._privacy.float_errors import ignore_float_errors
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
+from .._privacy.mechanisms import Price
+from .._privacy.spending import Spending, Spent
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import PrivacyReport, report_of
@@ -265,13 +263,12 @@ class PrivateTableSearchCV(
             If the ledger refuses epsilon: nothing is released then.
         """
         refuse_steps_before(self, protects_all=True)
-        scorers, space, mechanisms = self._setup(groups)
-        budget = mechanisms.budget
+        scorers, space, first = self._setup(groups)
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
         table = self._cut(X, y, groups, training, labels, rng)
-        warn_of_weak_guarantee(budget, table.m, table.units.name)
-        plan = self._plan(space, training, table, budget, rng)
+        first.warn_if_weak(table.m, table.units.name)
+        plan = self._plan(space, training, table, first, rng)
         n_wanted = min(space.n_points, n_listed(space))
         options = FitOptions(
             with_budget(self.estimator, plan, training, labels),
@@ -281,17 +278,18 @@ class PrivateTableSearchCV(
         report = needs(self.estimator, labels) if self.release == "evaluation" else ()
         make = partial(oracle_of, options, table, scorers, report, rng)
         even = np.full(len(labels), 1 / len(labels))
-        warned = self._try(plan, tried := make(even), table, budget)
+        warned = self._try(plan, tried := make(even), table, first.epsilon)
         warn_of_search(self, plan, n_wanted, tried)
-        second = replace(mechanisms, budget=Budget(budget.epsilon))
-        with watched(self), note_on_error(lambda: spent_before(budget)), ignore_float_errors():
+        second = first.of_other_records()
+        with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
             # Every record pays for what is released of its own part: this one pays for all fits.
             what = plan.in_words(type(self.estimator).__name__)
-            budget.charge(PrivacyLoss(budget.epsilon, budget.delta, TRAINING, what))
+            models = first.fits(Price(1, first.epsilon, first.delta), TRAINING, what)
+            models.charge()
             counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
             oracle = with_frequent_labels(make, table, second) if counted else make(even)
-            release, estimator = search_table(plan, table, oracle, second, self.score_share)
-        parts, also = (mechanisms, second), also_released(self, release, list(scorers))
+            release, estimator = search_table(plan, table, oracle, models, second, self.score_share)
+        parts, also = (first.spent, second.spent), also_released(self, release, list(scorers))
         privacy = self._report(parts, training, plan, table, oracle, tried.condition, also)
         if hasattr(model := last_step(estimator), "privacy_"):
             model.privacy_ = privacy  # of all that was fitted, not of its own fit
@@ -303,7 +301,7 @@ class PrivateTableSearchCV(
         warn_of_low_utility(release.hints + (() if warned else compared))
         return self
 
-    def _setup(self, groups: Any) -> tuple[dict[str, PrivateScorer], SearchSpace, Mechanisms]:
+    def _setup(self, groups: Any) -> tuple[dict[str, PrivateScorer], SearchSpace, Spending]:
         """Return scorers by name, the space, and what charges the first part; check parameters."""
         check_parameters(self)
         if self.release == "all":
@@ -319,7 +317,7 @@ class PrivateTableSearchCV(
         scorers = scorers_of(self)
         grid = {} if self.param_grid is None else self.param_grid
         space = space_of(grid, self.estimator)
-        budget = budget_on(
+        first = Spending.begin(
             self.ledger,
             self.epsilon,
             self.delta,
@@ -328,7 +326,7 @@ class PrivateTableSearchCV(
             unit=unit_name(groups),
             estimator=self.estimator,
         )
-        return scorers, space, Mechanisms(budget, noise_source())
+        return scorers, space, first
 
     def _cut(
         self,
@@ -356,14 +354,15 @@ class PrivateTableSearchCV(
         space: SearchSpace,
         training: PrivateTraining,
         table: DividedTable,
-        budget: Budget,
+        first: Spending,
         rng: np.random.Generator,
     ) -> Plan:
         """Return what is fitted."""
         plan = plan_fits(
             space,
             training,
-            budget,
+            first.epsilon,
+            first.delta,
             n_fits=self.n_fits or default_fits(table.m, self.epsilon),
             n_candidates=n_listed(space),
             first=self.estimator.get_params(deep=True),
@@ -373,13 +372,13 @@ class PrivateTableSearchCV(
             print(plan.in_words(type(self.estimator).__name__), flush=True)
         return plan
 
-    def _try(self, plan: Plan, tried: Evaluator, table: DividedTable, budget: Budget) -> bool:
+    def _try(self, plan: Plan, tried: Evaluator, table: DividedTable, epsilon: float) -> bool:
         """Fit and score all candidates on made-up records; return whether scores will say little.
 
         Nothing is known beforehand of scores other than means.
         """
         share = 1.0 if plan.has_one_model else self.score_share
-        tried.design = Designer.of(tried, share * budget.epsilon)
+        tried.design = Designer.of(tried, share * epsilon)
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
@@ -388,12 +387,12 @@ class PrivateTableSearchCV(
         return means and warn_of_expected_width(
             lambda epsilon: expected_widths(tried, None, share * epsilon),
             Units(table.m, table.units.labels),
-            budget.epsilon,
+            epsilon,
         )
 
     def _report(
         self,
-        mechanisms: tuple[Mechanisms, Mechanisms],
+        spent: tuple[Spent, Spent],
         training: PrivateTraining,
         plan: Plan,
         table: DividedTable,
@@ -402,7 +401,7 @@ class PrivateTableSearchCV(
         also: str,
     ) -> PrivacyReport:
         """Return the privacy report of both parts."""
-        first, second = mechanisms
+        first, second = spent
         return report_of(
             first,
             title="Differentially private hyper-parameter search on one table",
@@ -416,7 +415,6 @@ class PrivateTableSearchCV(
             + also
             + _RELEASED
             + " and best_estimator_" * bool(self.refit),
-            delta=first.budget.delta,
-            spends=(*first.budget.losses, *second.budget.losses),
-            noise=f"{first.noise.description}; of the models: {training.noise}" + plan.in_bits,
+            spends=(*first.spends, *second.spends),
+            noise=f"{first.noise}; of the models: {training.noise}" + plan.in_bits,
         )

@@ -18,7 +18,7 @@ from .._data.divided_table import DividedTable
 from .._data.pickles import packed
 from .._data.tables import is_frame
 from .._privacy.checks import as_floats
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
@@ -169,10 +169,10 @@ def condition_of(estimator: Any, training: PrivateTraining, prediction: str) -> 
 
 
 def with_frequent_labels(
-    make: Callable[[NDArray[np.float64]], Evaluator], table: DividedTable, mechanisms: Mechanisms
+    make: Callable[[NDArray[np.float64]], Evaluator], table: DividedTable, spending: Spending
 ) -> Evaluator:
     """Release label frequencies; return what evaluates models by scores that depend on them."""
-    shares = frequent_labels(table, mechanisms)
+    shares = frequent_labels(table, spending)
     oracle = make(shares)
     if table.classes:
         oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))

@@ -21,12 +21,10 @@ from .._data.split import Problem
 from .._data.tables import dense
 from .._data.units import Units, unit_name
 from .._privacy.float_errors import ignore_float_errors
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import noise_source
+from .._privacy.spending import Spending
 from .._privacy.suppress_output import without_autologging
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..ledger._budget import budget_on
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
 from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_validation_set
@@ -225,8 +223,7 @@ class PrivateThresholdClassifier(
         """
         check_parameters(self)
         scorer, unit = self._label_scorer(), unit_name(groups_val)
-        noise = noise_source()
-        budget = budget_on(
+        spending = Spending.begin(
             self.ledger,
             self.epsilon,
             what="choice and score of a threshold",
@@ -235,7 +232,7 @@ class PrivateThresholdClassifier(
             estimator=self.estimator,
         )
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-        problem, rng = self._hold_out(X, y, fit_params, budget, **given)
+        problem, rng = self._hold_out(X, y, fit_params, spending, **given)
         kind = type_of_target(problem.training.y, input_name="y")
         labels = np.unique(dense(problem.training.y))
         if kind != "binary" or len(labels) != 2:
@@ -255,8 +252,7 @@ class PrivateThresholdClassifier(
             with without_autologging():
                 scorer, good, public = self._adapted(estimator, problem, scorer, rng)
                 warned = self._warn_of_wide_interval(scorer, public, problem.units)
-                mechanisms = Mechanisms(budget, noise)
-                unknown, released = self._tune(estimator, problem, scorer, good, mechanisms)
+                unknown, released = self._tune(estimator, problem, scorer, good, spending)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
         for hint in filter(None, (unknown, "" if warned else wide_hint([width]))):
@@ -320,7 +316,7 @@ class PrivateThresholdClassifier(
         problem: Problem,
         scorer: PrivateScorer,
         good: float,
-        mechanisms: Mechanisms,
+        spending: Spending,
     ) -> tuple[str, dict[str, Any]]:
         """Return the fitted attributes that are released; `good` is a good public threshold.
 
@@ -338,18 +334,17 @@ class PrivateThresholdClassifier(
             scorer,
             len(grid),
             units,
-            mechanisms.budget.epsilon_beside(float(self.score_share)),
+            spending.all_but(float(self.score_share)),
             lambda query: statistics_at([good], *protected, query),
-            mechanisms,
+            spending,
         )
-        index = mechanisms.draw_exponentially(
+        index = spending.draw_exponentially(
             statistics_at(grid, *protected, ranked.scorer.query),
             ranked.epsilon,
             purpose="choice of the threshold",
         )
-        noisy = mechanisms.release_counts(
+        noisy = spending.release(
             statistics_at([float(grid[index])], *protected, scorer.counts),
-            mechanisms.budget.epsilon_left,
             purpose="score at the threshold",
         )
         score, interval = score_and_interval(scorer, units, noisy)
@@ -364,7 +359,7 @@ class PrivateThresholdClassifier(
             "choice_counts_": ranked.counts,
             "privacy_": report_of_validation_set(
                 problem,
-                mechanisms,
+                spending.spent,
                 model.parts.condition(self.prediction, units.name),
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),

@@ -11,9 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._counting.evaluator import Evaluator
-from .._privacy.accounting import Budget
 from .._privacy.checks import check_number
-from .._privacy.mechanisms import Mechanisms
+from .._privacy.spending import Spending
 from ..scoring._scorers import PrivateScorer, Score
 from ._space import SearchSpace
 
@@ -104,15 +103,15 @@ class Task:
         Largest number of candidates to evaluate.
     rng : numpy.random.Generator
         For public randomness only.
-    mechanisms : Mechanisms
-        Release whatever depends on the validation set.
+    spending : Spending
+        Releases whatever depends on the validation set.
     """
 
     space: SearchSpace
     oracle: Evaluator
     n_iter: int
     rng: np.random.Generator
-    mechanisms: Mechanisms
+    spending: Spending
 
 
 class Strategy(BaseEstimator):
@@ -143,7 +142,7 @@ class Strategy(BaseEstimator):
         """Whether a score is released, or a candidate only."""
         return True
 
-    def check(self, budget: Budget) -> None:
+    def check(self, epsilon: float, delta: float) -> None:
         """Raise ValueError if a parameter makes no sense; called before anything is fitted."""
 
     def _check(self, name: str, *args: Any, **kwargs: Any) -> None:

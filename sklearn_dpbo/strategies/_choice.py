@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.rounding import round_down
+from .._privacy.rounding import divide
 from .._privacy.sensitive import Sensitive
+from .._privacy.spending import Spending
 from ..scoring._queries import Query, unit_weight
 from ..scoring._scorers import PrivateScorer
 from ..scoring._unknown import unknown_hint
@@ -48,7 +48,7 @@ def prepare_choice(
     units: Units,
     epsilon: float,
     count: Callable[[Query], Sensitive],
-    mechanisms: Mechanisms,
+    spending: Spending,
 ) -> PreparedChoice:
     """Decide how candidates are ranked; `count` counts what a good candidate predicts.
 
@@ -59,11 +59,8 @@ def prepare_choice(
     enough = first is not None and min(scorer.shares) * units.m * epsilon >= _ENOUGH
     if first is None or plain is not scorer or n_candidates == 1 or not enough:
         return PreparedChoice(plain, epsilon)
-    part = round_down(Fraction(epsilon) * _SHARE)
-    noisy = mechanisms.release_counts(
-        count(first), part, purpose=f"{first.what}, to compare candidates by"
-    )
-    left = round_down(Fraction(epsilon) - Fraction(part))
+    part, left = divide(epsilon, _SHARE)
+    noisy = spending.release(count(first), part, purpose=f"{first.what}, to compare candidates by")
     adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, left)
     known = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
     shown = known.squeeze() / unit_weight(units)  # a row for each class

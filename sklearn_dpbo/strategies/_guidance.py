@@ -53,7 +53,7 @@ class Guidance:
     def __init__(self, options: Any, task: Task) -> None:
         space, oracle, n_iter, rng = task.space, task.oracle, task.n_iter, task.rng
         self._options, self._space, self._oracle = options, space, oracle
-        self._n_iter, self._rng, self._mechanisms = n_iter, rng, task.mechanisms
+        self._n_iter, self._rng, self._spending = n_iter, rng, task.spending
         self.history = History(space.none)
         self._few, self._scores_of_few = space.none, list[float]()
         self._best_score = -math.inf
@@ -97,10 +97,8 @@ class Guidance:
         if self._options.releases_score:
             share = self._options.score_share if len(params) > 1 else 1.0
             n = len(params) if oracle.releases_all else 1
-            oracle.design = Designer.of(oracle, share * self._mechanisms.budget.epsilon / n)
-            self.warned = warn_of_wide_intervals(
-                oracle, self.responses, self._mechanisms.budget, share, n
-            )
+            oracle.design = Designer.of(oracle, share * self._spending.epsilon / n)
+            self.warned = warn_of_wide_intervals(oracle, self.responses, self._spending, share, n)
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, self._oracle.fit_candidates(params))
         if not self.history.fitted:
@@ -140,7 +138,7 @@ class Guidance:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
         query: Query = self._oracle.scorer.query
         units = self._oracle.problem.units
-        epsilon = self._mechanisms.budget.epsilon
+        epsilon = self._spending.epsilon
         return epsilon * query.largest(units) / query.sensitivity(units)
 
     @single_threaded

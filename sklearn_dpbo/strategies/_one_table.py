@@ -10,7 +10,7 @@ ones (zone: boundary).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,12 @@ from .._counting.evaluator import Evaluator
 from .._counting.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
 from .._data.divided_table import DividedTable
 from .._data.split import Training
-from .._privacy.accounting import CHOICE, Budget
+from .._privacy.accounting import CHOICE
 from .._privacy.frames import ClearFrames
-from .._privacy.mechanisms import Mechanisms
-from .._privacy.noise import Noise
+from .._privacy.mechanisms import Series
 from .._privacy.runs import Composed, Repeated, Runs
 from .._privacy.sensitive import Sensitive
+from .._privacy.spending import Spending
 from ..learners._declaration import PrivateTraining
 from ._base import Candidate, Release
 from ._proposals import Domain
@@ -58,12 +58,12 @@ class Plan:
     epsilon: float
     delta: float
 
-    def draw(self, noise: Noise) -> list[SecretFit]:
+    def draw(self, draw_number: Callable[[int], int]) -> list[SecretFit]:
         """Return the fits to make."""
         if not isinstance(self.runs, Repeated):
             return list(self.fits)
-        number = self.runs.draw(noise.uniform)
-        return [self.fits[noise.uniform(len(self.fits))] for _ in range(number)]
+        number = self.runs.draw(draw_number)
+        return [self.fits[draw_number(len(self.fits))] for _ in range(number)]
 
     @property
     def params(self) -> tuple[dict[str, Any], ...]:
@@ -122,14 +122,15 @@ def default_fits(n_units: int, epsilon: float) -> int:
 def plan_fits(
     space: SearchSpace,
     training: PrivateTraining,
-    budget: Budget,
+    epsilon: float,
+    delta: float,
     *,
     n_fits: int,
     n_candidates: int,
     first: Mapping[str, Any],
     rng: np.random.Generator,
 ) -> Plan:
-    """Choose what is fitted with this budget for all fits.
+    """Choose what is fitted for this epsilon and delta of all fits.
 
     The first candidate has the values of `first`, where these are searched. Values that cost
     nothing once a model is fitted (`from_release`) make members of its fit.
@@ -144,7 +145,7 @@ def plan_fits(
     ]
     spaces = [SearchSpace(fitted) for fitted, _ in grids]
     n_settings = int(min(n_candidates, sum(outer.n_points for outer in spaces)))
-    runs, epsilon, delta = _runs(training, n_fits, n_settings, budget)
+    runs, epsilon, delta = _runs(training, n_fits, n_settings, epsilon, delta)
     n = runs.n if isinstance(runs, Composed) else n_settings
     fits = []
     shares = divide(n, [outer.n_points for outer in spaces])
@@ -157,10 +158,10 @@ def plan_fits(
 
 
 def _runs(
-    training: PrivateTraining, n_fits: int, n_settings: int, budget: Budget
+    training: PrivateTraining, n_fits: int, n_settings: int, epsilon: float, delta: float
 ) -> tuple[Runs, float, float]:
     """Return how often models are fitted; epsilon and delta of each."""
-    epsilon, delta, fit = budget.epsilon, budget.delta, training.fit
+    fit = training.fit
     if fit.composition != "pure" and delta == 0:
         raise ValueError(
             f"delta is 0, and the noise of the estimator needs more (its guarantee is of kind "
@@ -178,11 +179,11 @@ def _runs(
     return runs, *each
 
 
-def frequent_labels(table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.float64]:
+def frequent_labels(table: DividedTable, spending: Spending) -> NDArray[np.float64]:
     """Release how frequent each label is; returns shares of shape (n_labels,)."""
-    epsilon = mechanisms.budget.epsilon * LABEL_SHARE
+    epsilon = spending.epsilon * LABEL_SHARE
     counts = count_labels(table)
-    noisy = mechanisms.release_counts(counts, epsilon, purpose="how frequent the labels are")
+    noisy = spending.release(counts, epsilon, purpose="how frequent the labels are")
     frequent = np.array(noisy.counts, dtype=float)
     frequent[frequent < _CLEAR * noisy.scale] = 0.0
     if frequent.sum() == 0:
@@ -192,18 +193,23 @@ def frequent_labels(table: DividedTable, mechanisms: Mechanisms) -> NDArray[np.f
 
 
 def search_table(
-    plan: Plan, table: DividedTable, oracle: Evaluator, mechanisms: Mechanisms, score_share: float
+    plan: Plan,
+    table: DividedTable,
+    oracle: Evaluator,
+    models: Series[Any],
+    spending: Spending,
+    score_share: float,
 ) -> tuple[Release, Any]:
-    """Fit, choose, release; also return the chosen model. The caller has charged the fits."""
-    epsilon = mechanisms.budget.epsilon_beside(score_share)
+    """Fit, choose, release; also return the model: `models` opens it, as its fits were charged."""
+    epsilon = spending.all_but(score_share)
     units, n = oracle.problem.units, len(plan.params)
     oracle.select_by(oracle.scorer.for_choice(units, n, epsilon))
-    model, statistic = _choose(plan, table.training, oracle, epsilon, mechanisms)
+    model, statistic = _choose(plan, table.training, oracle, epsilon, models, spending)
     index = plan.position(model.fit, model.member)
     params, estimator = plan.params[index], model.estimator()
-    oracle.design = Designer.of(oracle, mechanisms.budget.epsilon_left)
+    oracle.design = Designer.of(oracle, spending.share())
     oracle.add(params, oracle.make_model(check=False)(estimator))
-    released = release_scores(params, statistic, oracle, mechanisms, plan.n_compared)
+    released = release_scores(params, statistic, oracle, spending, plan.n_compared)
     hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
@@ -216,15 +222,22 @@ def search_table(
 
 @ClearFrames()
 def _choose(
-    plan: Plan, training: Training, oracle: Evaluator, epsilon: float, mechanisms: Mechanisms
+    plan: Plan,
+    training: Training,
+    oracle: Evaluator,
+    epsilon: float,
+    models: Series[Any],
+    spending: Spending,
 ) -> tuple[SecretModel, Sensitive]:
     """Fit in secret; return the model chosen, and its statistic.
 
     The number of models, and the position of this one, stay in this frame: an exception would show
     the frames of callers.
     """
-    models, statistics = fit_secretly(plan.draw(mechanisms.noise), training, oracle)
+    fitted, statistics = fit_secretly(plan.draw(spending.draw_number), training, oracle)
     if plan.has_one_model:
-        return mechanisms.open_only(models), statistics
-    i, model = mechanisms.best_of(models, statistics, epsilon, purpose=CHOICE, among=plan.among)
+        return spending.open_only(models, fitted), statistics
+    i, model = spending.best_of(
+        models, fitted, statistics, epsilon, purpose=CHOICE, among=plan.among
+    )
     return model, statistics.take(i)

@@ -14,10 +14,10 @@ from .._data.split import Training
 from .._data.subgroups import Subgroups
 from .._data.tables import take_rows
 from .._privacy.accounting import SCORE
-from .._privacy.mechanisms import COUNTS, Mechanisms, Price
+from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.noisy_counts import NoisyCounts
-from .._privacy.rounding import round_down
 from .._privacy.sensitive import Sensitive
+from .._privacy.spending import Part, Spending
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
 from ..scoring._population import luck_of, population_interval
@@ -133,7 +133,7 @@ def release_scores(
     params: dict[str, Any],
     statistic: Sensitive,
     oracle: Evaluator,
-    mechanisms: Mechanisms,
+    spending: Spending,
     n_compared: float | None = None,
 ) -> Released:
     """Release all scores of one candidate, with this statistic, and what its report comes from.
@@ -151,12 +151,8 @@ def release_scores(
         else oracle.counts(params, part.counts)
         for part in parts
     ]
-    noisy: list[NoisyCounts] = []
-    for i, (part, table) in enumerate(zip(parts, tables, strict=True)):
-        share = part.weight / sum(other.weight for other in parts[i:])
-        epsilon = round_down(Fraction(mechanisms.budget.epsilon_left) * share)
-        purpose, detail = part.purpose, part.detail
-        noisy.append(mechanisms.release_counts(table, epsilon, purpose=purpose, detail=detail))
+    each = zip(tables, parts, strict=True)
+    noisy = spending.release_each([Part(table, *part[1:]) for table, part in each])
 
     def of(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
@@ -211,10 +207,10 @@ def release_all_scores(
     candidates: dict[int, dict[str, Any]],
     best: int,
     oracle: Evaluator,
-    mechanisms: Mechanisms,
+    spending: Spending,
 ) -> Released:
     """Release all scores of evaluated candidates, by number, with what the budget has left."""
-    units, budget = oracle.problem.units, mechanisms.budget
+    units = oracle.problem.units
     scorers = {
         i: _designed(oracle, oracle.model(params).design)[0] for i, params in candidates.items()
     }
@@ -225,9 +221,10 @@ def release_all_scores(
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
         epsilon, delta = (
-            round_down(Fraction(each) / left) for each in (budget.epsilon_left, budget.delta_left)
+            spending.share(Fraction(1, left)),
+            spending.share_of_delta(Fraction(1, left)),
         )
-        release = mechanisms.answers(
+        release = spending.answers(
             Price.shared(len(tables), epsilon, delta, COUNTS),
             purpose="scores of all candidates",
             detail=_names(oracle.scorers, group),

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from .._counting.evaluator import Evaluator
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.accounting import Budget
+from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..scoring._of_counts import ClassScore
@@ -114,7 +114,7 @@ def warn_of_low_utility(hints: Sequence[str]) -> None:
 def warn_of_wide_intervals(
     oracle: Evaluator,
     responses: Responses | None,
-    budget: Budget,
+    spending: Spending,
     share: float,
     n_released: int = 1,
 ) -> bool:
@@ -125,11 +125,11 @@ def warn_of_wide_intervals(
     """
     if responses is None and (oracle.report or not all(each.is_mean for each in oracle.scorers)):
         return False
-    delta = budget.delta if n_released > 1 else 0.0
+    delta = spending.delta if n_released > 1 else 0.0
     return warn_of_expected_width(
         lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
         oracle.problem.units,
-        budget.epsilon,
+        spending.epsilon,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy.accounting import CHOICE, Budget
+from .._privacy.accounting import CHOICE
 from .._privacy.float_errors import ignore_float_errors
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
@@ -100,7 +100,7 @@ class WorstCase(Strategy):
         self.initial_points = initial_points
         self.prior_weight = prior_weight
 
-    def check(self, budget: Budget) -> None:
+    def check(self, epsilon: float, delta: float) -> None:
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
             raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
@@ -130,9 +130,9 @@ class WorstCase(Strategy):
     @ignore_float_errors()
     def _released(self, guidance: Guidance, history: History, task: Task) -> Release:
         """Select a fitted candidate, and release it and its scores; no model is fitted."""
-        oracle, mechanisms = task.oracle, task.mechanisms
+        oracle, spending = task.oracle, task.spending
         candidates, public = tuple(history.candidates), guidance.public_scores
-        epsilon, units = mechanisms.budget.epsilon_beside(self.score_share), oracle.problem.units
+        epsilon, units = spending.all_but(self.score_share), oracle.problem.units
         if len(history.fitted) > 1:
             warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon))
         validated = {i: candidates[i].params for i in history.fitted}
@@ -142,10 +142,10 @@ class WorstCase(Strategy):
             units,
             epsilon,
             lambda query: oracle.counts(validated[guidance.good], query),
-            mechanisms,
+            spending,
         )
         statistics = oracle.compare(list(validated.values()), ranked.scorer.query)
-        chosen = mechanisms.select(
+        chosen = spending.select(
             statistics.plus(guidance.prior(ranked.scorer)),
             ranked.epsilon,
             purpose=CHOICE,
@@ -156,10 +156,10 @@ class WorstCase(Strategy):
             hints = (ranked.unknown,) * bool(ranked.unknown)
             return Release(candidates, best, [], choice_counts=ranked.counts, hints=hints)
         if oracle.releases_all:
-            released = release_all_scores(validated, best, oracle, mechanisms)
+            released = release_all_scores(validated, best, oracle, spending)
         else:
             params, statistic = validated[best], statistics.take(chosen)
-            released = release_scores(params, statistic, oracle, mechanisms, n)
+            released = release_scores(params, statistic, oracle, spending, n)
         scores, hints = released.scores, released.hints
         if not guidance.warned:
             hints += released_hints(oracle, scores, public, compares=n > 1)

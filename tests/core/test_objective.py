@@ -156,7 +156,7 @@ def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatc
     seen = []
     draw = SeededNoise.discrete_gaussian
     monkeypatch.setattr(
-        type(objective._mechanisms.noise),
+        type(objective._spending._noise),
         "discrete_gaussian",
         lambda self, scale: seen.append(spent(ledger)) or draw(SeededNoise(0), scale),
     )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 
-from sklearn_dpbo._privacy.accounting import Budget
 from sklearn_dpbo._privacy.runs import Composed, Repeated
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.strategies._one_table import default_fits, held_out, plan_fits
@@ -15,7 +14,7 @@ SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 
 def plan_of(composition="zCDP", space=SPACE, n_units=1000, first=None, n_fits=None):
     return plan_fits(
-        SearchSpace(space), PrivateTraining(composition), Budget(1.0, 1e-6),
+        SearchSpace(space), PrivateTraining(composition), 1.0, 1e-6,
         n_fits=n_fits or default_fits(n_units, 1.0), n_candidates=16,
         first=first or {"rate": 2.0, "clip": 1.0, "another": 5}, rng=np.random.default_rng(0),
     )  # fmt: skip

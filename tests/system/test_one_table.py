@@ -281,9 +281,9 @@ def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
     X, y = table()
     compared, best_of = [], Mechanisms.best_of
 
-    def spied(self, models, scores, *args, **params):
+    def spied(self, models, fitted, scores, *args, **params):
         compared.append((scores._open().copy(), scores.sensitivity))
-        return best_of(self, models, scores, *args, **params)
+        return best_of(self, models, fitted, scores, *args, **params)
 
     monkeypatch.setattr(Mechanisms, "best_of", spied)
     scorer = make_private_scorer(gain, bounds=(0, 1))

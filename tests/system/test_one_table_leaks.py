@@ -106,9 +106,9 @@ def counts():
     """The raw counts of all candidates; all searches here cut the table alike."""
     found, best_of = set(), Mechanisms.best_of
 
-    def spied(self, models, scores, *args, **params):
+    def spied(self, models, fitted, scores, *args, **params):
         found.update(scores._open().ravel().tolist())
-        return best_of(self, models, scores, *args, **params)
+        return best_of(self, models, fitted, scores, *args, **params)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Mechanisms, "best_of", spied)

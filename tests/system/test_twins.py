@@ -916,12 +916,12 @@ def taped(tape):
         series = tables(self, price, sensitivities, **record)
         mu = gdp_within(price.epsilon, price.delta) / price.n**0.5
         claims = [mu * price.scale(sensitivity) for sensitivity in sensitivities]
-        tape.claims[series.draw] = iter(claims), len(tape.claims), len(claims)
+        tape.claims[series._draw] = iter(claims), len(tape.claims), len(claims)
         return series
 
-    def chosen(self, models, scores, *args, **params):
+    def chosen(self, models, fitted, scores, *args, **params):
         tape.claims["scores"] = scores.sensitivity
-        return best_of(self, models, scores, *args, **params)
+        return best_of(self, models, fitted, scores, *args, **params)
 
     with (
         mock.patch.multiple(Mechanisms, tables=spied, best_of=chosen),

@@ -15,17 +15,14 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..._counting.calls import Calls
 from ..._data.pickles import fresh, packed
-from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
 from ..._privacy.float_errors import ignore_float_errors
 from ..._privacy.frames import ClearFrames
-from ..._privacy.mechanisms import Mechanisms
-from ..._privacy.noise import noise_source
 from ..._privacy.sensitive import Secret
+from ..._privacy.spending import Spending
 from ..._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
-from ...ledger._budget import budget_on
 from ...ledger._ledger import PrivacyLedger
-from ...report import PrivacyReport
+from ...report._report import PrivacyReport, report_of
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
@@ -159,17 +156,16 @@ class PrivateConfigurator(BaseEstimator):
         instances = list(instances)
         if not instances:
             raise ValueError("the sample is empty: pass at least one instance")
-        noise = noise_source()
         grid = uniform_grid(interval, int(self.grid_size))
         grid.setflags(write=False)
-        budget = budget_on(
+        spending = Spending.begin(
             self.ledger,
             self.epsilon,
             what="choice and score of a parameter",
             mechanism=f"{type(self).__name__}, {type(self.family).__name__}",
             unit="record",  # of the sample: an instance
         )
-        warn_of_weak_guarantee(budget, len(instances), "instance")
+        spending.warn_if_weak(len(instances), "instance")
         total = self._total(instances, interval, grid)
         if total is None:
             raise ValueError(
@@ -179,10 +175,9 @@ class PrivateConfigurator(BaseEstimator):
                 'instance, interval), increase utility_bound, or pass invalid="zero"'
             )
 
-        mechanisms = Mechanisms(budget, noise)
-        index = mechanisms.draw_exponentially(
+        index = spending.draw_exponentially(
             total.measured(lambda u: u(grid)[:, None], _STEPS),
-            budget.epsilon_beside(float(self.score_share)),
+            spending.all_but(float(self.score_share)),
             purpose="choice of the parameter",
         )
         fitted: dict[str, Any] = {
@@ -190,8 +185,8 @@ class PrivateConfigurator(BaseEstimator):
             "n_instances_": len(instances),
         }
         if self.score_share > 0:
-            fitted |= self._score(total, grid[index], len(instances), mechanisms)
-        fitted["privacy_"] = self._privacy_report(fitted, mechanisms)
+            fitted |= self._score(total, grid[index], len(instances), spending)
+        fitted["privacy_"] = self._privacy_report(fitted, spending)
         kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.__dict__ = {**kept, **fitted}  # at once: an interrupted `fit` mixes nothing
         return self
@@ -222,13 +217,9 @@ class PrivateConfigurator(BaseEstimator):
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
-    def _score(
-        self, total: Secret, parameter: float, n: int, mechanisms: Mechanisms
-    ) -> dict[str, Any]:
+    def _score(self, total: Secret, parameter: float, n: int, spending: Spending) -> dict[str, Any]:
         count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
-        noisy = mechanisms.release_counts(
-            count, mechanisms.budget.epsilon_left, purpose="mean utility of the chosen parameter"
-        )
+        noisy = spending.release(count, purpose="mean utility of the chosen parameter")
         H, most = float(self.utility_bound), _STEPS * n
         ((fewest, largest),) = noisy.interval(_CONFIDENCE)
         low, at, high = (
@@ -236,7 +227,7 @@ class PrivateConfigurator(BaseEstimator):
         )
         return {"best_score_": at, "best_score_interval_": (low, high)}
 
-    def _privacy_report(self, fitted: dict[str, Any], mechanisms: Mechanisms) -> PrivacyReport:
+    def _privacy_report(self, fitted: dict[str, Any], spending: Spending) -> PrivacyReport:
         not_protected = (
             "the number of instances; the time that it took; and whatever else is computed from "
             "the instances, including another run of this fit"
@@ -245,25 +236,19 @@ class PrivateConfigurator(BaseEstimator):
             not_protected += (
                 "; and whether there is an instance without a utility, which raises an error"
             )
-        return PrivacyReport(
+        return report_of(
+            spending.spent,
             title="Differentially private algorithm configuration",
-            epsilon=mechanisms.budget.epsilon,
-            delta=0.0,
             unit="instance",
             m=fitted["n_instances_"],
             data="sample",
             protected="as given to fit",
             not_protected=not_protected,
-            assumption=None,
             condition=(
                 "an instance's utility depends on that instance, the parameter and public facts "
                 "alone, and computing it leaves no traces"
             ),
             released=", ".join(name for name in fitted if name.startswith("best_")),
-            spends=mechanisms.budget.losses,
-            noise=mechanisms.noise.description,
-            secure=mechanisms.noise.secure,
-            receipts=mechanisms.budget.receipts,
         )
 
     def _validate(self) -> tuple[float, float]:

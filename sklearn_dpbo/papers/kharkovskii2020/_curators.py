@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from ..._privacy.accounting import warn_of_weak_guarantee
 from ..._privacy.checks import check_number
 from ..._privacy.float_errors import ignore_float_errors
-from ..._privacy.mechanisms import Mechanisms, Price
-from ..._privacy.noise import noise_source
+from ..._privacy.mechanisms import Price
 from ..._privacy.sensitive import Secret
-from ...ledger._budget import budget_on
+from ..._privacy.spending import Spending
 from ...ledger._ledger import PrivacyLedger
 from ...report import PrivacyLoss
 from .._rows import row_norms
@@ -118,9 +116,8 @@ class GaussianCurator(Curator):
         check_number("max_norm", self.max_norm, *size, optional=True)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        noise = noise_source()
         Y = self._bounded(X)
-        budget = budget_on(
+        spending = Spending.begin(
             self.ledger,
             self.epsilon,
             self.delta,
@@ -128,8 +125,8 @@ class GaussianCurator(Curator):
             mechanism=type(self).__name__,
             unit=f"row within {self.distance:g}",
         )
-        warn_of_weak_guarantee(budget, len(X), "row")
-        epsilon, delta = budget.epsilon, budget.delta
+        spending.warn_if_weak(len(X), "row")
+        epsilon, delta = spending.epsilon, spending.delta
         distance, inexact = float(self.distance), 0.0
         if self.max_norm is not None:
             # Clipping rounds; without it, every step is exact.
@@ -145,7 +142,7 @@ class GaussianCurator(Curator):
         # Limiting each number moves no two rows apart; an error would reveal them.
         whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)
-        release = Mechanisms(budget, noise).tables(price, [1.0], purpose="image of the rows")
+        release = spending.tables(price, [1.0], purpose="image of the rows")
         noisy = release(Secret(whole))
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
@@ -155,9 +152,9 @@ class GaussianCurator(Curator):
             "released_": noisy * step,
             "sigma_": sigma,
             "privacy_": release.loss,
-            "receipts_": budget.receipts,
+            "receipts_": spending.spent.receipts,
             "guarantee_": guarantee
-            if noise.secure
+            if spending.spent.secure
             else "NONE: the noise is seeded. For tests only",
         }
 

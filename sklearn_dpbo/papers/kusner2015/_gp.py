@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..._counting.evaluator import Evaluator
-from ..._privacy.accounting import CHOICE, Budget
+from ..._privacy.accounting import CHOICE
 from ..._privacy.checks import check_number
-from ..._privacy.mechanisms import Mechanisms
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
+from ..._privacy.spending import Spending
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
@@ -92,13 +92,13 @@ class GPStrategy(Strategy):
             "best_estimator_, follows from these and from the training set."
         )
 
-    def check(self, budget: Budget) -> None:
+    def check(self, epsilon: float, delta: float) -> None:
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
-        (_, delta), (_, score_delta) = self._parts(budget)
-        if not min(delta, score_delta if self.score_share else 1.0) >= _LEAST_DELTA:
+        (_, part), (_, score_part) = self._parts(epsilon, delta)
+        if not min(part, score_part if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(
                 f"{type(self).__name__} needs delta > 0, the probability that its bounds fail, for "
-                f"example delta=0.05; found delta={budget.delta!r}. strategy='worst_case' needs "
+                f"example delta=0.05; found delta={delta!r}. strategy='worst_case' needs "
                 "no delta"
             )
         if self.kernel not in tuple(KERNEL_SHAPES):
@@ -187,12 +187,12 @@ class GPStrategy(Strategy):
         )
 
     # ------------------------------------------------------------ released
-    def _draw(self, trace: Secret, sensitivity: float, mechanisms: Mechanisms) -> int:
+    def _draw(self, trace: Secret, sensitivity: float, spending: Spending) -> int:
         """Draw a candidate, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
         unit = sensitivity / _STEPS
         mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
-        (epsilon, delta), _ = self._parts(mechanisms.budget)
-        return mechanisms.draw_exponentially(
+        (epsilon, delta), _ = self._parts(spending.epsilon, spending.delta)
+        return spending.draw_exponentially(
             mean, epsilon, purpose=CHOICE, delta=delta, assumption=self.assumption
         )
 
@@ -201,20 +201,20 @@ class GPStrategy(Strategy):
         trace: Secret,
         value: Callable[[tuple[int, ...]], int],
         steps: int,
-        mechanisms: Mechanisms,
+        spending: Spending,
     ) -> NoisyCounts:
         """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
         score = trace.measured(lambda trace: [value(trace.statistics)], steps)
-        _, (epsilon, delta) = self._parts(mechanisms.budget)
-        return mechanisms.release_counts(
+        _, (epsilon, delta) = self._parts(spending.epsilon, spending.delta)
+        return spending.release(
             score, epsilon, purpose=self.score_released, delta=delta, assumption=self.assumption
         )
 
-    def _parts(self, budget: Budget) -> list[tuple[float, float]]:
+    def _parts(self, epsilon: float, delta: float) -> list[tuple[float, float]]:
         """Return (epsilon, delta) of the candidate and of the score: Corollaries 1 and 2."""
         share = Fraction(float(self.score_share))
-        epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
-        return [(round_down(epsilon * s), round_down(delta * s)) for s in (1 - share, share)]
+        whole = Fraction(epsilon), Fraction(delta)
+        return [(round_down(whole[0] * s), round_down(whole[1] * s)) for s in (1 - share, share)]
 
 
 def assemble(

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy.accounting import Budget
 from ...strategies import Release
 from ...strategies._axes import Distribution
 from ...strategies._base import Task
@@ -101,7 +100,7 @@ class GPNoiseFree(GPStrategy):
         self.public_cv = public_cv
         self.score_share = score_share
 
-    def check(self, budget: Budget) -> None:
+    def check(self, epsilon: float, delta: float) -> None:
         without_score = self.score_share == 0
         if not without_score and (self.A is None or self.tau is None):
             raise ValueError(
@@ -111,14 +110,14 @@ class GPNoiseFree(GPStrategy):
                 "score, and so its privacy, rests on them. If you do not know them, release no "
                 "score (score_share=0), or use strategy='worst_case'"
             )
-        super().check(budget)
+        super().check(epsilon, delta)
         self._check("A", "positive", lambda v: v > 0, optional=without_score)
         self._check("tau", "positive", lambda v: v > 0, optional=without_score)
         self._check("max_level", "0 or more", lambda v: v >= 0, Integral, optional=True)
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 2; comments give its lines."""
-        oracle, mechanisms = task.oracle, task.mechanisms
+        oracle, spending = task.oracle, task.spending
         require_mean(oracle.scorer, type(self).__name__)
         d, level = self._lattice(task.space)
         lattice = _points(d, level)
@@ -128,7 +127,7 @@ class GPNoiseFree(GPStrategy):
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
             )
-        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        (_, delta), (_, score_delta) = self._parts(spending.epsilon, spending.delta)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta(T)
 
@@ -136,12 +135,12 @@ class GPNoiseFree(GPStrategy):
             partial(_branch_and_bound, d=d, level=level, T=T, beta=beta)
         )  # 2
         sensitivity = candidate_bounds.sensitivity_of_mean
-        chosen = self._draw(trace, sensitivity, mechanisms)  # as in Algorithm 1
+        chosen = self._draw(trace, sensitivity, spending)  # as in Algorithm 1
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         steps = model.steps(bounds.sensitivity)
-        noisy = self._score(trace, self._released_of, steps, mechanisms)
+        noisy = self._score(trace, self._released_of, steps, spending)
         return assemble(model, oracle, chosen, noisy)  # 3-5
 
     @staticmethod

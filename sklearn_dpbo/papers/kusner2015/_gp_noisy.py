@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy.accounting import Budget
 from ...strategies import Release
 from ...strategies._base import Task
 from ._gp import GPStrategy, assemble
@@ -107,31 +106,31 @@ class GPNoisy(GPStrategy):
         self.public_cv = public_cv
         self.score_share = score_share
 
-    def check(self, budget: Budget) -> None:
-        super().check(budget)
+    def check(self, epsilon: float, delta: float) -> None:
+        super().check(epsilon, delta)
         self._check("noise", "positive", lambda v: v > 0, optional=True)
         self._check("n_candidates", "1 or more", lambda v: v >= 1, Integral)
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 1; comments give its lines."""
-        oracle, mechanisms = task.oracle, task.mechanisms
+        oracle, spending = task.oracle, task.spending
         require_mean(oracle.scorer, type(self).__name__)
         model = self._model(task.space.fill(self.n_candidates, task.rng), task)
         T, Lambda = task.n_iter - model.n_explored, len(model)
-        (_, delta), (_, score_delta) = self._parts(mechanisms.budget)
+        (_, delta), (_, score_delta) = self._parts(spending.epsilon, spending.delta)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
         trace = self._begin(model, oracle, 0)
         for t in range(2, T + 1):  # 3-8
             trace = trace.then(partial(_observe_next, beta_t=beta(t)))
-        chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, mechanisms)  # 9, 12
+        chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, spending)  # 9, 12
         if not self.score_share:
             return assemble(model, oracle, chosen, None)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
-        noisy = self._score(trace, max, steps, mechanisms)  # 13-15
+        noisy = self._score(trace, max, steps, spending)  # 13-15
         return assemble(model, oracle, chosen, noisy)  # 16
 
 

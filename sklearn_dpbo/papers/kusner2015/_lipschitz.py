@@ -10,7 +10,6 @@ import numpy as np
 
 from ..._counting.evaluator import Evaluator
 from ..._data.tables import n_rows
-from ..._privacy.accounting import Budget
 from ..._privacy.sensitive import Secret
 from ...scoring._scorers import PrivateScorer, score_and_interval
 from ...strategies import Release, Strategy
@@ -106,7 +105,7 @@ class LipschitzConvex(Strategy):
     releases_candidate = False
     _bounds_type: type[LipschitzBounds] = LipschitzBounds
 
-    def check(self, budget: Budget) -> None:
+    def check(self, epsilon: float, delta: float) -> None:
         self._check("g_star", "positive", lambda v: v > 0, optional=True)
         self._check("lipschitz", "positive", lambda v: v > 0, optional=True)
         check_acquisition(self.acquisition)
@@ -120,7 +119,7 @@ class LipschitzConvex(Strategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 3; comments give its lines."""
-        space, oracle, mechanisms = task.space, task.oracle, task.mechanisms
+        space, oracle, spending = task.space, task.oracle, task.spending
         require_mean(oracle.scorer, type(self).__name__)
         name = check_estimator(oracle.options.estimator, oracle.problem.training)
         oracle = replace(oracle, accept=check_converged)
@@ -137,9 +136,8 @@ class LipschitzConvex(Strategy):
         seen = self._search(space.features(points), space.owner, candidates, oracle, task.n_iter)
         steps = _steps(oracle, bounds.sensitivity)
         best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
-        noisy = mechanisms.release_counts(
+        noisy = spending.release(
             best,
-            mechanisms.budget.epsilon_left,
             purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
