@@ -348,8 +348,8 @@ MUTANTS = {
     ),
     "after a choice: candidates of a search counted as one": Mutant(
         "WorstCase._released",
-        "oracle, spending, n)",
-        "oracle, spending, 1)",
+        "statistic, session, n)",
+        "statistic, session, 1)",
         CHOICE + "test_a_search_counts_the_candidates_that_were_validated",
     ),
     "after a choice: evaluations do not know of it": Mutant(
@@ -377,7 +377,7 @@ MUTANTS = {
         CHOICE + "test_without_a_score_nothing_that_needs_one_is_accepted[asked2]",
     ),
     "comparison: sensitivity of one cell": Mutant(
-        "counted_jointly",
+        "RecordOwner.count_jointly",
         "return Sensitive(query.statistics(values, y, units), query.sensitivity(units))",
         "return Sensitive(query.statistics(values, y, units), query.sensitivity(units) // 2)",
         COMPARISON + "test_the_noise_is_that_of_the_sensitivity",
@@ -1097,7 +1097,7 @@ MUTANTS = {
         LEAKS,
     ),
     "a warning with raw counts": Mutant(
-        "Evaluator.compare",
+        "RecordOwner.count_each",
         "            return joined",
         "            warn(str([row._open() for row in rows]))\n            return joined",
         LEAKS,
@@ -1116,9 +1116,9 @@ MUTANTS = {
     ),
     # ------------------------------------------------------------------ comparisons
     "comparison: the first model predicts for both": Mutant(
-        "counted_jointly",
-        "[own.values(model, part).reshape(-1) for (own, model), part in each]",
-        "[own.values(models[0][1], part).reshape(-1) for (own, model), part in each]",
+        "RecordOwner.count_jointly",
+        "[self.__table.values(model, part).reshape(-1) for model, part in each]",
+        "[self.__table.values(models[0], part).reshape(-1) for model, part in each]",
         COMPARISON + "test_numbers_of_three_classes_are_those_of_sklearn",
     ),
     "comparison: a minus b": Mutant(
@@ -1135,8 +1135,8 @@ MUTANTS = {
     ),
     "comparison: one model is not checked": Mutant(
         "private_comparison",
-        "        each = zip(models, query.parts, strict=True)\n",
-        "        each = zip([models[0]] * 2, query.parts, strict=True)\n",
+        "session.ask(model, part, prediction=prediction) for model, part in both",
+        "session.ask(model_a, part, prediction=prediction) for model, part in both",
         COMPARISON + "test_each_model_is_checked_row_by_row",
     ),
     # ------------------------------------------------------------------ noise and sampling
@@ -1252,9 +1252,9 @@ MUTANTS = {
     ),
     "public rows are asked after protected predictions": Mutant(
         "WorstCase._released",
-        "        if oracle.releases_all:\n",
-        "        oracle.fitted(candidates[best].params).predict(oracle.problem.training.X)\n"
-        "        if oracle.releases_all:\n",
+        "        if own.releases_all:\n",
+        "        own.fitted(candidates[best].params).predict(session.training.X)\n"
+        "        if own.releases_all:\n",
         "core/test_evaluation.py::test_after_protected_predictions_nothing_runs_but_these[several]",
     ),
     # ------------------------------------------------------------------ warnings

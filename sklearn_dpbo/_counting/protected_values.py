@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import fresh, packed
-from .._data.split import Problem
+from .._data.split import ProtectedRows
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
 from .._privacy.float_errors import ignore_float_errors
@@ -60,12 +60,12 @@ class ProtectedTable:
 
     @classmethod
     @ignore_float_errors()  # of casts, which would tell of a label
-    def of(cls, problem: Problem, companions: Companions) -> ProtectedTable:
-        """Return the validation set of a problem."""
-        y = problem.y_val
+    def of(cls, rows: ProtectedRows, companions: Companions) -> ProtectedTable:
+        """Return protected rows, to be predicted beside these companions."""
+        y = rows.y
         if y is not None and companions.y is not None:
             y = np.concatenate([companions.y, y])
-        return cls(problem.X_val, y, problem.units, companions)
+        return cls(rows.X, y, rows.units, companions)
 
     @property
     def y(self) -> Any:

@@ -19,30 +19,22 @@ from uuid import uuid4
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh, packed
-from .._data.split import Problem, Training
-from .._data.tables import dense, n_rows, take_rows
+from .._data.split import Problem
+from .._data.tables import dense, take_rows
 from .._data.units import Units
-from .._privacy.float_errors import ignore_float_errors
 from .._privacy.suppress_output import suppress_output
 from .._privacy.warn import warn
-from ..exceptions import BatchDependentError
 from ..scoring._queries import GRID, MeanOf, Query
 from .calls import query_for_protected
 from .companions import Companions
 from .direct_responses import AsNumbers, DirectResponses
-from .evaluator import Evaluator
-from .fitting import FitOptions, fit, without_side_effects
 from .model import Model
 from .parts import Parts
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
 from .row_by_row import RowByRowCheck
-from .secret_fits import SecretFit, fitted_in_secret, refitted
-
-__all__ = ["Rehearsal", "opened", "try_out"]
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
@@ -94,16 +86,6 @@ class Rehearsal:
         # Native code may print: these are public rows.
         with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
             return replace(model, tried=self._run(model, estimator, queries))
-
-    @staticmethod
-    def report(oracle: Evaluator, fitted: Sequence[dict[str, Any]], warns: bool) -> None:
-        """Raise ValueError if public rows got something else from any candidate; warn."""
-        models = [oracle.model(params) for params in fitted]
-        for params, model in zip(fitted, models, strict=True):
-            require_same(model, f" ({params})" if params else "")
-        if warns:
-            _warn_of_clipping(models, oracle.scorers)
-            _warn_of_single_calls(models, oracle)
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         # What companions get is known already; a model may read another form of a table otherwise.
@@ -187,50 +169,6 @@ class Rehearsal:
         return ""
 
 
-def opened(
-    estimator: Any, queries: tuple[Query, ...], problem: Problem, prediction: str
-) -> tuple[ProtectedTable, Model]:
-    """Return the protected table and a fitted estimator's model; ValueError if it is unfit."""
-    options = FitOptions(estimator, prediction=prediction)
-    oracle = Evaluator(options, problem, (), report=queries, rehearsal=Rehearsal)
-    model = oracle.make_model()(estimator)
-    require_same(model)
-    return oracle.table, model
-
-
-def try_out(fits: Sequence[SecretFit], training: Training, oracle: Evaluator) -> None:
-    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
-
-    Of the training set only the names of the arguments of `fit` are used. Raises
-    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
-    """
-    made_up = oracle.problem.training
-    options = oracle.options
-    fit_params = {name: np.arange(n_rows(made_up.X)) for name in training.fit_params}
-    for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
-        try:
-            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
-                rows = replace(made_up, fit_params=fit_params)
-                fitted_in_secret(options, params, rows, made_up)
-            fitted = fit(without_side_effects(options.candidate(params)), made_up)
-            with ignore_float_errors():
-                model = oracle.make_model()(fitted)
-            oracle.add(params, model)
-            _check_classes(model.answers.classes, made_up.y)
-            require_same(model)
-            estimator = fresh(model.pickled)
-            for member in members:
-                refitted(estimator, member)
-        except BatchDependentError:
-            raise
-        except Exception as error:
-            which = params or type(options.estimator).__name__
-            raise ValueError(
-                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
-                "nothing has been fitted on yours, and nothing spent)"
-            ) from error
-
-
 def _check_classes(classes: Any, y: Any) -> None:
     """Raise ValueError if a model can predict none of some labels that it was fitted on."""
     if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
@@ -238,6 +176,16 @@ def _check_classes(classes: Any, y: Any) -> None:
             f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
             "of a kind that it keeps, such as integers"
         )
+
+
+def report_rehearsals(candidates: Any, fitted: Sequence[dict[str, Any]], warns: bool) -> None:
+    """Raise ValueError if public rows got something else from any candidate; warn."""
+    models = [candidates.model(params) for params in fitted]
+    for params, model in zip(fitted, models, strict=True):
+        require_same(model, f" ({params})" if params else "")
+    if warns:
+        _warn_of_clipping(models, candidates.scorers)
+        _warn_of_single_calls(models, candidates)
 
 
 def require_same(model: Model, which: str = "") -> None:
@@ -258,14 +206,14 @@ def _warn_of_clipping(models: Sequence[Model], scorers: Sequence[Any]) -> None:
             )
 
 
-def _warn_of_single_calls(models: Sequence[Model], oracle: Evaluator) -> None:
+def _warn_of_single_calls(models: Sequence[Model], candidates: Any) -> None:
     """Warn that parts of models are called for each unit, and how long that will take."""
     unlisted = Parts.of_all(model.parts for model in models).unlisted
-    if not unlisted or oracle.options.prediction != "auto":
+    if not unlisted or candidates.options.prediction != "auto":
         return
-    units = oracle.problem.units
+    units = candidates.problem.units
     seconds = units.m * sum(model.tried.seconds for model in models)
-    seconds /= effective_n_jobs(oracle.options.n_jobs)
+    seconds /= effective_n_jobs(candidates.options.n_jobs)
     lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
     warn(
         f"Not known to treat each record independently of the others: {', '.join(unlisted)}. So "

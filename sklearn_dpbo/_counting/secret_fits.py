@@ -13,7 +13,7 @@ import random
 import secrets
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 
 from .._data.divided_table import DividedTable
 from .._data.pickles import fresh, packed
-from .._data.split import Problem, Training
+from .._data.split import Problem, ProtectedRows, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
@@ -35,16 +35,10 @@ from .._privacy.suppress_output import drop_errors, hold_interrupts, suppress_ou
 from ..scoring._labels import encode
 from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
-from .evaluator import Evaluator
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_shares
 from .protected_values import ProtectedTable
-
-__all__ = [
-    "SecretFit", "SecretModel", "count_labels", "fit_last_step", "fit_secretly",
-    "fitted_in_secret", "refitted",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,19 +88,21 @@ def refitted(estimator: Any, params: dict[str, Any]) -> Any:
 
 @ClearFrames()
 def fit_secretly(
-    fits: Sequence[SecretFit], training: Training, oracle: Evaluator
+    fits: Sequence[SecretFit],
+    options: FitOptions,
+    training: Training,
+    made_up: Training,
+    table: ProtectedTable,
+    query: Query,
 ) -> tuple[Secret, Sensitive]:
     """Fit models on protected records, in parallel, and count what they predict for others.
 
-    Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for one
-    that failed. How many fits there are may be secret, too.
+    See `RecordOwner.fit_secretly`. The table has no name, and models share nothing: to find
+    something takes less time, and which are alike is secret.
     """
-    made_up = oracle.problem.training
-    # Models share nothing: to find something takes less time, and which are alike is secret.
-    table = replace(oracle.table, name="")
-    run = partial(_run, oracle.options, training, made_up, table, oracle.scorer.query)
+    run = partial(_run, options, training, made_up, table, query)
     with suppress_output(descriptors=False):
-        n_jobs = 1 if _in_threads() else oracle.options.n_jobs
+        n_jobs = 1 if _in_threads() else options.n_jobs
         statistics, models = zip(*in_shares(run, [(each,) for each in fits], n_jobs), strict=True)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
@@ -118,6 +114,27 @@ def fit_secretly(
 
     members = Secret.gathered([sealed.content for sealed in models]).then(of_members)
     return members, reduce(Sensitive.followed_by, (sealed.content for sealed in statistics))
+
+
+@hold_interrupts()
+def evaluate_in_secret(
+    options: FitOptions,
+    training: Training,
+    make_model: Callable[[Any], Model],
+    table: ProtectedTable,
+    query: Query,
+    params: dict[str, Any],
+) -> int | None:
+    """Return the raw statistic of a candidate that itself depends on protected records.
+
+    To be called from within a `Secret`. It runs in this process, without output, and keeps no
+    state; a failure is not reported, but gives None: all of that could tell the candidate.
+    """
+    with suppress_output(), drop_errors():
+        estimator = without_side_effects(options.candidate(params))
+        (statistic,) = table.statistics(make_model(fit(estimator, training)), query)
+        return int(statistic)
+    return None
 
 
 def _in_threads() -> bool:
@@ -214,8 +231,8 @@ class _TransformedRows(Query):
 
 def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     """Transform protected records by steps: into an array of floats, or a frame if they do."""
-    problem = Problem(made_up, X, None, Units.of(n_rows(X)), "")
-    companions = Companions.of(problem)
+    units = Units.of(n_rows(X))
+    companions = Companions.of(Problem(made_up, units, ""))
     model = Model.of(steps, (_TransformedRows(),), companions, prediction)
     response = next(iter(model.responses.values())).values
     if response.dtype.kind not in "biuf":
@@ -224,7 +241,7 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
             f"{response.dtype}"
         )
     query = _TransformedRows(response.shape[1:])
-    table = ProtectedTable.of(problem, companions)
+    table = ProtectedTable.of(ProtectedRows(X, None, units), companions)
     values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values

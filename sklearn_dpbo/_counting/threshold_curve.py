@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from .._data.units import Units
 from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import Secret, Sensitive
+from .._privacy.sensitive import Secret
 from .._privacy.suppress_output import suppress_output
 from ..scoring._queries import Query
 from ..scoring._response import class_scores
 from .model import Model
 from .protected_values import ProtectedTable
-
-__all__ = ["LabelGains", "label_values", "statistics_at"]
 
 
 @dataclass(frozen=True)
@@ -61,20 +59,3 @@ def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -
     """Return the values of all protected records, see `LabelGains`."""
     with suppress_output():
         return Secret(table.values(model, label_gains))
-
-
-def statistics_at(
-    thresholds: Iterable[float],
-    values: Secret,
-    label_gains: LabelGains,
-    table: ProtectedTable,
-    query: Query,
-) -> Sensitive:
-    """Return a row of statistics for each threshold, see `LabelGains.statistics_at`.
-
-    A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
-    """
-    return values.measured(
-        lambda values: label_gains.statistics_at(thresholds, values, table.y, table.units, query),
-        query.sensitivity(table.units),
-    )

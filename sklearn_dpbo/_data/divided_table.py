@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,21 @@ from .units import Units
 __all__ = ["DividedTable", "plain_table", "stand_in_rows"]
 
 Levels = Mapping[int, Any]
+
+
+class TableSchema(NamedTuple):
+    """What is public of a table that is cut in two parts.
+
+    `units` are all of them, `m_val` those of the second part, `fit_params` the names of arguments
+    of `fit` with an entry for each record.
+    """
+
+    units: Units
+    m_val: int
+    classes: bool
+    fit_params: tuple[str, ...]
+
+
 # Made-up records; of classes, so many of each at least.
 _STAND_INS, _OF_EACH_CLASS = 256, 4
 
@@ -86,9 +101,10 @@ class DividedTable:
         return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes, levels)
 
     @property
-    def m(self) -> int:
-        """Number of units of both parts."""
-        return self.units.m + self.units_val.m
+    def schema(self) -> TableSchema:
+        """What is public of both parts."""
+        whole = replace(self.units.schema, m=self.units.m + self.units_val.m)
+        return TableSchema(whole, self.units_val.m, self.classes, (*self.training.fit_params,))
 
     def grouped(self, name: str) -> DividedTable:
         """Return the table, with the groups as an argument of this name of the models' `fit`."""
@@ -110,7 +126,7 @@ class DividedTable:
             f"other {self.units_val.m:,}; each pays for what is released of its own part"
         )
         training = Training(X, as_labels(y, y))
-        return Problem(training, self.X_val, self.y_val, self.units_val, protected)
+        return Problem(training, self.units_val.schema, protected)
 
 
 def plain_table(X: Any) -> Any:

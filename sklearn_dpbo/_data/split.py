@@ -30,6 +30,7 @@ from .subgroups import Subgroups
 from .tables import (
     as_table,
     check_readable,
+    copied,
     dense,
     n_rows,
     numbered,
@@ -39,7 +40,7 @@ from .tables import (
 )
 from .units import Units, one_column
 
-__all__ = ["Problem", "Training", "check_same_index", "hold_out", "split_training"]
+__all__ = ["Problem", "ProtectedRows", "Training", "check_same_index", "hold_out", "split_training"]
 
 _TEST_SIZE = 0.25
 _PUBLIC_TEST_SIZE = 0.2
@@ -64,19 +65,31 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A public training set, and a protected validation set with columns of the same types.
+    """A training set, and what is public of a validation set with columns of the same types.
 
-    `protected` says where the latter comes from. Without a `sample`, the training set was given as
-    it is.
+    `units` says how many units there are; `protected` says where they come from. Without a
+    `sample`, the training set was given as it is.
     """
 
     training: Training
-    X_val: Any
-    y_val: NDArray[Any] | None
     units: Units
     protected: str
     subgroups: Subgroups | None = None
     sample: PublicSample | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProtectedRows:
+    """The protected validation set, and the units and subgroups of its rows."""
+
+    X: Any
+    y: NDArray[Any] | None
+    units: Units
+
+    def copied(self) -> ProtectedRows:
+        """Return copies, which later changes of the caller's arrays do not affect."""
+        y = None if self.y is None else self.y.copy()
+        return ProtectedRows(copied(self.X), y, self.units)
 
 
 def _refuse_overlap(X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
@@ -106,7 +119,7 @@ def hold_out(
     split_params: Mapping[str, Any],
     subgroups_val: Any = None,
     subgroups: Subgroups | None = None,
-) -> Problem:
+) -> tuple[Problem, ProtectedRows]:
     """Return the training and validation set for these arguments of `PrivateBayesSearchCV`.
 
     The validation set is X_val if given; otherwise the test part of cv's single split; otherwise a
@@ -165,7 +178,8 @@ def hold_out(
     # Of a kernel matrix only some columns are kept.
     public = (training.X, training.y, None) if pairwise else (X_given, y_given, train)
     sample = PublicSample.of(training, *public, *declared)
-    return Problem(training, numbered(X_val), y_val, units, origin, subgroups, sample)
+    problem = Problem(training, units.schema, origin, subgroups, sample)
+    return problem, ProtectedRows(numbered(X_val), y_val, units)
 
 
 def check_same_index(name: str, X: Any, **others: Any) -> None:

@@ -58,6 +58,11 @@ class Units:
         """Whether a unit may have several rows."""
         return self.labels is not None
 
+    @property
+    def schema(self) -> Units:
+        """The same without rows: nobody can tell from it which row is in which group."""
+        return Units(self.m, np.empty(0, dtype=np.intp) if self.grouped else None)
+
     def rows(self, first: int, last: int) -> NDArray[np.intp]:
         """Return the row numbers of the units first, ..., last - 1."""
         if self.labels is None:

@@ -117,7 +117,7 @@ class Evaluation:
         luck: float = 1.0,
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""
-        known = Units(units.m, np.empty(0, dtype=np.intp) if units.grouped else None)
+        known = units.schema
         pairs = list(zip(self._parts, noisy, strict=True))
         unknown = next(filter(None, (unknown_hint(*pair, known) for pair in pairs)), "")
         parts, noisy = zip(*(settled(*pair) for pair in pairs), strict=True)

@@ -9,10 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.evaluator import counted_jointly
-from .._counting.fitting import without_callbacks
 from .._counting.parts import Parts
-from .._counting.rehearsal import opened
 from .._privacy.checks import as_floats
 from .._privacy.float_errors import ignore_float_errors
 from .._privacy.suppress_output import without_autologging
@@ -23,7 +20,7 @@ from ..scoring._labels import position_of
 from ..scoring._queries import Cells, Confusion
 from ._comparison import ModelComparison
 from ._design import METHODS, check_labels
-from ._release import open_problem, public_responses, released, will_be_wide
+from ._release import open_session, released, will_be_wide
 
 __all__ = ["private_comparison"]
 
@@ -123,20 +120,23 @@ def private_comparison(
     """
     design = _design_of(model_a, model_b, y, scoring, pos_label, thresholds)
     what = "comparison of two models"
-    mechanism = f"private_comparison, {design.model_a} and {design.model_b}"
-    data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-    problem, spending = open_problem(model_b, epsilon, ledger, prediction, what, mechanism, **data)
+    session = open_session(
+        model_b, X, y, epsilon=epsilon, ledger=ledger, prediction=prediction, what=what,
+        mechanism=f"private_comparison, {design.model_a} and {design.model_b}",
+        X_val=X_val, y_val=y_val, groups_val=groups_val,
+    )  # fmt: skip
     (query,) = design._parts
     with without_autologging():
-        models = [without_callbacks(model) for model in (model_a, model_b)]
-        answers = [public_responses(m, problem, [query.parts[0].response_method]) for m in models]
-        wide = will_be_wide(design, query.public(answers), problem.units, spending.epsilon)
-        each = zip(models, query.parts, strict=True)
-        pairs = [opened(model, (part,), problem, prediction) for model, part in each]
-        tables = [counted_jointly(pairs, query)]
-    parts = Parts.of_all(model.parts for _, model in pairs)
-    condition = parts.condition(prediction, problem.units.name)
-    comparison: ModelComparison = released(design, tables, problem, spending, what, condition, wide)
+        both = list(zip((model_a, model_b), query.parts, strict=True))
+        answers = [session.answers_of(model, [part.response_method]) for model, part in both]
+        wide = will_be_wide(design, query.public(answers), session.units, session.epsilon)
+        models = [session.ask(model, part, prediction=prediction) for model, part in both]
+        table = session.count_jointly(models, query)
+    parts = Parts.of_all(model.parts for model in models)
+    condition = parts.condition(prediction, session.units.name)
+    comparison: ModelComparison = released(
+        design, [table], session, what, condition=condition, warned=wide
+    )
     return comparison
 
 

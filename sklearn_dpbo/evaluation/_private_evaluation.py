@@ -7,9 +7,6 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.evaluator import counted
-from .._counting.fitting import without_callbacks
-from .._counting.rehearsal import opened
 from .._data.subgroups import Subgroups
 from .._privacy.checks import as_floats, check_number
 from .._privacy.float_errors import ignore_float_errors
@@ -19,7 +16,7 @@ from ..ledger._ledger import PrivacyLedger
 from ..scoring._response import Responses
 from ._base import Evaluation
 from ._design import METHODS, check_task, design_of
-from ._release import open_problem, public_responses, released, will_be_wide
+from ._release import open_session, released, will_be_wide
 
 __all__ = ["private_evaluation"]
 
@@ -153,20 +150,20 @@ def private_evaluation(
             "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
             f"found pos_label={pos_label!r}, thresholds={chosen.tolist()}"
         )
-    what, mechanism = "evaluation of a model", f"private_evaluation, {type(estimator).__name__}"
-    data = {"X": X, "y": y, "X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-    data |= {"subgroups_val": subgroups_val, "subgroups": known}
-    problem, spending = open_problem(
-        estimator, epsilon, ledger, prediction, what, mechanism, **data
-    )
+    what = "evaluation of a model"
+    session = open_session(
+        estimator, X, y, epsilon=epsilon, ledger=ledger, prediction=prediction, what=what,
+        mechanism=f"private_evaluation, {type(estimator).__name__}",
+        X_val=X_val, y_val=y_val, groups_val=groups_val, subgroups_val=subgroups_val,
+        subgroups=known,
+    )  # fmt: skip
     with without_autologging():
-        model, epsilon = without_callbacks(estimator), spending.epsilon
-        asked = [("predict",), *([] if is_regressor(model) else [METHODS])]
-        public = public_responses(model, problem, asked)
+        asked = [("predict",), *([] if is_regressor(estimator) else [METHODS])]
+        public = session.answers_of(estimator, asked)
         design = design_of(
             public,
-            m=problem.units.m,
-            epsilon=epsilon,
+            m=session.units.m,
+            epsilon=session.epsilon,
             thresholds=tuple(chosen.tolist()),
             pos_label=pos_label,
             largest_error=largest_error,
@@ -175,11 +172,11 @@ def private_evaluation(
         _warn_if_clipped(design, public)
         if hint := design._labels_hint():
             warn(hint)
-        wide = will_be_wide(design, public, problem.units, epsilon)
-        table, model = opened(model, design._parts, problem, prediction)
-        tables = [counted(table, model.asked(part), part) for part in design._parts]
-    condition = model.parts.condition(prediction, problem.units.name)
-    return released(design, tables, problem, spending, what, condition, wide)
+        wide = will_be_wide(design, public, session.units, session.epsilon)
+        model = session.ask(estimator, *design._parts, prediction=prediction)
+        tables = [session.count(model.asked(part), part) for part in design._parts]
+    condition = model.parts.condition(prediction, session.units.name)
+    return released(design, tables, session, what, condition=condition, warned=wide)
 
 
 def _warn_if_clipped(design: Evaluation, public: Responses) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._counting.fitting import check_prediction
-from .._data.public_rows import spread_rows
-from .._data.split import Problem, hold_out
-from .._data.tables import take_rows
+from .._counting.session import Session
 from .._data.units import Units, unit_name
 from .._privacy.checks import check_number
 from .._privacy.sensitive import Sensitive
@@ -19,15 +17,10 @@ from .._privacy.spending import Part, Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
-from ..report._report import report_of_validation_set
 from ..scoring._precision import Width, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
 from ._base import Evaluation
 
-__all__ = ["open_problem", "public_responses", "released", "will_be_wide"]
-
-# So many public records at most say where bins lie, and how wide intervals will be.
-_MOST_RECORDS = 2**12
 _NOT_PROTECTED = (
     "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "
     "schema of the validation set (number of units, group identifiers, columns, dtypes); the "
@@ -36,33 +29,24 @@ _NOT_PROTECTED = (
 )
 
 
-def open_problem(
-    estimator: Any, epsilon: float, ledger: PrivacyLedger | None, prediction: Any, what: str,
-    mechanism: str, **data: Any,
-) -> tuple[Problem, Spending]:  # fmt: skip
-    """Return public and protected records, and a budget of epsilon.
+def open_session(
+    estimator: Any, X: Any, y: Any, *, epsilon: float, ledger: PrivacyLedger | None,
+    prediction: str, what: str, mechanism: str, **rows: Any,
+) -> Session:  # fmt: skip
+    """Return a session with a budget of epsilon, which holds these public and protected rows.
 
     Raises ValueError if arguments are invalid, and an error if the ledger has less left; nothing is
     charged yet.
     """
     check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_prediction(prediction)
-    unit = unit_name(data["groups_val"])
+    unit = unit_name(rows["groups_val"])
     charge = {"what": what, "mechanism": mechanism, "unit": unit, "estimator": estimator}
     spending = Spending.begin(ledger, epsilon, **charge)
-    if data["X_val"] is None:
+    if rows["X_val"] is None:
         raise ValueError("X_val and y_val, the protected records, are required; found None")
     split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
-    problem = hold_out(estimator, fit_params={}, **split, **data)
-    spending.warn_if_weak(problem.units.m, problem.units.name)
-    return problem, spending
-
-
-def public_responses(model: Any, problem: Problem, asked: Sequence[tuple[str, ...]]) -> Responses:
-    """Return what a model answers to (some of) the public records."""
-    X, y = problem.training.X, problem.training.y
-    rows = spread_rows(X, y, _MOST_RECORDS)
-    return Responses.of(model, take_rows(X, rows), take_rows(y, rows), asked)
+    return Session.holding(spending, estimator, X, y, {}, **split, **rows)
 
 
 def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: float) -> bool:
@@ -76,26 +60,24 @@ def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: f
 
 
 def released(
-    design: Evaluation, tables: Sequence[Sensitive], problem: Problem, spending: Spending,
-    what: str, condition: str, warned: bool,
+    design: Evaluation, tables: Sequence[Sensitive], session: Session, what: str, *,
+    condition: str, warned: bool,
 ) -> Any:  # fmt: skip
     """Charge, add noise to the counts of each part, and return the evaluation.
 
     Warns of wide intervals, unless users were `warned` of them before.
     """
     each = zip(tables, design._parts, strict=True)
-    noisy = spending.release_each(
+    noisy = session.release_each(
         [Part(table, of.weight, what, of.what if len(tables) > 1 else "") for table, of in each]
     )
-    report = report_of_validation_set(
-        problem,
-        spending.spent,
-        condition,
+    report = session.report(
         title=f"Differentially private {what}",
+        condition=condition,
         not_protected=_NOT_PROTECTED,
         released="the evaluation: all numbers and figures follow from the same released counts",
     )
-    evaluation = design._released(tuple(noisy), problem.units, report)
+    evaluation = design._released(tuple(noisy), session.units, report)
     hint = "" if warned else wide_hint([evaluation._width(name) for name in design._names])
     hints = (evaluation._unknown, evaluation._released_hint() or hint)
     for hint in filter(None, hints):

@@ -265,18 +265,3 @@ def _mechanism(losses: list[PrivacyLoss]) -> str:
 def report_of(spent: Spent, **facts: Any) -> PrivacyReport:
     """Return the report of what was released; facts are further parameters, or other values."""
     return PrivacyReport(**({"assumption": None} | spent._asdict() | facts))
-
-
-def report_of_validation_set(
-    problem: Any, spent: Spent, condition: str, **facts: Any
-) -> PrivacyReport:
-    """Return the report of what was released of a validation set."""
-    return report_of(
-        spent,
-        unit=problem.units.name,
-        m=problem.units.m,
-        data="validation set",
-        protected=problem.protected,
-        condition=condition,
-        **facts,
-    )

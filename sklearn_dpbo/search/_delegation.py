@@ -23,7 +23,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.split import Problem, hold_out
+from .._counting.session import Session
 from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
@@ -240,8 +240,8 @@ class RoutesToEstimator:
 
     def _hold_out(
         self, X: Any, y: Any, fit_params: dict[str, Any], spending: Spending, **given: Any
-    ) -> tuple[Problem, np.random.Generator]:
-        """Return training and validation set, given or held out, and a public generator."""
+    ) -> tuple[Session, np.random.Generator]:
+        """Return what holds the validation set, given or held out, and a public generator."""
         check_named(self, fit_params)
         if X is None:
             raise ValueError("X is None: pass the records to fit on as X")
@@ -249,11 +249,9 @@ class RoutesToEstimator:
             refuse_steps_before(self)
         rng = check_random_state(self.random_state)
         params, split_params = self._route(fit_params)
-        problem = hold_out(
-            self.estimator, X, y, params, cv=self.cv, rng=rng, split_params=split_params, **given
-        )
-        spending.warn_if_weak(problem.units.m, problem.units.name)
-        return problem, public_generator(rng)
+        how = {"cv": self.cv, "rng": rng, "split_params": split_params}
+        session = Session.holding(spending, self.estimator, X, y, params, **how, **given)
+        return session, public_generator(rng)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fit parameters of the estimator and of the splitter.

@@ -21,11 +21,8 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
-from .._counting.evaluator import Evaluator
 from .._counting.fitting import FitOptions, set_candidate
-from .._counting.rehearsal import Rehearsal
-from .._data.split import Problem, hold_out
-from .._data.tables import copied
+from .._counting.session import Session
 from .._data.units import Units, unit_name
 from .._privacy.accounting import CHOICE
 from .._privacy.float_errors import ignore_float_errors
@@ -37,7 +34,7 @@ from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
-from ..report._report import PrivacyReport, report_of_validation_set
+from ..report._report import PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer
@@ -203,7 +200,7 @@ class PrivateObjective:
         scorer = resolve_scorer(scoring, estimator)
         self._best_share, self._call_seconds = best_share, call_seconds
         gaussian = self._price_of(float(epsilon), float(delta), n_calls).gaussian
-        self._spending = Spending.begin(
+        spending = Spending.begin(
             ledger,
             float(epsilon),
             float(delta) if gaussian else 0.0,
@@ -212,18 +209,18 @@ class PrivateObjective:
             mechanism=type(self).__name__,
             estimator=estimator,
         )
-        self._price = self._price_of(self._spending.epsilon, self._spending.delta, n_calls)
+        self._price = self._price_of(spending.epsilon, spending.delta, n_calls)
         rng = check_random_state(random_state)
         options = FitOptions(clone(estimator), error_score, prediction=prediction)
         val = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val, "split_params": {}}
         fit_params = dict(fit_params or {})
-        problem = hold_out(estimator, X_train, y_train, fit_params, cv=None, rng=rng, **val)
-        scorers = (prepare_scorer(scorer, problem.training.y),)
-        self._evaluator = Evaluator(options, _own_copy(problem), scorers, rehearsal=Rehearsal)
-        self._units = problem.units
+        data = estimator, X_train, y_train, fit_params
+        self._session = Session.holding(spending, *data, cv=None, rng=rng, copies=True, **val)
+        self._units = self._session.units
+        scorers = [prepare_scorer(scorer, self._session.training.y)]
+        self._candidates = self._session.search(options, scorers, adaptive=True)
         self._seed = rng.randint(2**31 - 1)
-        self._spending.warn_if_weak(self._units.m, self._units.name)
-        self._answer = self._spending.answers(
+        self._answer = self._session.answers(
             self._price, purpose="scores of the candidates asked for"
         )
         self._lock = threading.RLock()
@@ -234,7 +231,7 @@ class PrivateObjective:
         self._best: Best | None = None
         self._unknown = ""
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
-        self._evaluator.design = Designer.of(self._evaluator, best_share * _SCORE_SHARE * epsilon)
+        self._candidates.design = Designer.of(self._candidates, best_share * _SCORE_SHARE * epsilon)
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:
@@ -293,7 +290,7 @@ class PrivateObjective:
 
     @property
     def noise_std_(self) -> float:
-        scorer: PrivateScorer = self._evaluator.scorer
+        scorer: PrivateScorer = self._candidates.scorer
         scale = self._price.scale(scorer.query.sensitivity(self._units))
         return scorer.line(self._units)[1] * noise_std(scale, self._price.gaussian)
 
@@ -307,20 +304,18 @@ class PrivateObjective:
 
     @property
     def scorer_(self) -> Any:
-        return self._evaluator.scorer
+        return self._candidates.scorer
 
     @property
     def privacy_(self) -> PrivacyReport:
         """The privacy report of what was released so far: print it."""
-        oracle = self._evaluator
-        return report_of_validation_set(
-            oracle.problem,
-            self._spending.spent,
-            oracle.condition,
+        return self._session.report(
+            condition=self._candidates.condition,
             title="Differentially private scores of candidates",
             not_protected=_NOT_PROTECTED,
-            released=f"{clipping_in_words(oracle.scorers)}the scores that calls return, for at "
-            f"most {self._price.n} candidates, and what `best` returns",
+            released=clipping_in_words(self._candidates.scorers)
+            + f"the scores that calls return, for at most {self._price.n} candidates, and what "
+            "`best` returns",
         )
 
     def __reduce__(self) -> NoReturn:
@@ -330,11 +325,11 @@ class PrivateObjective:
         )
 
     def __repr__(self) -> str:
-        spending, n = self._spending, self._price.n
+        spending, n = self._session, self._price.n
         left = "best() has chosen" if self._choosing else f"{self.n_calls_left_} of {n} calls left"
         proxy = "" if self.scorer_.is_mean else ", calls return a proxy for the metric"
         return (
-            f"<PrivateObjective of {type(self._evaluator.options.estimator).__name__}, "
+            f"<PrivateObjective of {type(self._candidates.options.estimator).__name__}, "
             f"scoring={self.scorer_.name!r}, epsilon={spending.epsilon:g}, "
             f"delta={spending.delta:g}: {left}, noise_std_={self.noise_std_:.2g}{proxy}>"
         )
@@ -349,21 +344,21 @@ class PrivateObjective:
 
         The score that selects is set to tell candidates like that one apart, where it needs this.
         """
-        oracle = self._evaluator
-        public = PublicEvaluator.of(oracle, None, np.random.default_rng(self._seed))
-        options = replace(oracle.options, error_score=np.nan)
+        candidates = self._candidates
+        public = PublicEvaluator.of(candidates, None, np.random.default_rng(self._seed))
+        options = replace(candidates.options, error_score=np.nan)
         (own,) = replace(public, options=options)(({},))
         if own.answers is None:  # other candidates may be fitted without an error
             return 0.0
-        return self._missed(own.answers(oracle.scorer.response_method))
+        return self._missed(own.answers(candidates.scorer.response_method))
 
     @ignore_float_errors()
     def _missed(self, answers: Predictions) -> float:
         """Compute what the line misses of the score of these public predictions."""
-        oracle = self._evaluator
-        if oracle.scorer.choice_uses_public:
-            oracle.select_by(oracle.scorer.choice(answers))
-        scorer, units = oracle.scorer, Units.of(len(answers.response))
+        candidates = self._candidates
+        if candidates.scorer.choice_uses_public:
+            candidates.select_by(candidates.scorer.choice(answers))
+        scorer, units = candidates.scorer, Units.of(len(answers.response))
         values = scorer.query.record_values(answers.y, answers.response, answers.classes)
         (statistic,) = scorer.query.statistics(values, answers.y, units)
         offset, slope = scorer.line(units)
@@ -371,7 +366,7 @@ class PrivateObjective:
         return float(missing) if math.isfinite(missing) else 0.0
 
     def _warn_of_noise(self, delta: float) -> None:
-        scorer, units = self._evaluator.scorer, self._units
+        scorer, units = self._candidates.scorer, self._units
         limit = _TOO_MUCH_NOISE * scorer.line(units)[1] * scorer.query.largest(units)
         if self.noise_std_ > limit:
             advice = "" if delta else ", pass delta (for example 1e-6)"
@@ -390,11 +385,11 @@ class PrivateObjective:
                 "(For an Optuna study: study.optimize(objective.optuna(suggest)))"
             )
         own = {name: clone(plain(value), safe=False) for name, value in params.items()}
-        set_candidate(clone(self._evaluator.options.estimator), own)
+        set_candidate(clone(self._candidates.options.estimator), own)
         return own
 
     def _check_calls_left(self) -> None:
-        self._spending.require_own_process()
+        self._session.require_own_process()
         if self._choosing:
             raise BudgetExceededError(
                 "best() has chosen, and the budget is spent: no more candidates can be scored. A "
@@ -418,8 +413,7 @@ class PrivateObjective:
 
     def _score(self, key: Any, params: dict[str, Any]) -> None:
         """Fit a candidate, release its score, and keep that."""
-        oracle = self._evaluator
-        (error,) = oracle.fit_candidates((params,))
+        (error,) = self._candidates.fit((params,))
         if error is not None:
             warn(
                 f"{params} failed on the training set and has no score; this used no call: {error}",
@@ -432,12 +426,12 @@ class PrivateObjective:
     @ignore_float_errors()
     def _release(self, key: Any, params: dict[str, Any]) -> None:
         """Release the score of a candidate that was fitted, and keep it."""
-        oracle = self._evaluator
-        statistic = oracle.compare([params], oracle.scorer.query)
+        scorer = self._candidates.scorer
+        statistic = self._session.compare([params], scorer.query)
         noisy = self._answer(statistic)
         # One step: an interrupt leaves all of a candidate, or nothing.
         self._scored.append((params, statistic))
-        offset, slope = oracle.scorer.line(self._units)
+        offset, slope = scorer.line(self._units)
         self._known[key] = Call(params, offset + slope * noisy.counts[0] + self._offset)
 
     @ignore_float_errors()
@@ -446,43 +440,36 @@ class PrivateObjective:
 
         If interrupted, the next call goes on; or, if a draw was lost, it is refused.
         """
-        oracle, spending = self._evaluator, self._spending
         self._choosing = True
         if self._chosen is None:
             self._chosen = self._choose()
         params, statistics = self._scored[self._chosen]
-        released = release_scores(params, statistics, oracle, spending)
+        released = release_scores(params, statistics, self._session)
         ((score, interval),) = released.scores
         self._unknown = released.unknown or self._unknown
         return Best(dict(params), score, interval)
 
     def _choose(self) -> int:
         """Select the best of the scored candidates; the one with the best score is counted."""
-        oracle, spending = self._evaluator, self._spending
+        session, scorer = self._session, self._candidates.scorer
         scored, tables = zip(*self._scored, strict=True)
         known = {id(params): score for params, score in self._known.values()}
         best = max(scored, key=lambda params: known[id(params)])
         ranked = prepare_choice(
-            oracle.scorer,
+            scorer,
             len(scored),
             self._units,
-            spending.all_but(self._best_share * _SCORE_SHARE),
-            lambda query: oracle.counts(best, query),
-            spending,
+            session.all_but(self._best_share * _SCORE_SHARE),
+            lambda query: session.counts(best, query),
+            session,
         )
         self._unknown = ranked.unknown
         query = ranked.scorer.query
-        if query is oracle.scorer.query:
+        if query is scorer.query:
             table = reduce(Sensitive.followed_by, tables)
         else:
-            table = oracle.compare(scored, query)
-        return spending.select(table, ranked.epsilon, purpose=CHOICE)
-
-
-def _own_copy(problem: Problem) -> Problem:
-    """Copy the validation set: later changes of the caller's arrays must have no effect."""
-    y_val = None if problem.y_val is None else problem.y_val.copy()
-    return replace(problem, X_val=copied(problem.X_val), y_val=y_val)
+            table = session.compare(scored, query)
+        return session.select(table, ranked.epsilon, purpose=CHOICE)
 
 
 def _identity(params: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.stats import rankdata
 
-from .._counting.evaluator import Evaluator
+from .._counting.candidates import Candidates
 from .._privacy.float_errors import ignore_float_errors
 from .._privacy.spending import Spending
 from ..report._report import PrivacyReport
@@ -93,10 +93,10 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
 
 @ignore_float_errors()
 def results_of(
-    search: Any, release: Release, names: list[str], oracle: Evaluator, privacy: PrivacyReport
+    search: Any, release: Release, names: list[str], candidates: Candidates, privacy: PrivacyReport
 ) -> dict[str, Any]:
     """Return the fitted attributes of a search, except the model; names are those of its scores."""
-    several, scorers = is_several(search.scoring), release.scorers or oracle.scorers
+    several, scorers = is_several(search.scoring), release.scorers or candidates.scorers
     fitted = {
         **fitted_attributes(release, names if several else []),
         "privacy_": privacy,
@@ -105,7 +105,7 @@ def results_of(
         "choice_counts_": release.choice_counts,
     }
     if release.report is not None:
-        fitted["evaluation_"] = release.report(oracle.problem.units, privacy)
+        fitted["evaluation_"] = release.report(candidates.problem.units, privacy)
     return fitted
 
 

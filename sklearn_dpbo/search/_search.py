@@ -7,14 +7,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._counting.evaluator import Evaluator
 from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.rehearsal import Rehearsal
 from .._data.subgroups import Subgroups
 from ..evaluation._design import needs
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
-from ..report._report import TRAINING_NOT_PROTECTED, report_of_validation_set
+from ..report._report import TRAINING_NOT_PROTECTED
 from ..strategies._base import Strategy, Task
 from ..strategies._utility import warn_of_low_utility
 from ._delegation import (
@@ -298,34 +296,32 @@ class PrivateBayesSearchCV(
             raise ValueError('subgroups are a part of the evaluation: set release="evaluation"')
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         given |= {"subgroups_val": subgroups_val, "subgroups": known}
-        problem, rng = self._hold_out(X, y, fit_params, spending, **given)
-        oracle = Evaluator(
+        session, rng = self._hold_out(X, y, fit_params, spending, **given)
+        y = session.training.y
+        candidates = session.search(
             options,
-            problem,
-            tuple(prepare_scorer(scorer, problem.training.y) for scorer in scorers.values()),
-            report=needs(self.estimator, problem.training.y, known) if evaluates else (),
+            [prepare_scorer(scorer, y) for scorer in scorers.values()],
+            report=needs(self.estimator, y, known) if evaluates else (),
             releases_all=self.release == "all",
-            rehearsal=Rehearsal,
         )
         n_fits = int(min(n_iter, space.n_points))
-        with watched(self, n_fits, self.verbose) as oracle.progress:
-            with note_on_error(lambda: spent_before(spending)):
-                release = strategy.run(Task(space, oracle, n_iter, rng, spending))
-            privacy = report_of_validation_set(
-                problem,
-                spending.spent,
-                oracle.condition,
+        with watched(self, n_fits, self.verbose) as candidates.progress:
+            with note_on_error(lambda: spent_before(session)):
+                release = strategy.run(Task(space, session, n_iter, rng))
+            privacy = session.report(
+                condition=candidates.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=clipping_in_words(release.scorers or oracle.scorers) * bool(release.scores)
+                released=clipping_in_words(release.scorers or candidates.scorers)
+                * bool(release.scores)
                 + also_released(self, release, list(scorers))
                 + strategy.released,
                 assumption=strategy.assumption,
             )
-            fitted = results_of(self, release, list(scorers), oracle, privacy)
+            fitted = results_of(self, release, list(scorers), candidates, privacy)
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
-                    fitted["best_estimator_"] = oracle.fitted(fitted["best_params_"])
+                    fitted["best_estimator_"] = candidates.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
             remember_scored(self, X_val)
         warn_of_low_utility(release.hints)

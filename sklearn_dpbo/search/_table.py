@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.utils import get_tags
 
-from .._counting.evaluator import Evaluator
+from .._counting.candidates import Candidates
+from .._counting.first_try import try_out
 from .._counting.fitting import FitOptions
 from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.rehearsal import try_out
-from .._data.divided_table import DividedTable
+from .._counting.record_owner import TableOwner
+from .._counting.session import Session
+from .._data.divided_table import TableSchema
 from .._data.units import Units, unit_name
 from .._privacy.accounting import TRAINING
 from .._privacy.float_errors import ignore_float_errors
@@ -34,6 +36,7 @@ from ..strategies._one_table import (
     LABEL_SHARE,
     Plan,
     default_fits,
+    frequent_labels,
     held_out,
     plan_fits,
     search_table,
@@ -56,11 +59,10 @@ from ._table_models import (
     depends_on_labels,
     labels_of,
     last_step,
-    oracle_of,
+    prepared,
     warn_of_model,
     warn_of_search,
     with_budget,
-    with_frequent_labels,
 )
 
 __all__ = ["PrivateTableSearchCV"]
@@ -267,8 +269,9 @@ class PrivateTableSearchCV(
         training, rng = private_training(self.estimator), public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
         table = self._cut(X, y, groups, training, labels, rng)
-        first.warn_if_weak(table.m, table.units.name)
-        plan = self._plan(space, training, table, first, rng)
+        units = table.schema.units
+        first.warn_if_weak(units.m, units.name)
+        plan = self._plan(space, training, units.m, first, rng)
         n_wanted = min(space.n_points, n_listed(space))
         options = FitOptions(
             with_budget(self.estimator, plan, training, labels),
@@ -276,9 +279,10 @@ class PrivateTableSearchCV(
             prediction=self.prediction,
         )
         report = needs(self.estimator, labels) if self.release == "evaluation" else ()
-        make = partial(oracle_of, options, table, scorers, report, rng)
         even = np.full(len(labels), 1 / len(labels))
-        warned = self._try(plan, tried := make(even), table, first.epsilon)
+        problem = table.problem(even, rng)
+        tried = Candidates(options, problem, prepared(scorers, problem), report=report)
+        warned = self._try(plan, tried, table.schema, first.epsilon)
         warn_of_search(self, plan, n_wanted, tried)
         second = first.of_other_records()
         with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
@@ -287,17 +291,21 @@ class PrivateTableSearchCV(
             models = first.fits(Price(1, first.epsilon, first.delta), TRAINING, what)
             models.charge()
             counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
-            oracle = with_frequent_labels(make, table, second) if counted else make(even)
-            release, estimator = search_table(plan, table, oracle, models, second, self.score_share)
-        parts, also = (first.spent, second.spent), also_released(self, release, list(scorers))
-        privacy = self._report(parts, training, plan, table, oracle, tried.condition, also)
+            shares = frequent_labels(table, second) if counted else even
+            session = Session.of_table(table, second, shares, rng)
+            own = session.search(options, prepared(scorers, session.problem), report=report)
+            if counted and table.schema.classes:
+                own.select_by(own.scorer.of_shares(shares, session.units.m))
+            release, estimator = search_table(plan, session, models, self.score_share)
+        parts, also = (first.spent, session.spent), also_released(self, release, list(scorers))
+        privacy = self._report(parts, training, plan, session, units, tried.condition, also)
         if hasattr(model := last_step(estimator), "privacy_"):
             model.privacy_ = privacy  # of all that was fitted, not of its own fit
-        fitted = results_of(self, release, list(scorers), oracle, privacy)
+        fitted = results_of(self, release, list(scorers), own, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
         remember_scored(self, X)
-        warn_of_model(estimator, oracle, labels, rng)
-        compared = released_hints(oracle, release.scores, (), compares=len(plan.params) > 1)
+        warn_of_model(estimator, own, labels, rng)
+        compared = released_hints(own, release.scores, (), compares=len(plan.params) > 1)
         warn_of_low_utility(release.hints + (() if warned else compared))
         return self
 
@@ -336,8 +344,8 @@ class PrivateTableSearchCV(
         training: PrivateTraining,
         labels: NDArray[Any],
         rng: np.random.Generator,
-    ) -> DividedTable:
-        """Return the table in two parts."""
+    ) -> TableOwner:
+        """Return what holds the table in two parts."""
         if groups is not None and training.groups is None:
             raise ValueError(
                 f"{type(self.estimator).__name__} protects single records and no groups: leave "
@@ -346,14 +354,14 @@ class PrivateTableSearchCV(
         n_val = partial(held_out, epsilon=self.epsilon, share=self.test_size)
         classifies = is_classifier(self.estimator)
         levels = declared_of(self.estimator, X)
-        table = DividedTable.divide(X, y, groups, labels, classifies, n_val, rng, levels)
-        return table if groups is None else table.grouped(str(training.groups))
+        name = None if groups is None else str(training.groups)
+        return TableOwner.dividing(X, y, groups, labels, classifies, n_val, rng, levels, name=name)
 
     def _plan(
         self,
         space: SearchSpace,
         training: PrivateTraining,
-        table: DividedTable,
+        m: int,
         first: Spending,
         rng: np.random.Generator,
     ) -> Plan:
@@ -363,7 +371,7 @@ class PrivateTableSearchCV(
             training,
             first.epsilon,
             first.delta,
-            n_fits=self.n_fits or default_fits(table.m, self.epsilon),
+            n_fits=self.n_fits or default_fits(m, self.epsilon),
             n_candidates=n_listed(space),
             first=self.estimator.get_params(deep=True),
             rng=rng,
@@ -372,7 +380,7 @@ class PrivateTableSearchCV(
             print(plan.in_words(type(self.estimator).__name__), flush=True)
         return plan
 
-    def _try(self, plan: Plan, tried: Evaluator, table: DividedTable, epsilon: float) -> bool:
+    def _try(self, plan: Plan, tried: Candidates, table: TableSchema, epsilon: float) -> bool:
         """Fit and score all candidates on made-up records; return whether scores will say little.
 
         Nothing is known beforehand of scores other than means.
@@ -382,11 +390,11 @@ class PrivateTableSearchCV(
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
-            try_out(plan.fits, table.training, tried)
+            try_out(plan.fits, table.fit_params, tried)
         means = not tried.report and all(scorer.is_mean for scorer in tried.scorers)
         return means and warn_of_expected_width(
             lambda epsilon: expected_widths(tried, None, share * epsilon),
-            Units(table.m, table.units.labels),
+            table.units,
             epsilon,
         )
 
@@ -395,8 +403,8 @@ class PrivateTableSearchCV(
         spent: tuple[Spent, Spent],
         training: PrivateTraining,
         plan: Plan,
-        table: DividedTable,
-        oracle: Evaluator,
+        session: Session,
+        units: Units,
         condition: str,
         also: str,
     ) -> PrivacyReport:
@@ -405,13 +413,13 @@ class PrivateTableSearchCV(
         return report_of(
             first,
             title="Differentially private hyper-parameter search on one table",
-            unit=table.units.name,
-            m=table.m,
+            unit=units.name,
+            m=units.m,
             data="table",
             condition=condition_of(self.estimator, training, self.prediction) + condition,
-            protected=oracle.problem.protected,
+            protected=session.problem.protected,
             not_protected=_NOT_PROTECTED,
-            released=clipping_in_words(oracle.scorers)
+            released=clipping_in_words(session.candidates.scorers)
             + also
             + _RELEASED
             + " and best_estimator_" * bool(self.refit),

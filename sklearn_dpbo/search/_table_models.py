@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -11,14 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from .._counting.evaluator import Evaluator
-from .._counting.fitting import FitOptions, set_candidate
-from .._counting.rehearsal import Rehearsal
-from .._data.divided_table import DividedTable
+from .._counting.candidates import Candidates
+from .._counting.fitting import set_candidate
 from .._data.pickles import packed
+from .._data.split import Problem
 from .._data.tables import is_frame
 from .._privacy.checks import as_floats
-from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
@@ -28,11 +25,11 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
-from ..strategies._one_table import Plan, frequent_labels
+from ..strategies._one_table import Plan
 from ..strategies._utility import largest_loss
 
 __all__ = ["condition_of", "declared_of", "depends_on_labels", "labels_of", "last_step"]
-__all__ += ["oracle_of", "warn_of_model", "warn_of_search", "with_budget", "with_frequent_labels"]
+__all__ += ["prepared", "warn_of_model", "warn_of_search", "with_budget"]
 
 # Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
@@ -42,21 +39,21 @@ _N_MADE_UP = 1000
 
 
 def warn_of_model(
-    estimator: Any, oracle: Evaluator, labels: NDArray[Any], rng: np.random.Generator
+    estimator: Any, candidates: Candidates, labels: NDArray[Any], rng: np.random.Generator
 ) -> None:
     """Warn of columns that noise hides, and of a model of one class where labels are scored."""
     if isinstance(model := last_step(estimator), PrivateLearner):
         model._warn_of_columns()
-        if any("predict" in scorer.response_method for scorer in oracle.scorers):
+        if any("predict" in scorer.response_method for scorer in candidates.scorers):
             _warn_if_constant(model, labels, rng)
 
 
-def warn_of_search(search: Any, plan: Plan, n_wanted: float, oracle: Evaluator) -> None:
+def warn_of_search(search: Any, plan: Plan, n_wanted: float, candidates: Candidates) -> None:
     """Warn of what a search costs, if it fits few candidates or could do without.
 
     Before anything is charged, by public facts alone.
     """
-    n, units, model = len(plan.params), oracle.problem.units, last_step(search.estimator)
+    n, units, model = len(plan.params), candidates.problem.units, last_step(search.estimator)
     few = search.n_fits is None and n < n_wanted
     good = isinstance(model, PrivateLearner) and plan.epsilon < search.epsilon
     if not few and not good:
@@ -65,11 +62,11 @@ def warn_of_search(search: Any, plan: Plan, n_wanted: float, oracle: Evaluator) 
     said = f"{n} of {n_wanted:,} candidates are fitted (n_fits sets another number). " * few
     said += f"A search costs accuracy: {each} each, take the place of one with "
     said += f"epsilon={search.epsilon:g}"
-    if oracle.scorer.is_mean:
+    if candidates.scorer.is_mean:
         epsilon = (1 - search.score_share) * search.epsilon
-        loss = largest_loss(oracle.scorer, units, plan.n_compared, epsilon)
+        loss = largest_loss(candidates.scorer, units, plan.n_compared, epsilon)
         said += f", and the noise of the choice among them, on {units.m:,} {units.name}s, loses up "
-        said += f"to {loss:.2g} of {oracle.scorer.name} on average"
+        said += f"to {loss:.2g} of {candidates.scorer.name} on average"
     known = f"the defaults of {type(model).__name__}" if good else "values known to be good"
     said += f". One fit with {known}, without a search (param_grid=None), may be better. Nothing "
     said += "has been charged yet"
@@ -168,27 +165,6 @@ def condition_of(estimator: Any, training: PrivateTraining, prediction: str) -> 
     )
 
 
-def with_frequent_labels(
-    make: Callable[[NDArray[np.float64]], Evaluator], table: DividedTable, spending: Spending
-) -> Evaluator:
-    """Release label frequencies; return what evaluates models by scores that depend on them."""
-    shares = frequent_labels(table, spending)
-    oracle = make(shares)
-    if table.classes:
-        oracle.select_by(oracle.scorer.of_shares(shares, table.units_val.m))
-    return oracle
-
-
-def oracle_of(
-    options: FitOptions,
-    table: DividedTable,
-    scorers: dict[str, PrivateScorer],
-    report: tuple[Any, ...],
-    rng: np.random.Generator,
-    frequent: NDArray[np.float64],
-) -> Evaluator:
-    """Return what evaluates models on the second part, with made-up records as the training set."""
-    problem = table.problem(frequent, rng)
-    y = problem.training.y
-    prepared = tuple(scorer.prepare(y).release() for scorer in scorers.values())
-    return Evaluator(options, problem, prepared, report=report, rehearsal=Rehearsal)
+def prepared(scorers: dict[str, PrivateScorer], problem: Problem) -> tuple[PrivateScorer, ...]:
+    """Return scorers, prepared by the labels of made-up records."""
+    return tuple(scorer.prepare(problem.training.y).release() for scorer in scorers.values())

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.rehearsal import opened
-from .._counting.threshold_curve import LabelGains, label_values, statistics_at
+from .._counting.session import Session
+from .._counting.threshold_curve import LabelGains
 from .._data.pickles import fresh, packed
-from .._data.split import Problem
+from .._data.split import Training
 from .._data.tables import dense
 from .._data.units import Units, unit_name
 from .._privacy.float_errors import ignore_float_errors
@@ -27,7 +27,7 @@ from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..ledger._ledger import PrivacyLedger
 from ..report._html import ShowsPrivacy
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport, report_of_validation_set
+from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..scoring._make import resolve_scorer
 from ..scoring._population import population_interval
 from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint
@@ -232,17 +232,17 @@ class PrivateThresholdClassifier(
             estimator=self.estimator,
         )
         given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-        problem, rng = self._hold_out(X, y, fit_params, spending, **given)
-        kind = type_of_target(problem.training.y, input_name="y")
-        labels = np.unique(dense(problem.training.y))
+        session, rng = self._hold_out(X, y, fit_params, spending, **given)
+        kind = type_of_target(session.training.y, input_name="y")
+        labels = np.unique(dense(session.training.y))
         if kind != "binary" or len(labels) != 2:
             raise ValueError(
                 "Only binary classification is supported. Unknown label type: "
                 f"{kind} (y has {len(labels)} classes)"
             )
-        scorer = scorer.prepare(problem.training.y)
+        scorer = scorer.prepare(session.training.y)
         with watched(self):
-            estimator = fit(clone(self.estimator), problem.training)
+            estimator = fit(clone(self.estimator), session.training)
             classes: Any = getattr(estimator, "classes_", None)
             if not np.array_equal(classes, labels):
                 raise ValueError(
@@ -250,9 +250,9 @@ class PrivateThresholdClassifier(
                     f"of y: its classes_ are {classes}"
                 )
             with without_autologging():
-                scorer, good, public = self._adapted(estimator, problem, scorer, rng)
-                warned = self._warn_of_wide_interval(scorer, public, problem.units)
-                unknown, released = self._tune(estimator, problem, scorer, good, spending)
+                scorer, good, public = self._adapted(estimator, session.training, scorer, rng)
+                warned = self._warn_of_wide_interval(scorer, public, session.units)
+                unknown, released = self._tune(estimator, session, scorer, good)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
         for hint in filter(None, (unknown, "" if warned else wide_hint([width]))):
@@ -279,7 +279,7 @@ class PrivateThresholdClassifier(
         return scorer
 
     def _adapted(
-        self, estimator: Any, problem: Problem, scorer: PrivateScorer, rng: np.random.Generator
+        self, estimator: Any, training: Training, scorer: PrivateScorer, rng: np.random.Generator
     ) -> tuple[PrivateScorer, float, Predictions | None]:
         """Return the scorer, prepared by a threshold that is good on public records.
 
@@ -288,9 +288,7 @@ class PrivateThresholdClassifier(
         if scorer.is_mean:
             return scorer, 0.0, None
         methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
-        y, responses = public_responses(
-            fresh(packed(estimator)), estimator, problem.training, methods, rng
-        )
+        y, responses = public_responses(fresh(packed(estimator)), estimator, training, methods, rng)
         good, labels = best_public(scorer.exact, y, responses, classes)
         public = Predictions(y, labels, classes)
         return scorer.choice(public), good, public
@@ -311,40 +309,35 @@ class PrivateThresholdClassifier(
 
     @ignore_float_errors()
     def _tune(
-        self,
-        estimator: Any,
-        problem: Problem,
-        scorer: PrivateScorer,
-        good: float,
-        spending: Spending,
+        self, estimator: Any, session: Session, scorer: PrivateScorer, good: float
     ) -> tuple[str, dict[str, Any]]:
         """Return the fitted attributes that are released; `good` is a good public threshold.
 
         Also say how many records have unknown labels.
         """
         label_gains = LabelGains(scorer.counts, RESPONSE_METHODS[self.response_method])
-        table, model = opened(estimator, (label_gains,), problem, self.prediction)
-        grid, units = self.thresholds, problem.units
+        model = session.ask(estimator, label_gains, prediction=self.prediction)
+        grid, units = self.thresholds, session.units
         if isinstance(grid, Integral):
-            public = fresh(model.pickled), label_gains, scorer.query, problem.training
+            public = fresh(model.pickled), label_gains, scorer.query, session.training
             grid = public_thresholds(*public, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
-        protected = label_values(model, label_gains, table), label_gains, table
+        curve = session.curve(model, label_gains)
         ranked = prepare_choice(
             scorer,
             len(grid),
             units,
-            spending.all_but(float(self.score_share)),
-            lambda query: statistics_at([good], *protected, query),
-            spending,
+            session.all_but(float(self.score_share)),
+            lambda query: curve.at([good], query),
+            session,
         )
-        index = spending.draw_exponentially(
-            statistics_at(grid, *protected, ranked.scorer.query),
+        index = session.draw_exponentially(
+            curve.at(grid, ranked.scorer.query),
             ranked.epsilon,
             purpose="choice of the threshold",
         )
-        noisy = spending.release(
-            statistics_at([float(grid[index])], *protected, scorer.counts),
+        noisy = session.release(
+            curve.at([float(grid[index])], scorer.counts),
             purpose="score at the threshold",
         )
         score, interval = score_and_interval(scorer, units, noisy)
@@ -357,10 +350,8 @@ class PrivateThresholdClassifier(
                 scorer, units, noisy, len(np.unique(grid))
             ),
             "choice_counts_": ranked.counts,
-            "privacy_": report_of_validation_set(
-                problem,
-                spending.spent,
-                model.parts.condition(self.prediction, units.name),
+            "privacy_": session.report(
+                condition=model.parts.condition(self.prediction, units.name),
                 title="Differentially private decision threshold",
                 not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
                 released="best_threshold_, best_score_, best_score_population_interval_, "

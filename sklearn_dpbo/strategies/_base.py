@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._counting.evaluator import Evaluator
+from .._counting.candidates import Candidates
+from .._counting.session import Session
 from .._privacy.checks import check_number
-from .._privacy.spending import Spending
 from ..scoring._scorers import PrivateScorer, Score
 from ._space import SearchSpace
 
@@ -97,21 +97,24 @@ class Task:
     ----------
     space : SearchSpace
         The search space.
-    oracle : Evaluator
-        Evaluates candidates; its statistics are sensitive.
+    session : Session
+        Fits ``session.candidates``, which are public; counts what they predict for the validation
+        set, which is sealed; and releases.
     n_iter : int
         Largest number of candidates to evaluate.
     rng : numpy.random.Generator
         For public randomness only.
-    spending : Spending
-        Releases whatever depends on the validation set.
     """
 
     space: SearchSpace
-    oracle: Evaluator
+    session: Session
     n_iter: int
     rng: np.random.Generator
-    spending: Spending
+
+    @property
+    def candidates(self) -> Candidates:
+        """What is public of the session: fits of candidates, and scorers."""
+        return self.session.candidates
 
 
 class Strategy(BaseEstimator):

@@ -56,12 +56,12 @@ class PublicEvaluator:
     asked: Asked
 
     @classmethod
-    def of(cls, oracle: Any, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
-        """Divide the training set of an `Evaluator`, by cv or at random."""
-        options = oracle.options
-        training, test = split_training(oracle.problem.training, options.estimator, cv, rng)
-        asked = methods_asked(oracle)
-        return cls(options, training, test, oracle.scorer, oracle.progress, asked)
+    def of(cls, candidates: Any, cv: Any, rng: np.random.Generator) -> PublicEvaluator:
+        """Divide the training set of `Candidates`, by cv or at random."""
+        options = candidates.options
+        training, test = split_training(candidates.problem.training, options.estimator, cv, rng)
+        asked = methods_asked(candidates)
+        return cls(options, training, test, candidates.scorer, candidates.progress, asked)
 
     def __call__(
         self, candidate_params: tuple[dict[str, Any], ...], *, by_record: bool = False
@@ -75,10 +75,10 @@ class PublicEvaluator:
         return partial(_score, score, self.test, self.asked)
 
 
-def methods_asked(oracle: Any) -> Asked:
+def methods_asked(candidates: Any) -> Asked:
     """Return methods whose answers to public rows say how scores rank, and how precise they are."""
-    asked = {query.response_method for query in oracle.report}
-    asked |= {scorer.response_method for scorer in oracle.scorers if not scorer.is_mean}
+    asked = {query.response_method for query in candidates.report}
+    asked |= {scorer.response_method for scorer in candidates.scorers if not scorer.is_mean}
     return tuple(sorted(asked))
 
 

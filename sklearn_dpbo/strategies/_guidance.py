@@ -51,9 +51,9 @@ class Guidance:
     """One sequence of evaluations, guided by options of `WorstCase`; `history` has them."""
 
     def __init__(self, options: Any, task: Task) -> None:
-        space, oracle, n_iter, rng = task.space, task.oracle, task.n_iter, task.rng
-        self._options, self._space, self._oracle = options, space, oracle
-        self._n_iter, self._rng, self._spending = n_iter, rng, task.spending
+        space, n_iter, rng = task.space, task.n_iter, task.rng
+        self._options, self._space, self._candidates = options, space, task.candidates
+        self._n_iter, self._rng, self._session = n_iter, rng, task.session
         self.history = History(space.none)
         self._few, self._scores_of_few = space.none, list[float]()
         self._best_score = -math.inf
@@ -71,7 +71,7 @@ class Guidance:
         ):  # in grid order, whose first points do not fill the space
             self._pool = Domain.of(space, [space.fill(n_iter, rng), self._pool]).points
         whole = len(self._pool) < n_iter or space.n_points <= n_iter
-        own = {} if whole else oracle.options.estimator.get_params(deep=True)
+        own = {} if whole else self._candidates.options.estimator.get_params(deep=True)
         start = [space.none, *map(space.locate, options.initial_points or ())]
         if len(start) > n_iter + 1:
             raise ValueError(
@@ -87,20 +87,21 @@ class Guidance:
             self._explore()
         if not len(self.history):
             self._look_at_few()
-        oracle = self._oracle
-        if self._good is not None and oracle.scorer.choice_uses_public:
-            oracle.select_by(oracle.scorer.choice(self._good(oracle.scorer.response_method)))
+        candidates = self._candidates
+        if self._good is not None and candidates.scorer.choice_uses_public:
+            scorer = candidates.scorer
+            candidates.select_by(scorer.choice(self._good(scorer.response_method)))
         points = validation_batch(
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
         if self._options.releases_score:
             share = self._options.score_share if len(params) > 1 else 1.0
-            n = len(params) if oracle.releases_all else 1
-            oracle.design = Designer.of(oracle, share * self._spending.epsilon / n)
-            self.warned = warn_of_wide_intervals(oracle, self.responses, self._spending, share, n)
+            n = len(params) if candidates.releases_all else 1
+            candidates.design = Designer.of(candidates, share * self._session.epsilon / n)
+            self.warned = warn_of_wide_intervals(self._session, self.responses, share, n)
         # Called here, so that warnings point to the user's call of fit.
-        self.history.add_validated(points, params, self._oracle.fit_candidates(params))
+        self.history.add_validated(points, params, candidates.fit(params))
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
         return self.history
@@ -108,7 +109,7 @@ class Guidance:
     @property
     def responses(self) -> Responses | None:
         """What a good candidate answers to rows that it was not fitted on; None if not known."""
-        training, good = self._oracle.problem.training, self._good
+        training, good = self._session.training, self._good
         if good is None or good.classes is None:
             return good
         known = np.array_equal(good.classes, np.unique(dense(training.y)))
@@ -136,16 +137,16 @@ class Guidance:
     @property
     def _units_of_epsilon(self) -> float:
         """Epsilon m for a mean of gains; for other scores, what this stands for."""
-        query: Query = self._oracle.scorer.query
-        units = self._oracle.problem.units
-        epsilon = self._spending.epsilon
+        query: Query = self._candidates.scorer.query
+        units = self._session.units
+        epsilon = self._session.epsilon
         return epsilon * query.largest(units) / query.sensitivity(units)
 
     @single_threaded
     def prior(self, scorer: PrivateScorer) -> NDArray[np.int64]:
         """Return the posterior mean relative to the best, in statistic units; 0 without a model."""
         points, weight = self.history.points.take(self.history.fitted), self._prior_weight
-        units = self._oracle.problem.units
+        units = self._session.units
         (_, slope), largest = scorer.line(units), scorer.query.largest(units)
         if self._model is None or weight == 0 or not slope > 0:
             return np.zeros(len(points), dtype=np.int64)
@@ -172,7 +173,7 @@ class Guidance:
     # ------------------------------------------------------------ within the training set
     @cached_property
     def _public(self) -> PublicEvaluator:
-        return PublicEvaluator.of(self._oracle, self._options.public_cv, self._rng)
+        return PublicEvaluator.of(self._candidates, self._options.public_cv, self._rng)
 
     @property
     def public_scores(self) -> list[float]:
@@ -181,11 +182,11 @@ class Guidance:
 
     def _look_at_few(self) -> None:
         """Fit a few candidates within the training set, if scores depend on what these answer."""
-        own = self._oracle.options.estimator.get_params(deep=True)
+        own = self._candidates.options.estimator.get_params(deep=True)
         spends = any(own[name] is not None for name in own if name.split("__")[-1] == "ledger")
-        if spends or not methods_asked(self._oracle):
+        if spends or not methods_asked(self._candidates):
             return
-        uses = self._oracle.scorer.choice_uses_public
+        uses = self._candidates.scorer.choice_uses_public
         places = np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT if uses else 1)
         self._few = self._pool.take(np.unique(places.astype(int)))
         few = self._scored_in_public(self._space.params(self._few))
@@ -256,7 +257,7 @@ class Guidance:
             explored = self.history.points.identities()
             positions = [explored.index(key) for key in model.best(n).identities()]
             cuts = range(_N_OTHER_CUTS)
-            others = [PublicEvaluator.of(self._oracle, None, self._rng) for _ in cuts]
+            others = [PublicEvaluator.of(self._candidates, None, self._rng) for _ in cuts]
             params = tuple(self.history.candidates[i].params for i in positions)
             self.history.score_again(positions, explore(others, params))
             self._model = self._learn()

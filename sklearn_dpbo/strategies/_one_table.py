@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._counting.evaluator import Evaluator
-from .._counting.secret_fits import SecretFit, SecretModel, count_labels, fit_secretly
-from .._data.divided_table import DividedTable
-from .._data.split import Training
+from .._counting.record_owner import TableOwner
+from .._counting.secret_fits import SecretFit, SecretModel
+from .._counting.session import Session
 from .._privacy.accounting import CHOICE
 from .._privacy.frames import ClearFrames
 from .._privacy.mechanisms import Series
@@ -179,10 +178,10 @@ def _runs(
     return runs, *each
 
 
-def frequent_labels(table: DividedTable, spending: Spending) -> NDArray[np.float64]:
+def frequent_labels(table: TableOwner, spending: Spending) -> NDArray[np.float64]:
     """Release how frequent each label is; returns shares of shape (n_labels,)."""
     epsilon = spending.epsilon * LABEL_SHARE
-    counts = count_labels(table)
+    counts = table.count_labels()
     noisy = spending.release(counts, epsilon, purpose="how frequent the labels are")
     frequent = np.array(noisy.counts, dtype=float)
     frequent[frequent < _CLEAR * noisy.scale] = 0.0
@@ -193,51 +192,42 @@ def frequent_labels(table: DividedTable, spending: Spending) -> NDArray[np.float
 
 
 def search_table(
-    plan: Plan,
-    table: DividedTable,
-    oracle: Evaluator,
-    models: Series[Any],
-    spending: Spending,
-    score_share: float,
+    plan: Plan, session: Session, models: Series[Any], score_share: float
 ) -> tuple[Release, Any]:
     """Fit, choose, release; also return the model: `models` opens it, as its fits were charged."""
-    epsilon = spending.all_but(score_share)
-    units, n = oracle.problem.units, len(plan.params)
-    oracle.select_by(oracle.scorer.for_choice(units, n, epsilon))
-    model, statistic = _choose(plan, table.training, oracle, epsilon, models, spending)
+    epsilon = session.all_but(score_share)
+    own, units, n = session.candidates, session.units, len(plan.params)
+    own.select_by(own.scorer.for_choice(units, n, epsilon))
+    model, statistic = _choose(plan, session, epsilon, models)
     index = plan.position(model.fit, model.member)
     params, estimator = plan.params[index], model.estimator()
-    oracle.design = Designer.of(oracle, spending.share())
-    oracle.add(params, oracle.make_model(check=False)(estimator))
-    released = release_scores(params, statistic, oracle, spending, plan.n_compared)
-    hints = noise_hints(oracle.scorer, units, (), epsilon=epsilon) if n > 1 else ()
+    own.design = Designer.of(own, session.share())
+    own.add(params, own.make_model(check=False)(estimator))
+    released = release_scores(params, statistic, session, plan.n_compared)
+    hints = noise_hints(own.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
     validated = None if isinstance(plan.runs, Repeated) else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
     hints += released.hints
-    hints += () if released.unknown else constant_hints(oracle, released.scores)
+    hints += () if released.unknown else constant_hints(own, released.scores)
     shown = released._replace(hints=hints, scorers=()).shown
     return Release(candidates, index, **shown), estimator
 
 
 @ClearFrames()
 def _choose(
-    plan: Plan,
-    training: Training,
-    oracle: Evaluator,
-    epsilon: float,
-    models: Series[Any],
-    spending: Spending,
+    plan: Plan, session: Session, epsilon: float, models: Series[Any]
 ) -> tuple[SecretModel, Sensitive]:
     """Fit in secret; return the model chosen, and its statistic.
 
     The number of models, and the position of this one, stay in this frame: an exception would show
     the frames of callers.
     """
-    fitted, statistics = fit_secretly(plan.draw(spending.draw_number), training, oracle)
+    own, fits = session.candidates, plan.draw(session.draw_number)
+    fitted, statistics = session.fit_secretly(fits, own.options, own.scorer.query)
     if plan.has_one_model:
-        return spending.open_only(models, fitted), statistics
-    i, model = spending.best_of(
+        return session.open_only(models, fitted), statistics
+    i, model = session.best_of(
         models, fitted, statistics, epsilon, purpose=CHOICE, among=plan.among
     )
     return model, statistics.take(i)

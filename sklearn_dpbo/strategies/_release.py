@@ -8,7 +8,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from .._counting.evaluator import Evaluator
+from .._counting.candidates import Candidates
+from .._counting.session import Session
 from .._data.public_rows import spread_rows
 from .._data.split import Training
 from .._data.subgroups import Subgroups
@@ -17,7 +18,7 @@ from .._privacy.accounting import SCORE
 from .._privacy.mechanisms import COUNTS, Price
 from .._privacy.noisy_counts import NoisyCounts
 from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Part, Spending
+from .._privacy.spending import Part
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
 from ..scoring._population import luck_of, population_interval
@@ -100,12 +101,13 @@ class Designer:
     subgroups: Subgroups | None = None
 
     @classmethod
-    def of(cls, oracle: Evaluator, epsilon: float) -> Designer | None:
+    def of(cls, candidates: Candidates, epsilon: float) -> Designer | None:
         """Return the designer for what is evaluated; None if public answers change nothing."""
-        scorers, report = oracle.scorers, oracle.report
+        scorers, report = candidates.scorers, candidates.report
         if not report and not any(scorer.release_uses_public for scorer in scorers):
             return None
-        return cls(scorers, report, oracle.problem.units.m, epsilon, oracle.problem.subgroups)
+        problem = candidates.problem
+        return cls(scorers, report, problem.units.m, epsilon, problem.subgroups)
 
     def __call__(self, estimator: Any, training: Training) -> ReleaseDesign:
         """Let a fitted candidate answer training rows, spread over their labels."""
@@ -132,8 +134,7 @@ class Designer:
 def release_scores(
     params: dict[str, Any],
     statistic: Sensitive,
-    oracle: Evaluator,
-    spending: Spending,
+    session: Session,
     n_compared: float | None = None,
 ) -> Released:
     """Release all scores of one candidate, with this statistic, and what its report comes from.
@@ -143,16 +144,17 @@ def release_scores(
     latter parts by their weights. It is the best of `n_compared`, see
     `population_interval`.
     """
-    scorers, evaluation = _designed(oracle, oracle.model(params).design)
-    parts, units = _parts(scorers, evaluation), oracle.problem.units
+    own = session.candidates
+    scorers, evaluation = _designed(own, own.model(params).design)
+    parts, units = _parts(scorers, evaluation), session.units
     tables = [
         statistic
-        if oracle.scorer.query.counts_as(part.counts, units)
-        else oracle.counts(params, part.counts)
+        if own.scorer.query.counts_as(part.counts, units)
+        else session.counts(params, part.counts)
         for part in parts
     ]
     each = zip(tables, parts, strict=True)
-    noisy = spending.release_each([Part(table, *part[1:]) for table, part in each])
+    noisy = session.release_each([Part(table, *part[1:]) for table, part in each])
 
     def of(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
@@ -173,26 +175,30 @@ def release_scores(
 
 
 def _designed(
-    oracle: Evaluator, design: ReleaseDesign | None
+    candidates: Candidates, design: ReleaseDesign | None
 ) -> tuple[list[PrivateScorer], Evaluation | None]:
     """Return scorers and evaluation as a design says."""
     if design is None:
-        return list(oracle.scorers), None
-    pairs = zip(design.scorers, oracle.scorers, strict=True)
+        return list(candidates.scorers), None
+    pairs = zip(design.scorers, candidates.scorers, strict=True)
     return [own or scorer for own, scorer in pairs], design.evaluation
 
 
 def expected_widths(
-    oracle: Evaluator, public: Responses | None, epsilon: float, delta: float = 0.0, n: int = 1
+    candidates: Candidates,
+    public: Responses | None,
+    epsilon: float,
+    delta: float = 0.0,
+    n: int = 1,
 ) -> list[Callable[[], Width]]:
     """Return what computes the width to expect of each score, if n candidates' are released.
 
     `public` are responses of a candidate to public records; means alone need none.
     """
-    designer = Designer.of(oracle, epsilon / n)
+    designer = Designer.of(candidates, epsilon / n)
     own = designer.by_answers(public) if designer and public else None
-    scorers, evaluation = _designed(oracle, own)
-    parts, units = _parts(scorers, evaluation), oracle.problem.units
+    scorers, evaluation = _designed(candidates, own)
+    parts, units = _parts(scorers, evaluation), candidates.problem.units
     whole = sum(part.weight for part in parts)
     widths: list[Callable[[], Width]] = []
     for scorer in scorers:
@@ -206,28 +212,25 @@ def expected_widths(
 def release_all_scores(
     candidates: dict[int, dict[str, Any]],
     best: int,
-    oracle: Evaluator,
-    spending: Spending,
+    session: Session,
 ) -> Released:
     """Release all scores of evaluated candidates, by number, with what the budget has left."""
-    units = oracle.problem.units
-    scorers = {
-        i: _designed(oracle, oracle.model(params).design)[0] for i, params in candidates.items()
-    }
+    own, units = session.candidates, session.units
+    scorers = {i: _designed(own, own.model(params).design)[0] for i, params in candidates.items()}
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     populations: dict[int, tuple[float, float] | None] = {}
     unknown: list[str] = []
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
-        tables = {i: oracle.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
+        tables = {i: session.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
         epsilon, delta = (
-            spending.share(Fraction(1, left)),
-            spending.share_of_delta(Fraction(1, left)),
+            session.share(Fraction(1, left)),
+            session.share_of_delta(Fraction(1, left)),
         )
-        release = spending.answers(
+        release = session.answers(
             Price.shared(len(tables), epsilon, delta, COUNTS),
             purpose="scores of all candidates",
-            detail=_names(oracle.scorers, group),
+            detail=_names(own.scorers, group),
         )
         for i, table in tables.items():
             of, noisy = scorers[i], release(table)
@@ -239,8 +242,8 @@ def release_all_scores(
                     k: population_interval(of[k], units, noisy, n, selects=k == 0) for k in group
                 }
     all_scores = {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
-    own = [populations[k] for k in sorted(populations)]
-    return Released(all_scores[best], own, all_scores=all_scores, unknown=_first(unknown))
+    intervals = [populations[k] for k in sorted(populations)]
+    return Released(all_scores[best], intervals, all_scores=all_scores, unknown=_first(unknown))
 
 
 def _first(hints: Iterable[str]) -> str:

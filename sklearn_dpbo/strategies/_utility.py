@@ -13,10 +13,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from .._counting.evaluator import Evaluator
+from .._counting.candidates import Candidates
+from .._counting.session import Session
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.spending import Spending
 from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..scoring._of_counts import ClassScore
@@ -112,9 +112,8 @@ def warn_of_low_utility(hints: Sequence[str]) -> None:
 
 
 def warn_of_wide_intervals(
-    oracle: Evaluator,
+    session: Session,
     responses: Responses | None,
-    spending: Spending,
     share: float,
     n_released: int = 1,
 ) -> bool:
@@ -123,34 +122,39 @@ def warn_of_wide_intervals(
     `responses` are those of a candidate to public records, which means alone do not need. `share`
     of epsilon is for the scores of `n_released` candidates.
     """
-    if responses is None and (oracle.report or not all(each.is_mean for each in oracle.scorers)):
+    own = session.candidates
+    if responses is None and (own.report or not all(each.is_mean for each in own.scorers)):
         return False
-    delta = spending.delta if n_released > 1 else 0.0
+    delta = session.delta if n_released > 1 else 0.0
     return warn_of_expected_width(
-        lambda epsilon: expected_widths(oracle, responses, share * epsilon, delta, n_released),
-        oracle.problem.units,
-        spending.epsilon,
+        lambda epsilon: expected_widths(own, responses, share * epsilon, delta, n_released),
+        session.units,
+        session.epsilon,
     )
 
 
 def released_hints(
-    oracle: Evaluator, scores: Sequence[Score], public_scores: Sequence[float], *, compares: bool
+    candidates: Candidates,
+    scores: Sequence[Score],
+    public_scores: Sequence[float],
+    *,
+    compares: bool,
 ) -> tuple[str, ...]:
     """Say if an interval is wide or, where candidates are compared, hides how they differ."""
-    widths = [Width.of(*pair) for pair in zip(oracle.scorers, scores, strict=True)]
+    widths = [Width.of(*pair) for pair in zip(candidates.scorers, scores, strict=True)]
     if hint := wide_hint(widths):
         return (hint,)
-    units = oracle.problem.units
-    return compares * noise_hints(oracle.scorer, units, public_scores, interval=scores[0][1])
+    units = candidates.problem.units
+    return compares * noise_hints(candidates.scorer, units, public_scores, interval=scores[0][1])
 
 
-def constant_hints(oracle: Evaluator, scores: Sequence[Score]) -> tuple[str, ...]:
+def constant_hints(candidates: Candidates, scores: Sequence[Score]) -> tuple[str, ...]:
     """Say if a score is lower than some constant prediction has on any records of known labels.
 
     These scores are means, whose counts do not show unknown labels.
     """
-    for scorer, (released, (low, high)) in zip(oracle.scorers, scores, strict=True):
-        y = dense(oracle.problem.training.y)
+    for scorer, (released, (low, high)) in zip(candidates.scorers, scores, strict=True):
+        y = dense(candidates.problem.training.y)
         if scorer.name not in _OF_A_CONSTANT or y.ndim > 1:
             continue
         classes = np.unique(y)
@@ -167,7 +171,7 @@ def constant_hints(oracle: Evaluator, scores: Sequence[Score]) -> tuple[str, ...
 
 
 def shift_hints(
-    oracle: Evaluator,
+    candidates: Candidates,
     score: Score,
     public: tuple[float, int],
     n_scored: int,
@@ -179,11 +183,11 @@ def shift_hints(
     chosen one of `n_scored` such candidates differ so much with a probability of 1 %, about: a
     union bound over all of them, whatever chooses.
     """
-    scorer, m, (public_score, n) = oracle.scorer, oracle.problem.units.m, public
+    scorer, m, (public_score, n) = candidates.scorer, candidates.problem.units.m, public
     released, (low, high) = score
     gap = abs(public_score - released)
     if (
-        oracle.problem.units.grouped
+        candidates.problem.units.grouped
     ):  # groups count alike there, and records within the training set
         return ()
     if not gap > high - low or not (scorer.is_mean or isinstance(scorer, ClassScore)):

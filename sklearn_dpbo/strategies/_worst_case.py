@@ -130,22 +130,22 @@ class WorstCase(Strategy):
     @ignore_float_errors()
     def _released(self, guidance: Guidance, history: History, task: Task) -> Release:
         """Select a fitted candidate, and release it and its scores; no model is fitted."""
-        oracle, spending = task.oracle, task.spending
+        session, own = task.session, task.candidates
         candidates, public = tuple(history.candidates), guidance.public_scores
-        epsilon, units = spending.all_but(self.score_share), oracle.problem.units
+        epsilon, units = session.all_but(self.score_share), session.units
         if len(history.fitted) > 1:
-            warn_of_low_utility(noise_hints(oracle.scorer, units, public, epsilon=epsilon))
+            warn_of_low_utility(noise_hints(own.scorer, units, public, epsilon=epsilon))
         validated = {i: candidates[i].params for i in history.fitted}
         ranked = prepare_choice(
-            oracle.scorer,
+            own.scorer,
             len(validated),
             units,
             epsilon,
-            lambda query: oracle.counts(validated[guidance.good], query),
-            spending,
+            lambda query: session.counts(validated[guidance.good], query),
+            session,
         )
-        statistics = oracle.compare(list(validated.values()), ranked.scorer.query)
-        chosen = spending.select(
+        statistics = session.compare(list(validated.values()), ranked.scorer.query)
+        chosen = session.select(
             statistics.plus(guidance.prior(ranked.scorer)),
             ranked.epsilon,
             purpose=CHOICE,
@@ -155,18 +155,18 @@ class WorstCase(Strategy):
         if not self.releases_score:
             hints = (ranked.unknown,) * bool(ranked.unknown)
             return Release(candidates, best, [], choice_counts=ranked.counts, hints=hints)
-        if oracle.releases_all:
-            released = release_all_scores(validated, best, oracle, spending)
+        if own.releases_all:
+            released = release_all_scores(validated, best, session)
         else:
             params, statistic = validated[best], statistics.take(chosen)
-            released = release_scores(params, statistic, oracle, spending, n)
+            released = release_scores(params, statistic, session, n)
         scores, hints = released.scores, released.hints
         if not guidance.warned:
-            hints += released_hints(oracle, scores, public, compares=n > 1)
+            hints += released_hints(own, scores, public, compares=n > 1)
         n_scored = int(np.isfinite(public).sum())
         inside = guidance.public_score(best)
-        hints += shift_hints(oracle, scores[0], inside, n_scored, guidance.responses)
+        hints += shift_hints(own, scores[0], inside, n_scored, guidance.responses)
         unknown = released.unknown or ranked.unknown
-        hints += () if unknown else constant_hints(oracle, scores)
+        hints += () if unknown else constant_hints(own, scores)
         shown = released._replace(hints=hints, unknown=unknown).shown
         return Release(candidates, best, choice_counts=ranked.counts, **shown)

@@ -246,7 +246,7 @@ def test_few_modules_compute_in_secret():
         module for module in users_of("measured")
         if not module.startswith(("papers.kusner2015", "_privacy"))
     }  # fmt: skip
-    assert outside == {"papers.balcan2018._configurator", "_counting.threshold_curve"}
+    assert outside == {"papers.balcan2018._configurator", "_counting.record_owner"}
 
 
 def test_the_picture_in_the_documentation_shows_todays_imports():

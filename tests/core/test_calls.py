@@ -363,7 +363,7 @@ def test_no_time_is_kept_once_protected_records_have_been_predicted():
     for C in (0.1, 1.0):
         params = {"logisticregression__C": C}
         objective(params)
-        models = objective._evaluator._models._kept.values()
+        models = objective._candidates._models._kept.values()
         kept.append([model.tried.seconds for _, model, *_ in models][-1])
     assert kept[0] > 0 and kept[1] == 0
 

@@ -7,19 +7,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from evaluators import evaluated
+from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
-from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo._privacy.suppress_output import _suppression as suppressing
 from sklearn_dpbo._privacy.suppress_output import suppress_output
@@ -27,11 +25,10 @@ from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.strategies._explore import report_failures
 
 
-def problem_of(data, groups=None, **changes):
+def problem_of(data, groups=None):
     X, y, X_val, y_val = data
     units = Units.of(len(y_val), groups)
-    parts = dict(training=Training(X, y), X_val=X_val, y_val=y_val, units=units)
-    return Problem(**parts | changes, protected="a test")
+    return HeldOut.given(Training(X, y), X_val, y_val, units)
 
 
 def evaluate(
@@ -39,10 +36,8 @@ def evaluate(
 ):
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, error_score, **kw)
-    evaluator = Evaluator(
-        options, problem, (scorer.prepare(problem.training.y),), rehearsal=Rehearsal
-    )
-    found = evaluated(evaluator, candidate_params)
+    session = problem.session(options, [scorer.prepare(problem.training.y)])
+    found = evaluated(session, candidate_params)
     report_failures(found.fit_errors)
     return found
 
@@ -197,7 +192,7 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
         depths.append(suppressing.depth)
         return in_parallel(*args)
 
-    monkeypatch.setattr("sklearn_dpbo._counting.evaluator.in_parallel", noted)
+    monkeypatch.setattr("sklearn_dpbo._counting.record_owner.in_parallel", noted)
     for n_jobs in (1, 2):
         evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
     assert depths == [1, 0]

@@ -29,7 +29,6 @@ from sklearn_dpbo import (
     public,
 )
 from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.ledger import _budget
@@ -415,22 +414,20 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
 
 def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     """Which candidates come later may depend on protected records, if guidance is private."""
-    from sklearn_dpbo._counting.evaluator import Evaluator
+    from sklearn_dpbo._counting.candidates import Candidates
     from sklearn_dpbo._data.split import Problem, Training
     from sklearn_dpbo._data.units import Units
 
     training = Training(X, np.zeros(200))
-    problem = Problem(training, X_VAL, np.zeros(140), Units.of(140, None), "a test")
+    problem = Problem(training, Units.of(140, None), "a test")
     scorer = absolute_error().prepare(training.y)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="The bounds of")
-        evaluator = Evaluator(FitOptions(Constant()), problem, (scorer,), rehearsal=Rehearsal)
-        evaluator.fit_candidates(({"value": 0.0},))
-        evaluator.fit_candidates(({"value": 50.0},))
+        candidates = Candidates(FitOptions(Constant()), problem, (scorer,))
+        candidates.fit(({"value": 0.0},))
+        candidates.fit(({"value": 50.0},))
         with pytest.raises(UserWarning, match="The bounds of"):
-            Evaluator(
-                FitOptions(Constant()), problem, (scorer,), rehearsal=Rehearsal
-            ).fit_candidates(({"value": 50.0},))
+            Candidates(FitOptions(Constant()), problem, (scorer,)).fit(({"value": 50.0},))
 
 
 # --------------------------------------------------------------------------------------- groups

@@ -156,7 +156,7 @@ def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatc
     seen = []
     draw = SeededNoise.discrete_gaussian
     monkeypatch.setattr(
-        type(objective._spending._noise),
+        type(objective._session._noise),
         "discrete_gaussian",
         lambda self, scale: seen.append(spent(ledger)) or draw(SeededNoise(0), scale),
     )
@@ -354,7 +354,9 @@ def test_no_raw_score_is_kept_or_said(fail, recwarn, capfd):
         objective({"which": which})
     objective.best()
     counts = secrets("accuracy", fail)
-    kept = {k: v for k, v in vars(objective).items() if k not in ("_evaluator", "_public")}
+    kept = {
+        k: v for k, v in vars(objective).items() if k not in ("_session", "_candidates", "_public")
+    }
     assert not found_in(kept, counts)
     said = [repr(objective), objective.privacy_.details(), *capfd.readouterr()]
     said += [str(each.message) for each in recwarn]

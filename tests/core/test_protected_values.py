@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from evaluators import evaluated
+from evaluators import HeldOut, evaluated
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -36,11 +36,8 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.responses import Response
-from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo._privacy.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo.exceptions import BatchDependentError
@@ -51,7 +48,7 @@ M = 101
 
 
 def problem_of(estimator, train, val):
-    return hold_out(
+    return HeldOut.by_arguments(
         estimator, *train, {}, cv=None, rng=None, X_val=copy.deepcopy(val[0]), y_val=val[1],
         groups_val=None, split_params={},
     )  # fmt: skip
@@ -62,8 +59,8 @@ def statistics(estimator, train, val, scoring="accuracy", grid=({},), prediction
     problem = problem_of(estimator, train, val)
     scorer = make_private_scorer(scoring) if isinstance(scoring, str) else scoring
     options = FitOptions(estimator, "raise", prediction=prediction)
-    oracle = Evaluator(options, problem, (scorer.prepare(problem.training.y),), rehearsal=Rehearsal)
-    found = evaluated(oracle, grid).statistics
+    session = problem.session(options, [scorer.prepare(problem.training.y)])
+    found = evaluated(session, grid).statistics
     return found._open(), found.sensitivity
 
 

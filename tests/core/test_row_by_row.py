@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
-from evaluators import evaluated
+from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -18,15 +18,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._counting.companions import Companions
-from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.responses import agree
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 
@@ -34,30 +32,28 @@ ACCURACY = make_private_scorer("accuracy").prepare([0, 1])
 
 
 def problem_of(X, y, X_val, y_val, groups=None):
-    return Problem(Training(X, y), X_val, y_val, Units.of(len(y_val), groups), "a test")
+    return HeldOut.given(Training(X, y), X_val, y_val, Units.of(len(y_val), groups))
 
 
 def count(estimator, X, y, X_val, y_val, candidate_params=({},), groups=None, **params):
-    problem = problem_of(X, y, X_val, y_val, groups)
-    evaluator = Evaluator(
-        FitOptions(estimator, **params), problem, (ACCURACY.prepare(y),), rehearsal=Rehearsal
-    )
-    return evaluated(evaluator, candidate_params).statistics._open()[:, 0].tolist()
+    held_out = problem_of(X, y, X_val, y_val, groups)
+    session = held_out.session(FitOptions(estimator, **params), [ACCURACY.prepare(y)])
+    return evaluated(session, candidate_params).statistics._open()[:, 0].tolist()
 
 
 def values_of(model, X, y, X_val, y_val, groups=None, scorer=ACCURACY):
     """Values of validation records, predicted beside companions from the training set."""
     problem = problem_of(X, y, X_val, y_val, groups)
-    companions = Companions.of(problem)
+    companions = Companions.of(problem.problem)
     made = Model.of(model, (scorer.prepare(y).query,), companions, "together")
-    table = ProtectedTable.of(problem, companions)
+    table = ProtectedTable.of(problem.rows, companions)
     return table.values(made, scorer.prepare(y).query)
 
 
 def check(model, X, y, scorer=ACCURACY):
     problem = problem_of(X, y, X, y)
     for method in scorer.response_method:
-        RowByRowCheck.on(problem).check(packed(model), method)
+        RowByRowCheck.on(problem.problem).check(packed(model), method)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,13 @@
 import copy
 import random
 import warnings
+from dataclasses import replace
+from uuid import uuid4
 
 import numpy as np
 import pandas as pd
 import pytest
-from evaluators import evaluated
+from evaluators import HeldOut, evaluated
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -23,37 +25,40 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._counting.evaluator import Evaluator
 from sklearn_dpbo._counting.fitting import FitOptions, fit
 from sklearn_dpbo._counting.parts import CutOut
-from sklearn_dpbo._counting.rehearsal import Rehearsal
+from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
 from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo._privacy.suppress_output import suppress_output
 
 M = 24
 
 
-def oracle_of(model, train, val, groups=None, prediction="auto", scoring="accuracy"):
-    problem = hold_out(
+def session_of(model, *args, **how):
+    return held_out_of(model, *args, **how)[1]
+
+
+def held_out_of(model, train, val, groups=None, prediction="auto", scoring="accuracy"):
+    problem = HeldOut.by_arguments(
         model, *train, {}, cv=None, rng=None, X_val=copy.deepcopy(val[0]), y_val=val[1],
         groups_val=groups, split_params={},
     )  # fmt: skip
     scorer = make_private_scorer(scoring).prepare(problem.training.y)
-    return Evaluator(
-        FitOptions(model, "raise", prediction=prediction), problem, (scorer,), rehearsal=Rehearsal
-    )
+    options = FitOptions(model, "raise", prediction=prediction)
+    return problem, problem.session(options, [scorer])
 
 
 def values_of(model, train, val, **params):
     """The values of all records."""
-    oracle = oracle_of(model, train, val, **params)
+    problem, session = held_out_of(model, train, val, **params)
+    own = session.candidates
     np.random.seed(0)
     with parallel_config("threading"):
-        fitted = oracle.make_model()(fit(oracle.options.candidate({}), oracle.problem.training))
+        fitted = own.make_model()(fit(own.options.candidate({}), session.training))
     with suppress_output():
-        return oracle.table.values(fitted, oracle.scorer.query)
+        table = replace(ProtectedTable.of(problem.rows, session.companions), name=uuid4().hex)
+        return table.values(fitted, own.scorer.query)
 
 
 def table(n, seed=0):
@@ -410,11 +415,11 @@ class Counts(TransformerMixin, BaseEstimator):
 
 def calls_of(model, grid, **params):
     X, y = TRAIN[NUMBERS].to_numpy(float), Y
-    oracle = oracle_of(model, (X, y), (VAL[NUMBERS].to_numpy(float), Y_VAL), **params)
+    session = session_of(model, (X, y), (VAL[NUMBERS].to_numpy(float), Y_VAL), **params)
     Counts.calls = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return evaluated(oracle, grid).statistics._open()[:, 0], Counts.calls
+        return evaluated(session, grid).statistics._open()[:, 0], Counts.calls
 
 
 def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from evaluators import HeldOut
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -33,7 +34,6 @@ from sklearn_dpbo import (
     public,
 )
 from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import hold_out
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.testing import seeded_noise
@@ -46,7 +46,7 @@ SAME = X.copy()
 def split(
     X=X, y=Y, fit_params=None, cv=None, seed=0, X_val=None, y_val=None, groups_val=None, **kw
 ):
-    return hold_out(
+    return HeldOut.by_arguments(
         LogisticRegression(), X, y, fit_params or {}, cv=cv, rng=np.random.RandomState(seed),
         X_val=X_val, y_val=y_val, groups_val=groups_val, split_params=kw,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """No record moves a statistic or counts beyond the sensitivity, or shows, whatever estimators do.
 
 `hostile.case_of` draws combinations of hostile estimators, tables, labels and gains, each with
-validation sets that differ in one unit. All of them go the whole way in (`hold_out`, `Evaluator`).
+validation sets that differ in one unit. All of them go the whole way in (`hold_out`, `Session`).
 Any two are neighbours: the statistics that candidates are compared by may differ by the
 sensitivity, so may the counts that are released of each score, and nothing else may differ.
 """
@@ -23,18 +23,16 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from evaluators import evaluated
+from evaluators import HeldOut, evaluated
 from hostile import Classifies, case_of, shown
 from scipy.stats import uniform
 from sklearn.base import clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting import evaluator as evaluator_module
-from sklearn_dpbo._counting.evaluator import Evaluator
+from sklearn_dpbo._counting import record_owner
 from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.rehearsal import Rehearsal
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._data.split import hold_out
+from sklearn_dpbo._counting.session import Session
 from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
@@ -139,16 +137,14 @@ def outcome(case, X_val, y_val, groups):
     prediction = "separate" if case.separate else ("together", "auto")[case.number % 2]
 
     def evaluation():
-        problem = hold_out(
+        problem = HeldOut.by_arguments(
             estimator, case.X, case.y, {}, cv=None, rng=np.random.RandomState(0), X_val=X_val,
             y_val=y_val, groups_val=groups, split_params={},
         )  # fmt: skip
-        prepared = tuple(scorer.prepare(problem.training.y) for scorer in scorers)
-        evaluator = Evaluator(
-            FitOptions(estimator, prediction=prediction), problem, prepared, rehearsal=Rehearsal
-        )
-        found = evaluated(evaluator, case.candidates)
-        counts = [c for i in found.fitted for c in counts_of(evaluator, case.candidates[i])]
+        prepared = [scorer.prepare(problem.training.y) for scorer in scorers]
+        session = problem.session(FitOptions(estimator, prediction=prediction), prepared)
+        found = evaluated(session, case.candidates)
+        counts = [c for i in found.fitted for c in counts_of(session, case.candidates[i])]
         return found.fit_errors, [found.statistics, *counts]
 
     with captured(seen):
@@ -162,15 +158,15 @@ def outcome(case, X_val, y_val, groups):
     return Outcome(tables, seen)
 
 
-def counts_of(evaluator, params):
+def counts_of(session, params):
     """Return what would be released of a candidate, of each score."""
-    companions = evaluator.companions
-    for scorer in evaluator.scorers:
+    companions = session.companions
+    for scorer in session.candidates.scorers:
         if scorer.release_uses_public:
-            fitted = evaluator.fitted(params)
+            fitted = session.candidates.fitted(params)
             public = scorer.predictions(fitted, companions.X, companions.y)
-            scorer = scorer.release(lambda _: public, evaluator.problem.units.m, 1.0)
-        yield evaluator.counts(params, scorer.counts)
+            scorer = scorer.release(lambda _: public, session.units.m, 1.0)
+        yield session.counts(params, scorer.counts)
 
 
 # ---------------------------------------------------------------- pairs
@@ -263,7 +259,7 @@ def test_halved_sensitivity_of_counts_is_seen(monkeypatch):
 
 
 def test_planted_output_is_seen(monkeypatch):
-    monkeypatch.setattr(evaluator_module, "suppress_output", lambda **_: contextlib.nullcontext())
+    monkeypatch.setattr(record_owner, "suppress_output", lambda **_: contextlib.nullcontext())
     found = tally(with_behaviour("talks", range(30)))
     assert found.pairs >= 30 and found.wrong >= found.pairs / 2
 
@@ -274,7 +270,7 @@ def test_planted_output_is_seen(monkeypatch):
 @contextlib.contextmanager
 def evaluations(found):
     """Put the statistics of all that a search evaluates, and what it releases, into a list."""
-    compare, count = Evaluator.compare, Evaluator.counts
+    compare, count = Session.compare, Session.counts
 
     def spied(self, fitted, query):
         found.append(compare(self, fitted, query))
@@ -284,7 +280,7 @@ def evaluations(found):
         found.append(count(self, params, counts))
         return found[-1]
 
-    with mock.patch.multiple(Evaluator, compare=spied, counts=counted):
+    with mock.patch.multiple(Session, compare=spied, counts=counted):
         yield
 
 

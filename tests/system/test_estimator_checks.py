@@ -165,7 +165,7 @@ def test_row_by_row_check_accepts_scikit_learn_estimators(kind):
         scorer = make_private_scorer("accuracy").prepare(y)
     else:
         scorer = make_private_scorer("neg_mean_absolute_error", bounds=(-100, 0)).prepare(y)
-    problem = Problem(Training(X, y), X, y, Units.of(len(y)), "a test")
+    problem = Problem(Training(X, y), Units.of(len(y)), "a test")
     check, checked = RowByRowCheck.on(problem), 0
     for name, Estimator in all_estimators(type_filter=kind):
         if name in LEFT_OUT:

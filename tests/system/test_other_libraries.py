@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
-from sklearn_dpbo._counting import evaluator
+from sklearn_dpbo._counting import candidates, record_owner
 from sklearn_dpbo._privacy import suppress_output
 from sklearn_dpbo.search import _threshold as threshold_module
 from sklearn_dpbo.strategies import WorstCase, _explore
@@ -282,7 +282,7 @@ def depends_on_validation_set(tracked, estimator):
 def without_suspension():
     """Let autologging go on during searches."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (evaluator, _explore, suppress_output, threshold_module):
+        for module in (candidates, record_owner, _explore, suppress_output, threshold_module):
             patch.setattr(module, "without_autologging", contextlib.nullcontext)
         yield
 

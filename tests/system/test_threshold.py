@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from evaluators import HeldOut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
@@ -36,8 +37,9 @@ from sklearn_dpbo import (
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
-from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._counting.record_owner import Curve
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
+from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.scoring._make import resolve_scorer
@@ -92,12 +94,12 @@ def curve_of(estimator, scorer, problem, grid):
     """The score of each threshold, in steps."""
     label_gains, companions = (
         LabelGains(scorer.counts, ("decision_function",)),
-        Companions.of(problem),
+        Companions.of(problem.problem),
     )
     model = Model.of(estimator, (label_gains,), companions, "together")
-    table = ProtectedTable.of(problem, companions)
+    table = ProtectedTable.of(problem.rows, companions)
     values = label_values(model, label_gains, table)
-    return statistics_at(grid, values, label_gains, table, scorer.query)._open()[:, 0]
+    return Curve(table, label_gains, values).at(grid, scorer.query)._open()[:, 0]
 
 
 @settings(max_examples=40)
@@ -116,7 +118,8 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     train = [0, 0, 0, 1]
     scorer = resolve_scorer(scoring, FirstColumn()).prepare(train)
     estimator = FirstColumn().fit(np.zeros((4, 1)), train)
-    problem = Problem(Training(np.zeros((4, 1)), np.array(train)), scores[:, None], y, units, "")
+    training = Training(np.zeros((4, 1)), np.array(train))
+    problem = HeldOut.given(training, scores[:, None], y, units)
     total = curve_of(estimator, scorer, problem, grid)
     assert total.tolist() == plain(scorer, scores, y, grid, units)
     assert total.min() >= 0 and total.max() <= scorer.query.largest(units)
@@ -138,7 +141,8 @@ def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, gr
     y_near[rows] = 1 - np.minimum(y[rows], 1)
 
     def total(x, y):
-        problem = Problem(Training(np.zeros((2, 1)), np.array([0, 1])), x[:, None], y, units, "")
+        training = Training(np.zeros((2, 1)), np.array([0, 1]))
+        problem = HeldOut.given(training, x[:, None], y, units)
         return curve_of(estimator, scorer, problem, grid)
 
     assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.query.sensitivity(units)

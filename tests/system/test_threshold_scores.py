@@ -21,8 +21,9 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo._counting.companions import Companions
 from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values, statistics_at
-from sklearn_dpbo._data.split import Problem, Training
+from sklearn_dpbo._counting.record_owner import Curve
+from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
+from sklearn_dpbo._data.split import Problem, ProtectedRows, Training
 from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.scoring._make import resolve_scorer
 
@@ -124,13 +125,13 @@ def test_validation_set_of_one_class_is_scored(rare):
 # ---------------------------------------------------------------- what is counted
 def counts_of(estimator, scorer, x, y, units, threshold):
     """What is released, without noise, and its sensitivity."""
-    problem = Problem(Training(np.zeros((4, 1)), np.array([0, 0, 0, 1])), x[:, None], y, units, "")
+    problem = Problem(Training(np.zeros((4, 1)), np.array([0, 0, 0, 1])), units.schema, "")
     companions = Companions.of(problem)
     label_gains = LabelGains(scorer.counts, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions, "together")
-    table = ProtectedTable.of(problem, companions)
+    table = ProtectedTable.of(ProtectedRows(x[:, None], y, units), companions)
     values = label_values(model, label_gains, table)
-    found = statistics_at([threshold], values, label_gains, table, scorer.counts)
+    found = Curve(table, label_gains, values).at([threshold], scorer.counts)
     (row,) = found._open().tolist()
     return row, found.sensitivity
 

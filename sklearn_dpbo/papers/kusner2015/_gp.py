@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..._counting.evaluator import Evaluator
+from ..._counting.candidates import Candidates
+from ..._counting.session import Session
 from ..._privacy.accounting import CHOICE
 from ..._privacy.checks import check_number
 from ..._privacy.noisy_counts import NoisyCounts
 from ..._privacy.rounding import round_down
 from ..._privacy.sensitive import Secret
-from ..._privacy.spending import Spending
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
@@ -114,13 +115,13 @@ class GPStrategy(Strategy):
     # ------------------------------------------------------------ public
     def _model(self, points: Points, task: Task) -> SearchModel:
         """Collect the parameters that are given; learn the others within the training set."""
-        space, oracle, m = task.space, task.oracle, task.oracle.problem.units.m
+        space, own, m = task.space, task.candidates, task.session.units.m
         candidates, features = space.params(points), space.features(points)
         known, explored = {name: getattr(self, name) for name in _LEARNT}, None
         if lacking := [name for name in _LEARNT if known[name] is None]:
             explored = self._explore(candidates, task)
             scores = explored.scores[explored.scored]
-            one_record = np.ptp(oracle.scorer.bounds) / m
+            one_record = np.ptp(own.scorer.bounds) / m
             if len(scores) < 3 or np.std(scores) < one_record:
                 raise ValueError(
                     f"{len(scores)} candidates could be scored within the training set: too few "
@@ -137,7 +138,7 @@ class GPStrategy(Strategy):
             candidates,
             features,
             Kernel(self.kernel, known.pop("length_scale")),
-            line=oracle.scorer.line(oracle.problem.units),
+            line=own.scorer.line(task.session.units),
             explored=explored,
             **known,
         )
@@ -147,7 +148,7 @@ class GPStrategy(Strategy):
         share = math.ceil(self.public_share * task.n_iter)
         n = max(0, min(share, task.n_iter - 2, len(candidates)))
         rows = task.rng.choice(len(candidates), n, replace=False)
-        public = PublicEvaluator.of(task.oracle, self.public_cv, task.rng)
+        public = PublicEvaluator.of(task.candidates, self.public_cv, task.rng)
         params = tuple(candidates[i] for i in rows)
         return Explored(rows, public(params, by_record=True))
 
@@ -171,7 +172,7 @@ class GPStrategy(Strategy):
         }
         if known["k1"] is not None:
             return {**found, "k1": known["k1"]}
-        gains, m = [explored.found[i].result for i in ok], task.oracle.problem.units.m
+        gains, m = [explored.found[i].result for i in ok], task.session.units.m
         ours, theirs = neighbouring_scores(gains, m, _N_PAIRS, task.rng)
         estimate = estimate_dataset_kernel(
             ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
@@ -179,20 +180,21 @@ class GPStrategy(Strategy):
         return {**found, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
-    def _begin(self, model: SearchModel, oracle: Evaluator, index: int) -> Secret:
+    def _begin(self, model: SearchModel, session: Session, index: int) -> Secret:
         """Begin the trace with a candidate that depends on no score."""
         prior = Surrogate.on(model.features, model.kernel, model.noise**2)
-        return first_of_path(model.candidates[index], oracle).then(
-            lambda statistic: Trace(model, oracle, prior).observe(index, statistic)
+        first = first_of_path(model.candidates[index], session)
+        return Secret.gathered([session.in_secret(), first]).then(
+            partial(_begun, model=model, prior=prior, index=index)
         )
 
     # ------------------------------------------------------------ released
-    def _draw(self, trace: Secret, sensitivity: float, spending: Spending) -> int:
+    def _draw(self, trace: Secret, sensitivity: float, session: Session) -> int:
         """Draw a candidate, ``P(l)`` proportional to ``exp(epsilon mean(l) / (2 sensitivity))``."""
         unit = sensitivity / _STEPS
-        mean = trace.measured(lambda trace: trace.mean_in(unit), _STEPS + 1)
-        (epsilon, delta), _ = self._parts(spending.epsilon, spending.delta)
-        return spending.draw_exponentially(
+        mean = trace.measured(partial(Trace.mean_in, unit=unit), _STEPS + 1)
+        (epsilon, delta), _ = self._parts(session.epsilon, session.delta)
+        return session.draw_exponentially(
             mean, epsilon, purpose=CHOICE, delta=delta, assumption=self.assumption
         )
 
@@ -201,12 +203,12 @@ class GPStrategy(Strategy):
         trace: Secret,
         value: Callable[[tuple[int, ...]], int],
         steps: int,
-        spending: Spending,
+        session: Session,
     ) -> NoisyCounts:
         """Release ``value(statistics)``, of sensitivity `steps`, with Laplace noise."""
-        score = trace.measured(lambda trace: [value(trace.statistics)], steps)
-        _, (epsilon, delta) = self._parts(spending.epsilon, spending.delta)
-        return spending.release(
+        score = trace.measured(partial(_value_of, value=value), steps)
+        _, (epsilon, delta) = self._parts(session.epsilon, session.delta)
+        return session.release(
             score, epsilon, purpose=self.score_released, delta=delta, assumption=self.assumption
         )
 
@@ -217,15 +219,24 @@ class GPStrategy(Strategy):
         return [(round_down(whole[0] * s), round_down(whole[1] * s)) for s in (1 - share, share)]
 
 
+def _begun(counted: list[Any], model: SearchModel, prior: Surrogate, index: int) -> Trace:
+    count, statistic = counted
+    return Trace(model, count, prior).observe(index, statistic)
+
+
+def _value_of(trace: Trace, value: Callable[[tuple[int, ...]], int]) -> list[int]:
+    return [value(trace.statistics)]
+
+
 def assemble(
-    model: SearchModel, oracle: Evaluator, chosen: int, noisy: NoisyCounts | None
+    model: SearchModel, candidates: Candidates, chosen: int, noisy: NoisyCounts | None
 ) -> Release:
     """Return the release; it contains nothing of the path."""
-    candidates = [Candidate(params, validated=None) for params in model.candidates]
+    tried = [Candidate(params, validated=None) for params in model.candidates]
     if model.explored is not None:
         for i, fit in zip(model.explored.positions, model.explored.found, strict=True):
             facts = fit.score, fit.seconds, fit.error
-            candidates[i] = Candidate(model.candidates[i], None, *facts)
-    scorer, units = oracle.scorer, oracle.problem.units
+            tried[i] = Candidate(model.candidates[i], None, *facts)
+    scorer, units = candidates.scorer, candidates.problem.units
     scores = [] if noisy is None else [score_and_interval(scorer, units, noisy)]
-    return Release(tuple(candidates), chosen, scores)
+    return Release(tuple(tried), chosen, scores)

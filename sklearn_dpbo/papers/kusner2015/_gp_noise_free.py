@@ -117,8 +117,8 @@ class GPNoiseFree(GPStrategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 2; comments give its lines."""
-        oracle, spending = task.oracle, task.spending
-        require_mean(oracle.scorer, type(self).__name__)
+        session, own = task.session, task.candidates
+        require_mean(own.scorer, type(self).__name__)
         d, level = self._lattice(task.space)
         lattice = _points(d, level)
         model = self._model(task.space.at(lattice), task)
@@ -127,21 +127,21 @@ class GPNoiseFree(GPStrategy):
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
             )
-        (_, delta), (_, score_delta) = self._parts(spending.epsilon, spending.delta)
+        (_, delta), (_, score_delta) = self._parts(session.epsilon, session.delta)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta(T)
 
-        trace = self._begin(model, oracle, 0).then(
+        trace = self._begin(model, session, 0).then(
             partial(_branch_and_bound, d=d, level=level, T=T, beta=beta)
         )  # 2
         sensitivity = candidate_bounds.sensitivity_of_mean
-        chosen = self._draw(trace, sensitivity, spending)  # as in Algorithm 1
+        chosen = self._draw(trace, sensitivity, session)  # as in Algorithm 1
         if not self.score_share:
-            return assemble(model, oracle, chosen, None)
+            return assemble(model, own, chosen, None)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         steps = model.steps(bounds.sensitivity)
-        noisy = self._score(trace, self._released_of, steps, spending)
-        return assemble(model, oracle, chosen, noisy)  # 3-5
+        noisy = self._score(trace, self._released_of, steps, session)
+        return assemble(model, own, chosen, noisy)  # 3-5
 
     @staticmethod
     def _released_of(statistics: tuple[int, ...]) -> int:

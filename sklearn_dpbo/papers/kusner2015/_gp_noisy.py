@@ -113,25 +113,25 @@ class GPNoisy(GPStrategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 1; comments give its lines."""
-        oracle, spending = task.oracle, task.spending
-        require_mean(oracle.scorer, type(self).__name__)
+        session, own = task.session, task.candidates
+        require_mean(own.scorer, type(self).__name__)
         model = self._model(task.space.fill(self.n_candidates, task.rng), task)
         T, Lambda = task.n_iter - model.n_explored, len(model)
-        (_, delta), (_, score_delta) = self._parts(spending.epsilon, spending.delta)
+        (_, delta), (_, score_delta) = self._parts(session.epsilon, session.delta)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta
         # 1-2: mu_0 = 0; all candidates have the same bound, so the first one is lambda_1.
-        trace = self._begin(model, oracle, 0)
+        trace = self._begin(model, session, 0)
         for t in range(2, T + 1):  # 3-8
             trace = trace.then(partial(_observe_next, beta_t=beta(t)))
-        chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, spending)  # 9, 12
+        chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, session)  # 9, 12
         if not self.score_share:
-            return assemble(model, oracle, chosen, None)
+            return assemble(model, own, chosen, None)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
-        noisy = self._score(trace, max, steps, spending)  # 13-15
-        return assemble(model, oracle, chosen, noisy)  # 16
+        noisy = self._score(trace, max, steps, session)  # 13-15
+        return assemble(model, own, chosen, noisy)  # 16
 
 
 def _observe_next(trace: Trace, beta_t: float) -> Trace:

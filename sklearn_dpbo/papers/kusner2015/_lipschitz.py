@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..._counting.evaluator import Evaluator
+from ..._counting.candidates import Candidates
+from ..._counting.session import Session
 from ..._data.tables import n_rows
 from ..._privacy.sensitive import Secret
 from ...scoring._scorers import PrivateScorer, score_and_interval
@@ -19,7 +22,6 @@ from ...strategies._surrogate import Surrogate
 from ._acquisition import ExpectedImprovement
 from ._in_secret import (
     check_acquisition,
-    evaluate_secretly,
     first_of_path,
     next_candidate,
     require_mean,
@@ -119,10 +121,10 @@ class LipschitzConvex(Strategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 3; comments give its lines."""
-        space, oracle, spending = task.space, task.oracle, task.spending
-        require_mean(oracle.scorer, type(self).__name__)
-        name = check_estimator(oracle.options.estimator, oracle.problem.training)
-        oracle = replace(oracle, accept=check_converged)
+        space, session, own = task.space, task.session, task.candidates
+        require_mean(own.scorer, type(self).__name__)
+        name = check_estimator(own.options.estimator, session.training)
+        own.accept = check_converged
         for axes in space.subspaces:
             if set(axes) != {name}:
                 raise ValueError(
@@ -132,20 +134,20 @@ class LipschitzConvex(Strategy):
         points = space.fill(_N_CANDIDATES, task.rng)
         candidates = space.params(points)
         C = np.array([params[name] for params in candidates], dtype=float)
-        bounds = self._bounds(oracle, 1 / (n_rows(oracle.problem.training.X) * C))
-        seen = self._search(space.features(points), space.owner, candidates, oracle, task.n_iter)
-        steps = _steps(oracle, bounds.sensitivity)
-        best = seen.measured(lambda seen: [max(seen.statistics)], steps)  # 3-4
-        noisy = spending.release(
+        bounds = self._bounds(own, 1 / (n_rows(session.training.X) * C))
+        seen = self._search(space.features(points), space.owner, candidates, session, task.n_iter)
+        steps = _steps(own, bounds.sensitivity)
+        best = seen.measured(_best, steps)  # 3-4
+        noisy = session.release(
             best,
             purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
-        score = score_and_interval(oracle.scorer, oracle.problem.units, noisy)
+        score = score_and_interval(own.scorer, session.units, noisy)
         return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
 
-    def _bounds(self, oracle: Evaluator, lambdas: np.ndarray) -> LipschitzBounds:
-        scorer = oracle.scorer
+    def _bounds(self, candidates: Candidates, lambdas: np.ndarray) -> LipschitzBounds:
+        scorer = candidates.scorer
         own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
         known = None if scorer.custom else own.get(scorer.name)
         L = known if self.lipschitz is None else self.lipschitz
@@ -170,7 +172,7 @@ class LipschitzConvex(Strategy):
                 f"beyond lambda_bounds={self.lambda_bounds!r}"
             )
         return self._bounds_type(
-            oracle.problem.units.m,
+            candidates.problem.units.m,
             (float(low), float(high)),
             float(L),
             float(g_star),
@@ -185,23 +187,18 @@ class LipschitzConvex(Strategy):
         features: np.ndarray,
         owner: np.ndarray,
         candidate_params: tuple[dict[str, Any], ...],
-        oracle: Evaluator,
+        session: Session,
         n_iter: int,
     ) -> Secret:
         """Run Bayesian optimisation (line 2); the first candidate depends on no score."""
-        first = first_of_path(candidate_params[0], oracle)
-        a, b = oracle.scorer.line(oracle.problem.units)
-        low, high = oracle.scorer.bounds
+        first, scorer = first_of_path(candidate_params[0], session), session.candidates.scorer
+        line, (low, high) = scorer.line(session.units), scorer.bounds
         prior = _uninformed(features, owner, high - low)
         acquisition = self.acquisition or ExpectedImprovement()
-
-        def evaluate_next(seen: _Seen) -> _Seen:
-            index = next_candidate(seen.posterior, acquisition)
-            return seen.add(index, evaluate_secretly(candidate_params[index], oracle), (a, b))
-
-        seen = first.then(lambda statistic: _Seen(prior).add(0, statistic, (a, b)))
+        counted = Secret.gathered([session.in_secret(), first])
+        seen = counted.then(partial(_begun, prior=prior, params=candidate_params, line=line))
         for _ in range(min(n_iter, len(candidate_params)) - 1):
-            seen = seen.then(evaluate_next)
+            seen = seen.then(partial(_evaluate_next, acquisition=acquisition))
         return seen
 
 
@@ -212,27 +209,47 @@ def _uninformed(features: np.ndarray, owner: np.ndarray, score_range: float) -> 
     return Surrogate.on(features, kernel, _NUGGET * variance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Seen:
-    """A path and the observations on it: kept inside a `Secret`."""
+    """A path and the observations on it: kept inside a `Secret`.
 
+    `count` fits a candidate and counts its score, which is on this `line`.
+    """
+
+    count: Callable[[dict[str, Any]], int | None]
+    params: tuple[dict[str, Any], ...]
+    line: tuple[float, float]
     posterior: Surrogate
     statistics: tuple[int, ...] = ()
 
-    def add(self, index: int, statistic: int | None, line: tuple[float, float]) -> _Seen:
+    def add(self, index: int, statistic: int | None) -> _Seen:
         """Return the path after one more evaluation; a failed one has no statistic."""
         if statistic is None:
             return replace(self, posterior=self.posterior.condition(index))
-        posterior = self.posterior.condition(index, line[0] + line[1] * statistic)
-        return _Seen(posterior, (*self.statistics, statistic))
+        posterior = self.posterior.condition(index, self.line[0] + self.line[1] * statistic)
+        return replace(self, posterior=posterior, statistics=(*self.statistics, statistic))
 
 
-def _steps(oracle: Evaluator, sensitivity: float) -> int:
+def _begun(counted: list[Any], prior: Surrogate, **known: Any) -> _Seen:
+    count, statistic = counted
+    return _Seen(count, posterior=prior, **known).add(0, statistic)
+
+
+def _evaluate_next(seen: _Seen, acquisition: Any) -> _Seen:
+    index = next_candidate(seen.posterior, acquisition)
+    return seen.add(index, seen.count(seen.params[index]))
+
+
+def _best(seen: _Seen) -> list[int]:
+    return [max(seen.statistics)]
+
+
+def _steps(candidates: Candidates, sensitivity: float) -> int:
     """Return a sensitivity of the score in steps of its statistic, rounded up.
 
     Rounding a unit's gain, and a group's mean once more, adds one step.
     """
-    units = oracle.problem.units
-    scorer: PrivateScorer = oracle.scorer
+    units = candidates.problem.units
+    scorer: PrivateScorer = candidates.scorer
     _, b = scorer.line(units)
     return min(math.ceil(sensitivity / b) + 2 * units.m, scorer.query.largest(units))

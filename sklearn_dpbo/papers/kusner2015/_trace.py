@@ -6,15 +6,14 @@ The `SearchModel` is public, a `Trace` is not (zone: sensitive).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..._counting.evaluator import Evaluator
 from ...strategies._explore import PublicFit
 from ...strategies._surrogate import Kernel, Surrogate
-from ._in_secret import evaluate_secretly
 
 __all__ = ["Explored", "SearchModel", "Trace"]
 
@@ -76,21 +75,24 @@ class SearchModel:
 
 @dataclass(frozen=True)
 class Trace:
-    """A path and the observations (`statistics`) on it: kept inside a `Secret`."""
+    """A path and the observations (`statistics`) on it: kept inside a `Secret`.
+
+    `count` fits a candidate and counts its score; None for a fit that fails.
+    """
 
     model: SearchModel
-    oracle: Evaluator
+    count: Callable[[dict[str, Any]], int | None]
     posterior: Surrogate
     statistics: tuple[int, ...] = ()
 
     def evaluate(self, index: int) -> Trace:
         """Return the trace after one more evaluation; a failed fit gets the lowest score."""
-        statistic = evaluate_secretly(self.model.candidates[index], self.oracle)
+        statistic = self.count(self.model.candidates[index])
         return self.observe(index, statistic or 0)
 
     def observe(self, index: int, statistic: int) -> Trace:
         posterior = self.posterior.condition(index, self.model.standardised(statistic))
-        return Trace(self.model, self.oracle, posterior, (*self.statistics, statistic))
+        return Trace(self.model, self.count, posterior, (*self.statistics, statistic))
 
     def mean_in(self, unit: float) -> np.ndarray:
         """Return the posterior mean in multiples of a unit, rounded, shape (n_candidates, 1)."""

@@ -1,33 +1,25 @@
-"""Fit each candidate on the training set, count on the validation set (zone: sensitive).
+"""Candidates, fitted on the training set, and their models (zone: public).
 
-First all candidates are fitted, checked and pickled; then they predict the validation set. Whether
-a fit failed is public; the statistics become a `Sensitive` where they are computed. Nothing else
-leaves this module: no message, no exception, and no time, not even of fits. Validation records that
-take long to predict slow down the fits beside and after them (caches, memory), by enough to
-measure.
+First all candidates are fitted, checked and pickled; then they predict the validation set, which is
+not within reach of this module. Whether a fit failed is public. Validation records that take long
+to predict slow down the fits beside and after them (caches, memory), by enough to measure: so
+nobody fits once they have been predicted (`before_fits`).
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import Any
-from uuid import uuid4
-
-import numpy as np
-from joblib import effective_n_jobs
 
 from .._data.pickles import fresh
 from .._data.split import Problem, Training
 from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import InTransit, Sensitive
 from .._privacy.suppress_output import (
     drop_errors,
     hold_interrupts,
-    kept_registries,
     suppress_output,
     without_autologging,
 )
@@ -35,22 +27,22 @@ from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models
-from .progress import Progress, call_hook, in_parallel
-from .protected_values import ProtectedTable
-from .separately import SHARED
+from .progress import Progress, call_hook
+from .rehearsal import Rehearsal, report_rehearsals
 
-__all__ = ["Evaluator", "counted", "counted_jointly"]
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(eq=False)
-class Evaluator:
-    """The sensitive oracle: candidates in, `Sensitive` statistics out.
+class Candidates:
+    """Fits candidates, and keeps their models.
 
     Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
-    `accept` raises if a fit is to count as failed. `report` is what a report of the candidate
-    chosen needs of predictions. `design` returns, for a fitted candidate and the training set, what
-    `Model.design` is: how its scores will be released. `rehearsal` is the class that tries models
-    on public rows first, see `rehearsal`.
+    `report` is what a report of the candidate chosen needs of predictions. `accept` raises if a fit
+    is to count as failed. `design` returns, for a fitted candidate and the training set, what
+    `Model.design` is: how its scores will be released. `before_fits` raises if it is too late.
     """
 
     options: FitOptions
@@ -61,53 +53,33 @@ class Evaluator:
     report: tuple[Query, ...] = ()
     releases_all: bool = False
     design: Callable[[Any, Training], Any] | None = None
-    rehearsal: Any = None
+    before_fits: Callable[[], None] = _nothing
     _models: Models = field(default_factory=Models, init=False, repr=False)
     _warned: bool = field(default=False, init=False, repr=False)
 
-    def fit_candidates(
-        self, candidate_params: tuple[dict[str, Any], ...]
-    ) -> tuple[str | None, ...]:
+    def fit(self, candidate_params: tuple[dict[str, Any], ...]) -> tuple[str | None, ...]:
         """Fit candidates on the training set, in parallel; return why fits failed, or None.
 
         That is public, as it depends on the training set alone.
         """
+        self.before_fits()
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
             self._fit(candidate_params)
             errors = tuple(self._models.error(params) for params in candidate_params)
             fitted = [p for p, error in zip(candidate_params, errors, strict=True) if error is None]
-            if fitted and self.rehearsal is not None:
-                self.rehearsal.report(self, fitted, warns=not self._warned)
+            if fitted:
+                report_rehearsals(self, fitted, warns=not self._warned)
                 self._warned = True
         return errors
 
-    def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
-        """Return the statistics of fitted candidates, one a row; they predict in parallel."""
-        with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
-            # A task takes several models, as the table goes with each task.
-            n_jobs, workers = self.options.n_jobs, effective_n_jobs(self.options.n_jobs)
-            size = -(-len(fitted) // (4 * workers))
-            models = [self._asked(params, query) for params in fitted]
-            tasks = ((models[i : i + size], self.table, query) for i in range(0, len(models), size))
-            # Around all of them is faster than around each, which is enough for several workers:
-            # then other threads lose nothing. But these may be threads of this process.
-            with suppress_output() if workers == 1 else kept_registries():
-                rows = [sealed.content for sealed in in_parallel(count, tasks, n_jobs, 1)]
-            joined: Sensitive = reduce(Sensitive.followed_by, rows)
-            return joined
-
-    def _asked(self, params: dict[str, Any], query: Query) -> Model:
-        """Return the model for this query; a user's gain is not computed again."""
+    def asked(self, params: dict[str, Any], query: Query) -> Model:
+        """Return the model of a candidate for this query; a user's gain is not computed again."""
         model = self.model(params)
         known = [k for k, own in enumerate(self._queries) if own is query]
         if not known:
             return model.asked(query)
         k = known[0]
         return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
-
-    def counts(self, params: dict[str, Any], query: Query) -> Sensitive:
-        """Count an evaluated candidate's predictions for a query, as a table of one row."""
-        return counted(self.table, self._asked(params, query), query)
 
     def add(self, params: dict[str, Any], model: Model) -> None:
         """Take a model, public or released, as the one that these parameters were fitted to."""
@@ -142,30 +114,22 @@ class Evaluator:
         """The score that selects."""
         return self.scorers[0]
 
-    @cached_property
-    def companions(self) -> Companions:
-        return Companions.of(self.problem)
-
-    @cached_property
-    def table(self) -> ProtectedTable:
-        table = replace(ProtectedTable.of(self.problem, self.companions), name=uuid4().hex)
-        weakref.finalize(table, SHARED.forget, table.name)
-        return table
-
     @property
     def _queries(self) -> tuple[Query, ...]:
         return (*(scorer.query for scorer in self.scorers), *self.report)
 
     @cached_property
-    def _rehearse(self) -> Any:
-        of = None if self.rehearsal is None else self.rehearsal.of
-        return of and of(self.problem, self.companions, self.options.prediction)
+    def _companions(self) -> Companions:
+        return Companions.of(self.problem)
+
+    @cached_property
+    def _rehearsal(self) -> Rehearsal:
+        return Rehearsal.of(self.problem, self._companions, self.options.prediction)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
         """Return a function that makes models of fitted candidates: it has no validation set."""
-        public = self._queries, self.companions, self.options.prediction, self.problem.training
-        rehearse = self._rehearse if check else None
-        rehearse = rehearse and replace(rehearse, timed=not self._warned)
+        public = self._queries, self._companions, self.options.prediction, self.problem.training
+        rehearse = replace(self._rehearsal, timed=not self._warned) if check else None
         return partial(_make_model, *public, rehearse, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
@@ -198,29 +162,3 @@ def _make_model(
     if rehearse is not None:
         model = rehearse(model, estimator, queries)
     return model if design is None else replace(model, design=design(estimator, training))
-
-
-def count(models: Sequence[Model], table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
-    """Count models' predictions, a row each, sealed for the way back: workers call this."""
-    with suppress_output(registries=False):
-        statistics = [table.statistics(model, query) for model in models]
-        return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
-
-
-def counted(table: ProtectedTable, model: Model, query: Query) -> Sensitive:
-    """Count one model's predictions for a query, as a table of one row."""
-    with ClearFrames(), suppress_output():
-        return count([model], table, query).content
-
-
-def counted_jointly(models: Sequence[tuple[ProtectedTable, Model]], query: Any) -> Sensitive:
-    """Return what is released of several models' predictions of the same records, without noise.
-
-    Each model predicts all records by itself, for its own part of the query.
-    """
-    with ClearFrames(), suppress_output():
-        each = zip(models, query.parts, strict=True)
-        parts = [own.values(model, part).reshape(-1) for (own, model), part in each]
-        y, units = models[0][0].y, models[0][0].units
-        values = query.record_values(y, np.stack(parts, axis=1), None)
-        return Sensitive(query.statistics(values, y, units), query.sensitivity(units))

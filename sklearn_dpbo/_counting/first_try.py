@@ -1,0 +1,61 @@
+"""A first try of models that will be fitted in secret, on made-up records (zone: released)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._data.pickles import fresh
+from .._data.tables import n_rows
+from .._privacy.float_errors import ignore_float_errors
+from ..exceptions import BatchDependentError
+from .candidates import Candidates
+from .fitting import fit, without_side_effects
+from .rehearsal import require_same
+from .secret_fits import SecretFit, fitted_in_secret, refitted
+
+
+def try_out(fits: Sequence[SecretFit], names: Sequence[str], candidates: Candidates) -> None:
+    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
+
+    `names` are those of arguments of `fit` with an entry for each record. Raises
+    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
+    """
+    made_up = candidates.problem.training
+    options = candidates.options
+    fit_params = {name: np.arange(n_rows(made_up.X)) for name in names}
+    for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
+        try:
+            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
+                rows = replace(made_up, fit_params=fit_params)
+                fitted_in_secret(options, params, rows, made_up)
+            fitted = fit(without_side_effects(options.candidate(params)), made_up)
+            with ignore_float_errors():
+                model = candidates.make_model()(fitted)
+            candidates.add(params, model)
+            _check_classes(model.answers.classes, made_up.y)
+            require_same(model)
+            estimator = fresh(model.pickled)
+            for member in members:
+                refitted(estimator, member)
+        except BatchDependentError:
+            raise
+        except Exception as error:
+            which = params or type(options.estimator).__name__
+            raise ValueError(
+                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
+                "nothing has been fitted on yours, and nothing spent)"
+            ) from error
+
+
+def _check_classes(classes: Any, y: Any) -> None:
+    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
+        raise ValueError(
+            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
+            "of a kind that it keeps, such as integers"
+        )

@@ -1,0 +1,210 @@
+"""The owner of protected rows: they go in, and sealed counts come out (zone: sensitive).
+
+*Contract.* No method returns a row, nor anything computed of one, but as a `Secret` or `Sensitive`.
+There is no accessor, and the owner cannot be copied or stored. What is public of the rows is their
+`problem`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, NoReturn, Self
+from uuid import uuid4
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from .._data.divided_table import DividedTable
+from .._data.split import Problem, ProtectedRows, Training, hold_out
+from .._privacy.frames import ClearFrames
+from .._privacy.sensitive import InTransit, Secret, Sensitive
+from .._privacy.spending import Spending
+from .._privacy.suppress_output import kept_registries, suppress_output, without_autologging
+from ..scoring._queries import Query
+from .companions import Companions
+from .fitting import FitOptions
+from .model import Model
+from .progress import in_parallel
+from .protected_values import ProtectedTable
+from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secretly
+from .separately import SHARED
+from .threshold_curve import LabelGains, label_values
+
+
+class RecordOwner(Spending):
+    """A budget with the protected rows that it is spent on.
+
+    All that is public has to be asked for before the first count (`require_public`): how long
+    predictions of protected rows take, and what they leave in caches, would be seen by what comes
+    after them.
+    """
+
+    def __init__(
+        self,
+        spending: Spending,
+        problem: Problem,
+        rows: ProtectedRows,
+        training: Training | None = None,
+    ) -> None:
+        super().__init__(spending._budget, spending._noise)
+        self.problem, self.companions = problem, Companions.of(problem)
+        table = replace(ProtectedTable.of(rows, self.companions), name=uuid4().hex)
+        weakref.finalize(table, SHARED.forget, table.name)
+        self.__table, self.__training, self.__counted = table, training, False
+
+    @classmethod
+    def holding(cls, spending: Spending, *data: Any, copies: bool = False, **split: Any) -> Self:
+        """Take protected rows, or hold them out: for the arguments of `hold_out`.
+
+        Warns of a weak guarantee; ValueError if rows do not fit together. Nothing is charged. Of
+        `copies`, later changes of the caller's arrays have no effect.
+        """
+        problem, rows = hold_out(*data, **split)
+        spending.warn_if_weak(problem.units.m, problem.units.name)
+        return cls(spending, problem, rows.copied() if copies else rows)
+
+    def require_public(self) -> None:
+        """Raise RuntimeError if a protected row has been predicted."""
+        if self.__counted:
+            raise RuntimeError("public questions come first: protected rows have been predicted")
+
+    def count(self, model: Model, query: Query) -> Sensitive:
+        """Count what a model predicts of the protected rows, as a table of one row."""
+        self.__counted = True
+        with ClearFrames(), suppress_output():
+            return _count_each([model], self.__table, query).content
+
+    def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
+        """Count what each of several models predicts, a row each; they predict in parallel."""
+        self.__counted = True
+        with ClearFrames(), without_autologging():
+            # A task takes several models, as the table goes with each task.
+            workers = effective_n_jobs(n_jobs)
+            size = -(-len(models) // (4 * workers))
+            tasks = (
+                (models[i : i + size], self.__table, query) for i in range(0, len(models), size)
+            )
+            # Around all of them is faster than around each, which is enough for several workers:
+            # then other threads lose nothing. But these may be threads of this process.
+            with suppress_output() if workers == 1 else kept_registries():
+                rows = [sealed.content for sealed in in_parallel(_count_each, tasks, n_jobs, 1)]
+            joined: Sensitive = reduce(Sensitive.followed_by, rows)
+            return joined
+
+    def count_jointly(self, models: Sequence[Model], query: Any) -> Sensitive:
+        """Count what several models predict of the same rows, each by its part of the query."""
+        self.__counted = True
+        with ClearFrames(), suppress_output():
+            each = zip(models, query.parts, strict=True)
+            parts = [self.__table.values(model, part).reshape(-1) for model, part in each]
+            y, units = self.__table.y, self.__table.units
+            values = query.record_values(y, np.stack(parts, axis=1), None)
+            return Sensitive(query.statistics(values, y, units), query.sensitivity(units))
+
+    def curve(self, model: Model, gains: LabelGains) -> Curve:
+        """Predict each row once, to count the labels that any threshold gives."""
+        self.__counted = True
+        return Curve(self.__table, gains, label_values(model, gains, self.__table))
+
+    def evaluating(self, fits: FitOptions, make_model: Any, query: Query) -> Secret:
+        """Return, sealed, what fits and counts a candidate that is itself secret.
+
+        It takes parameters, and returns the one statistic of the query; None for a failure.
+        """
+        self.__counted = True
+        table = replace(self.__table, name="")  # to find what is kept takes less time
+        training = self.problem.training
+        return Secret(partial(evaluate_in_secret, fits, training, make_model, table, query))
+
+    def fit_secretly(
+        self, fits: Sequence[SecretFit], options: FitOptions, query: Query
+    ) -> tuple[Secret, Sensitive]:
+        """Fit models on the first part of a table, and count what they predict of the second.
+
+        Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for
+        one that failed. How many fits there are may be secret, too.
+        """
+        if self.__training is None:
+            raise ValueError("no protected rows to fit on")
+        self.__counted = True
+        made_up, table = self.problem.training, replace(self.__table, name="")
+        return fit_secretly(fits, options, self.__training, made_up, table, query)
+
+    # ------------------------------------------------------------ not readable
+    def __repr__(self) -> str:
+        units = self.problem.units
+        return f"<{type(self).__name__} of {units.m} {units.name}s: rows withheld>"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise TypeError("this holds protected rows, and cannot be copied or stored")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+
+
+class Curve:
+    """What either label of each protected row counts as: counts for any thresholds."""
+
+    def __init__(self, table: ProtectedTable, gains: LabelGains, values: Secret) -> None:
+        self.__table, self.__gains, self.__values = table, gains, values
+
+    def at(self, thresholds: Iterable[float], query: Query) -> Sensitive:
+        """Count for a query the labels that each threshold gives: a row of integers for each.
+
+        A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
+        """
+        y, units = self.__table.y, self.__table.units
+        count = partial(self.__gains.statistics_at, thresholds, y=y, units=units, query=query)
+        return self.__values.measured(count, query.sensitivity(units))
+
+    def __repr__(self) -> str:
+        return "<Curve: values withheld>"
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = RecordOwner._refuse
+
+
+class TableOwner:
+    """Both parts of one protected table; `schema` has what is public of it."""
+
+    def __init__(self, table: DividedTable) -> None:
+        self.__table = table
+        self.schema = table.schema
+
+    @classmethod
+    def dividing(cls, *data: Any, name: str | None = None, **how: Any) -> Self:
+        """Cut a table at random: for the arguments of `DividedTable.divide`.
+
+        Groups are an argument of this name of the models' `fit`.
+        """
+        table = DividedTable.divide(*data, **how)
+        return cls(table if name is None else table.grouped(name))
+
+    def count_labels(self) -> Sensitive:
+        """Count the labels of the second part, or numbers by the nearest of the labels."""
+        return count_labels(self.__table)
+
+    def problem(self, frequent: Any, rng: np.random.Generator) -> Problem:
+        """Make what is public of the second part, with made-up rows for public ones."""
+        return self.__table.problem(frequent, rng)
+
+    def owner(self, kind: type[RecordOwner], spending: Spending, problem: Problem) -> Any:
+        """Return the owner of both parts: models are fitted on one, and counted on the other."""
+        table = self.__table
+        rows = ProtectedRows(table.X_val, table.y_val, table.units_val)
+        return kind(spending, problem, rows, table.training)
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = RecordOwner._refuse
+
+
+def _count_each(
+    models: Sequence[Model], table: ProtectedTable, query: Query
+) -> InTransit[Sensitive]:
+    """Count models' predictions, a row each, sealed for the way back: workers call this."""
+    with suppress_output(registries=False):
+        statistics = [table.statistics(model, query) for model in models]
+        return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
