@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from recorded import record, report, with_ledger, write
-from scipy.stats import loguniform, uniform
+from recorded import forms, record, report, with_ledger, write
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -74,9 +74,10 @@ def released(fitted, *names):
 
 
 def of_evaluation(evaluation):
-    """Return numbers of an evaluation or comparison, its texts and its report."""
+    """Return numbers of an evaluation or comparison, what else its text says, and its report."""
     numbers = {k: v for k, v in evaluation.to_dict().items() if k != "privacy"}
-    return {"numbers": numbers, "text": repr(evaluation), **report(evaluation.privacy_)}
+    text = [line for line in repr(evaluation).splitlines() if "95 %:" not in line]
+    return {"numbers": numbers, "text": text, **report(evaluation.privacy_)}
 
 
 # ---------------------------------------------------------------- validation sets
@@ -207,9 +208,9 @@ of_lattice = partial(GPNoiseFree, max_level=3)
 lipschitz = partial(
     search,
     LINEAR,
-    {"logisticregression__C": loguniform(0.01, 1.0)},
+    {"logisticregression__C": [0.01, 0.03, 0.1, 0.3, 1.0]},
     scoring="ramp",
-    n_iter=5,
+    n_iter=3,
     refit=False,
 )
 
@@ -296,6 +297,32 @@ def configurator(family=None, instances=knapsacks, ledger=None, **params):
     params = {"utility_bound": 1.0, "epsilon": 1.0, "grid_size": 64, "ledger": ledger, **params}
     found = PrivateConfigurator(family, **params).fit(list(instances()))
     return released(found, "best_parameter_", "best_score_", "best_score_interval_")
+
+
+# ---------------------------------------------------------------- texts of reports
+
+
+def forms_of_threshold(ledger):
+    tuned = PrivateThresholdClassifier(GaussianNB(), epsilon=1.0, ledger=ledger, random_state=0)
+    return forms(tuned.fit(**halves(X, y), groups_val=GROUPS).privacy_)
+
+
+def forms_of_search():
+    found = PrivateBayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        TREES,
+        strategy=GPNoisy(noise=0.2, **PRIOR),
+        epsilon=20.0,
+        delta=0.01,
+        n_iter=4,
+        random_state=0,
+    )
+    return forms(found.fit(**halves(X, y)).privacy_)
+
+
+def forms_of_table():
+    model = PrivateLogisticRegression(bounds=(-5, 5), max_iter=3, classes=[0, 1])
+    return forms(PrivateTableSearchCV(model, NORMS, n_fits=2, random_state=0).fit(X, y).privacy_)
 
 
 # ---------------------------------------------------------------- the runs
@@ -485,9 +512,12 @@ RUNS = {
     "configurator, graphs": partial(configurator, IndependentSet(), graphs, utility_bound=6.0),
     "configurator, weak": partial(configurator, epsilon=20.0),
     "configurator, without a score": partial(configurator, score_share=0.0),
-    "configurator, ledger": partial(with_ledger, configurator, unit="instance"),
-    "configurator, ledger of another unit": partial(with_ledger, configurator),
+    "configurator, ledger": partial(with_ledger, configurator),
+    "configurator, ledger of another unit": partial(with_ledger, configurator, unit="instance"),
     "configurator, error in epsilon": partial(configurator, epsilon=0),
+    "report, groups and ledger": partial(with_ledger, forms_of_threshold, unit="patient"),
+    "report, assumption": forms_of_search,
+    "report, one table": forms_of_table,
 }
 
 

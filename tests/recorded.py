@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import pairwise
 
 import numpy as np
 
@@ -66,20 +65,29 @@ def outcome(run, *args, **params):
 
 
 def report(privacy):
-    """Return all forms of a report, as if its noise were secure: else it hides the guarantee."""
-    shown = replace(privacy, secure=True)
-    facts = {"secure": privacy.secure, **shown.to_dict()}
-    for receipt in facts["ledger"]:
-        del receipt["ledger"]  # its random name
-    return {"report": facts, "details": _facts(shown.details()), "repr": repr(privacy)}
+    """Return what a report says, as if its noise were secure: else it hides the guarantee.
+
+    Its text follows from that: a digest will do, and `forms` has the whole of some.
+    """
+    said = replace(privacy, secure=True)
+    facts = {name: fact for name, fact in said.to_dict().items() if fact is not None}
+    own = {name: facts.pop(name) for name in ("epsilon", "delta", "weak", "spent") if name in facts}
+    own["ledger"] = [[each["charge"], each["parts"]] for each in facts.pop("ledger")]
+    digest = sha256(json.dumps(_lines(said.details())).encode()).hexdigest()[:12]
+    return {"report": {**own, "said": facts, "details": digest, "secure": privacy.secure}}
 
 
-def _facts(details):
-    """Return the title and the facts of a report's text, without its line breaks."""
-    starts = [*(m.start() for m in re.finditer(r"^  \w", details, re.M)), len(details)]
-    texts = [details[: starts[0]], *(details[start:end] for start, end in pairwise(starts))]
-    facts = [re.sub(r" *\n *", " ", text.strip()) for text in texts]
-    return [re.sub(r"charge (\d+) of \w+,", r"charge \1 of <ledger>,", fact) for fact in facts]
+def forms(privacy):
+    """Return all texts of a report, by line, with the warning that its noise was seeded."""
+    texts = {"details": privacy.details(), "print": str(privacy), "list": privacy.to_markdown()}
+    texts |= {"secure": replace(privacy, secure=True).details(), "repr": repr(privacy)}
+    return {name: _lines(text) for name, text in texts.items()}
+
+
+def _lines(text):
+    """Return the lines of a report's text, without what differs from run to run."""
+    facts = re.sub(r"\n {4,}", " ", text).splitlines()  # that are longer than a line
+    return plain([re.sub(r"charge (\d+) of \w+", r"charge \1 of <ledger>", fact) for fact in facts])
 
 
 def with_ledger(run, **params):
