@@ -9,7 +9,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from recorded import forms, record, report, with_ledger, write
+from scipy.sparse import csr_array
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_regression
@@ -49,6 +51,12 @@ from sklearn_dpbo.papers.kharkovskii2020 import (
 )
 from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.papers.kusner2015.published import (
+    ArxivGPNoiseFree,
+    ArxivGPNoisy,
+    PublishedGPNoisy,
+    PublishedLipschitzConvex,
+)
 from sklearn_dpbo.strategies import WorstCase
 
 # Models here are computed in closed form: iterations would end elsewhere on other CPUs.
@@ -73,9 +81,17 @@ def released(fitted, *names):
     return found | report(fitted.privacy_)
 
 
+def _in_rows(scores):
+    """Return scores with each value, its intervals and more as a row, and the names of columns."""
+    if not isinstance(scores, dict) or not all(isinstance(v, dict) for v in scores.values()):
+        return scores
+    rows = {name: list(score.values()) for name, score in scores.items()}
+    return rows | {"of columns": sorted({tuple(score) for score in scores.values()})}
+
+
 def of_evaluation(evaluation):
     """Return numbers of an evaluation or comparison, what else its text says, and its report."""
-    numbers = {k: v for k, v in evaluation.to_dict().items() if k != "privacy"}
+    numbers = {k: _in_rows(v) for k, v in evaluation.to_dict().items() if k != "privacy"}
     text = [line for line in repr(evaluation).splitlines() if "95 %:" not in line]
     return {"numbers": numbers, "text": text, **report(evaluation.privacy_)}
 
@@ -96,6 +112,9 @@ def threshold(model=None, groups=None, ledger=None, data=None, **params):
         "best_score_population_interval_",
         "choice_counts_",
     )
+
+
+coarse = partial(threshold, thresholds=256)
 
 
 def evaluation(model=None, data=(X, y), ledger=None, **params):
@@ -303,7 +322,7 @@ def configurator(family=None, instances=knapsacks, ledger=None, **params):
 
 
 def forms_of_threshold(ledger):
-    tuned = PrivateThresholdClassifier(GaussianNB(), epsilon=1.0, ledger=ledger, random_state=0)
+    tuned = PrivateThresholdClassifier(GaussianNB(), thresholds=99, ledger=ledger, random_state=0)
     return forms(tuned.fit(**halves(X, y), groups_val=GROUPS).privacy_)
 
 
@@ -327,23 +346,40 @@ def forms_of_table():
 
 # ---------------------------------------------------------------- the runs
 
+
+def without_ledger():
+    """Fit again and again: warnings count the fits of the process."""
+    for run in (coarse, evaluation, comparison, search, objective, ridge, table, curator):
+        run()
+    configurator()
+    return {}
+
+
+# Rows of other kinds; labels that no model knows, and records that none can predict.
+FRAME = pd.DataFrame(X, columns=list("abcdef"))
+NAMED = np.where(y == 1, "ill", "well").astype(object)
+UNKNOWN, GAPS = NAMED.copy(), X.copy()
+UNKNOWN[H::9], GAPS[H::7, 0] = "unknown", np.nan
+ODD = (GAPS, UNKNOWN)
+
 RUNS = {
     "threshold": threshold,
     **{
-        f"threshold, {scoring}": partial(threshold, scoring=scoring)
+        f"threshold, {scoring}": partial(coarse, scoring=scoring)
         for scoring in ("f1", "accuracy", "matthews_corrcoef")
     },
-    "threshold, groups": partial(threshold, groups=GROUPS),
-    "threshold, small epsilon": partial(threshold, epsilon=0.05, score_share=0.3),
-    "threshold, error in score_share": partial(threshold, score_share=0.0),
+    "threshold, groups": partial(coarse, groups=GROUPS),
+    "threshold, small epsilon": partial(coarse, epsilon=0.05, score_share=0.3),
+    "threshold, error in score_share": partial(coarse, score_share=0.0),
     "threshold, given ones": partial(threshold, thresholds=[0.1, 0.5], prediction="together"),
-    "threshold, weak": partial(threshold, epsilon=20.0),
-    "threshold, held out": partial(threshold, data={"X": X, "y": y}),
-    "threshold, own code": partial(threshold, OWN_CODE),
-    "threshold, ledger": partial(with_ledger, threshold),
-    "threshold, error in epsilon": partial(threshold, epsilon=-1),
-    "threshold, error in groups": partial(threshold, groups=GROUPS[:5]),
-    "threshold, error in predictions": partial(threshold, BatchDependent(), prediction="together"),
+    "threshold, weak": partial(coarse, epsilon=20.0),
+    "threshold, held out": partial(coarse, data={"X": X, "y": y}),
+    "threshold, own code": partial(coarse, OWN_CODE),
+    "threshold, odd records": partial(coarse, data=halves(*ODD)),
+    "threshold, ledger": partial(with_ledger, coarse),
+    "threshold, error in epsilon": partial(coarse, epsilon=-1),
+    "threshold, error in groups": partial(coarse, groups=GROUPS[:5]),
+    "threshold, error in predictions": partial(coarse, BatchDependent(), prediction="together"),
     "evaluation": evaluation,
     "evaluation, three classes": partial(evaluation, data=(X3, y3)),
     "evaluation, regressor": partial(evaluation, Ridge(), (XR, yR)),
@@ -353,6 +389,9 @@ RUNS = {
     "evaluation, small epsilon": partial(evaluation, epsilon=0.01),
     "evaluation, weak": partial(evaluation, epsilon=30.0),
     "evaluation, own code": partial(evaluation, OWN_CODE, thresholds=(0.3,)),
+    "evaluation, frame": partial(evaluation, data=(FRAME, NAMED)),
+    "evaluation, sparse rows": partial(evaluation, Ridge(), (csr_array(XR), yR)),
+    "evaluation, odd records": partial(evaluation, data=ODD),
     "evaluation, ledger": partial(with_ledger, evaluation),
     "evaluation, error in epsilon": partial(evaluation, epsilon=0),
     "evaluation, error in rows": partial(evaluation, X_val=None),
@@ -366,6 +405,7 @@ RUNS = {
     "comparison, groups": partial(comparison, groups_val=GROUPS),
     "comparison, small epsilon": partial(comparison, epsilon=0.01),
     "comparison, weak": partial(comparison, epsilon=30.0),
+    "comparison, odd records": partial(comparison, ODD),
     "comparison, ledger": partial(with_ledger, comparison),
     "comparison, error in scoring": partial(comparison, scoring="f1"),
     **{f"search, {release}": partial(search, release=release) for release in ("best", "all")},
@@ -404,6 +444,9 @@ RUNS = {
     ),
     "search, without a score": partial(search, strategy=WorstCase(score_share=0.0)),
     "search, held out": partial(search, split=False),
+    "search, frame": partial(search, data=(FRAME, NAMED), scoring="f1_macro", verbose=1),
+    "search, odd records": partial(search, data=ODD, scoring="balanced_accuracy"),
+    "search, ledger of parts": partial(with_ledger, search, part="women", parts=("women", "men")),
     "search, small epsilon": partial(search, epsilon=0.01),
     "search, weak": partial(search, epsilon=20.0, delta=0.01, release="all"),
     "search, ledger": partial(with_ledger, search),
@@ -487,7 +530,8 @@ RUNS = {
     ),
     "regressor, groups": partial(regressor, groups=IN_GROUPS, bounds=(-4, 4)),
     "table": table,
-    "table, few fits": partial(table, grid=NORMS, n_fits=2),
+    "table, few fits": partial(table, grid=NORMS, n_fits=2, verbose=1),
+    "table, odd records": partial(table, data=(np.where(X > 2, np.nan, X), y)),
     "table, secret number of fits": partial(table, grid=NORMS, n_fits=6),
     "table, evaluation": partial(table, release="evaluation"),
     "table, groups": partial(table, grid=NORMS, groups=IN_GROUPS, epsilon=4.0),
@@ -518,7 +562,16 @@ RUNS = {
     "report, groups and ledger": partial(with_ledger, forms_of_threshold, unit="patient"),
     "report, assumption": forms_of_search,
     "report, one table": forms_of_table,
+    "without a ledger": without_ledger,
+    "search, two jobs": partial(search, n_jobs=2, release="evaluation"),
+    "PublishedGPNoisy": partial(in_secret, strategy=PublishedGPNoisy(noise=0.2, **PRIOR)),
+    "ArxivGPNoisy": partial(in_secret, strategy=ArxivGPNoisy(noise=0.2, **PRIOR)),
+    "ArxivGPNoiseFree": partial(
+        lattice, strategy=ArxivGPNoiseFree(A=5.0, tau=0.5, max_level=3, **PRIOR)
+    ),
+    "PublishedLipschitzConvex": partial(lipschitz, strategy=PublishedLipschitzConvex()),
 }
+SLOW = ("search, two jobs",)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What a seeded run of the package shows, as JSON: numbers, reports, warnings, errors."""
 
+import io
 import json
 import math
 import os
@@ -7,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections import Counter
+from contextlib import redirect_stdout
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -43,11 +45,13 @@ def record(run, seed=7):
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with seeded_noise(seed):
+            with seeded_noise(seed), redirect_stdout(io.StringIO()) as printed:
                 shown = outcome(run)
     finally:
         accounting._fits[:] = earlier
         accounting._counting.reset(token)
+    if printed.getvalue():
+        shown["printed"] = printed.getvalue().splitlines()
     shown["warnings"] = [
         f"{each.category.__name__} at {os.path.basename(each.filename)}: {each.message}"
         for each in caught
@@ -90,12 +94,13 @@ def _lines(text):
     return plain([re.sub(r"charge (\d+) of \w+", r"charge \1 of <ledger>", fact) for fact in facts])
 
 
-def with_ledger(run, **params):
-    """Run three times, with a ledger of two charges of 1: the third is refused."""
+def with_ledger(run, part=None, **params):
+    """Run three times, with a ledger, or part of one, of two charges of 1: the third is refused."""
     params = {"epsilon": 2.0, "delta": 1e-3, **params}
     with tempfile.TemporaryDirectory() as folder:
         ledger = PrivacyLedger(os.path.join(folder, "l"), "records", create=True, **params)
-        runs = [outcome(run, ledger=ledger) for _ in range(3)]
+        of = ledger.part(part) if part else ledger
+        runs = [outcome(run, ledger=of) for _ in range(3)]
         kept = [{k: v for k, v in entry.items() if k not in _OF_RUN} for entry in ledger.history]
         return {"second": runs[1], "third": runs[2], "history": kept, "left": ledger.left}
 
