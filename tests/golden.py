@@ -271,7 +271,7 @@ NORMS = {"max_norm": [0.5, 1.0, 2.0]}
 def curator(curated=GaussianCurator, ledger=None, **params):
     if curated is GaussianCurator:
         params = {"max_norm": 0.5, "ledger": ledger, **params}
-    found = curated(**params).fit(X[:200])
+    found = curated(**params).fit(XR[:200])  # of full rank
     names = ("sigma_", "privacy_", "guarantee_", "n_components_", "omega_")
     shown = {name: getattr(found, name) for name in names if hasattr(found, name)}
     return shown | {"released_": found.released_[:3]}
