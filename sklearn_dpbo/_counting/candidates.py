@@ -1,4 +1,4 @@
-"""Candidates, fitted on the training set, and their models (zone: public).
+"""Candidates, fitted on the training set, and their models (zone: boundary).
 
 First all candidates are fitted, checked and pickled; then they predict the validation set, which is
 not within reach of this module. Whether a fit failed is public. Validation records that take long
