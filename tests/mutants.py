@@ -193,8 +193,8 @@ MUTANTS = {
     ),
     "tables: noise halved": Mutant(
         "Mechanisms.tables.draw",
-        "self._noise.discrete_gaussian(next(scales))",
-        "self._noise.discrete_gaussian(next(scales) / 2)",
+        "self._samplers.discrete_gaussian(next(scales))",
+        "self._samplers.discrete_gaussian(next(scales) / 2)",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
     ),
     "bands of shape functions: a deviation that is too small": Mutant(

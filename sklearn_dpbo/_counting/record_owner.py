@@ -49,7 +49,7 @@ class RecordOwner(Spending):
         rows: ProtectedRows,
         training: Training | None = None,
     ) -> None:
-        super().__init__(spending._budget, spending._noise)
+        super().__init__(spending._budget, spending._samplers)
         self.problem, self.companions = problem, Companions.of(problem)
         table = replace(ProtectedTable.of(rows, self.companions), name=uuid4().hex)
         weakref.finalize(table, SHARED.forget, table.name)
@@ -75,7 +75,7 @@ class RecordOwner(Spending):
         """Count what a model predicts of the protected rows, as a table of one row."""
         self.__counted = True
         with ClearFrames(), suppress_output():
-            return _count_each([model], self.__table, query).content
+            return _rows_of([model], self.__table, query).content
 
     def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
         """Count what each of several models predicts, a row each; they predict in parallel."""
@@ -90,7 +90,7 @@ class RecordOwner(Spending):
             # Around all of them is faster than around each, which is enough for several workers:
             # then other threads lose nothing. But these may be threads of this process.
             with suppress_output() if workers == 1 else kept_registries():
-                rows = [sealed.content for sealed in in_parallel(_count_each, tasks, n_jobs, 1)]
+                rows = [sealed.content for sealed in in_parallel(_rows_of, tasks, n_jobs, 1)]
             joined: Sensitive = reduce(Sensitive.followed_by, rows)
             return joined
 
@@ -201,9 +201,7 @@ class TableOwner:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = RecordOwner._refuse
 
 
-def _count_each(
-    models: Sequence[Model], table: ProtectedTable, query: Query
-) -> InTransit[Sensitive]:
+def _rows_of(models: Sequence[Model], table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
     """Count models' predictions, a row each, sealed for the way back: workers call this."""
     with suppress_output(registries=False):
         statistics = [table.statistics(model, query) for model in models]

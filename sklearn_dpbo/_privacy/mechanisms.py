@@ -131,7 +131,7 @@ class Mechanisms:
     """
 
     def __init__(self, budget: Budget, noise: Noise) -> None:
-        self._budget, self._noise = budget, noise
+        self._budget, self._samplers = budget, noise
 
     def _series(self, price: Price, how: str, draw: Draw[R], **record: Any) -> Series[R]:
         loss = PrivacyLoss(price.epsilon, mechanism=how, **{"delta": price.delta, **record})
@@ -144,12 +144,12 @@ class Mechanisms:
         ``exp(-(max_j N_j - N_i) epsilon / (2 D))``. One candidate alone costs nothing.
         """
         how = f"permute-and-flip among {scores.shape[0]:,} candidates{detail}"
-        return self._choose(scores, epsilon, self._noise.permute_and_flip, how, **record)
+        return self._choose(scores, epsilon, self._samplers.permute_and_flip, how, **record)
 
     def draw_exponentially(self, scores: Sensitive, epsilon: float, **record: Any) -> int:
         """Choose a candidate with probability in proportion to ``exp(epsilon N_i / (2 D))``."""
         how = f"the exponential mechanism over {scores.shape[0]:,} candidates"
-        return self._choose(scores, epsilon, self._noise.exponential_mechanism, how, **record)
+        return self._choose(scores, epsilon, self._samplers.exponential_mechanism, how, **record)
 
     def _choose(
         self, scores: Sensitive, epsilon: float, sampler: Sampler, how: str, **record: Any
@@ -171,12 +171,12 @@ class Mechanisms:
     ) -> tuple[int, Any]:
         """Choose the model with the largest score by permute-and-flip, and open this one alone.
 
-        `models` opens what was `fitted` on other records than the scores are of (`fits`). If the
-        number of models is secret, so is the position that is returned: neither is recorded, and
-        one model costs as much as several.
+        `models` opens what was `fitted` on other records than those of the scores, see
+        `privately_fitted`. If the number of models is secret, so is the position that is returned:
+        neither is recorded, and one model costs as much as several.
         """
         price = Price(1, epsilon)
-        choice = _choice(self._noise.permute_and_flip, price)
+        choice = _choice(self._samplers.permute_and_flip, price)
         how = f"permute-and-flip among {among}"
         index = self._series(price, how, choice, purpose=purpose)(scores)
         return index, models(fitted.then(itemgetter(index)))
@@ -185,7 +185,7 @@ class Mechanisms:
         """Open the first model of a list, with no choice: `models` is as in `best_of`."""
         return models(fitted.then(itemgetter(0)))
 
-    def fits(self, price: Price, purpose: str, how: str) -> Series[Any]:
+    def privately_fitted(self, price: Price, purpose: str, how: str) -> Series[Any]:
         """Return what opens one model that was fitted privately, for what its fits cost together.
 
         The noise is theirs: charge it (`Series.charge`) before anything is fitted.
@@ -194,7 +194,7 @@ class Mechanisms:
 
     def draw_number(self, n: int) -> int:
         """Draw one of 0, ..., n - 1, each with the same probability; it tells of no record."""
-        return self._noise.uniform(n)
+        return self._samplers.uniform(n)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
         """Release candidates' statistics at a cost of epsilon in all.
@@ -218,7 +218,9 @@ class Mechanisms:
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
             scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.gaussian
-            noise = self._noise.discrete_gaussian if gaussian else self._noise.discrete_laplace
+            noise = (
+                self._samplers.discrete_gaussian if gaussian else self._samplers.discrete_laplace
+            )
             return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
 
         return draw
@@ -243,7 +245,7 @@ class Mechanisms:
         scales = map(price.scale, sensitivities)
 
         def draw(_: Secret, table: Any) -> Any:
-            add = self._noise.discrete_gaussian(next(scales))
+            add = self._samplers.discrete_gaussian(next(scales))
             if isinstance(table, dict):
                 noisy = zip(table, add([*table.values()]), strict=True)
                 return sorted(key for key, count in noisy if count >= threshold)

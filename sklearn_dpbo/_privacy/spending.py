@@ -107,7 +107,7 @@ class Spending(Mechanisms):
         The caller vouches that no unit has records in both, so that the ledger is charged once: by
         the first part, before anything of the other is released.
         """
-        return Spending(Budget(self.epsilon, before_first=self._require_charged), self._noise)
+        return Spending(Budget(self.epsilon, before_first=self._require_charged), self._samplers)
 
     def _require_charged(self) -> None:
         if not self._budget.reserved:
@@ -160,7 +160,7 @@ class Spending(Mechanisms):
     @property
     def spent(self) -> Spent:
         """What was released so far, and how."""
-        budget, noise = self._budget, self._noise
+        budget, noise = self._budget, self._samplers
         return Spent(
             budget.epsilon, budget.spent[1], budget.losses, noise.description, noise.secure,
             budget.receipts,

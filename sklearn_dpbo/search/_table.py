@@ -288,7 +288,7 @@ class PrivateTableSearchCV(
         with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
             # Every record pays for what is released of its own part: this one pays for all fits.
             what = plan.in_words(type(self.estimator).__name__)
-            models = first.fits(Price(1, first.epsilon, first.delta), TRAINING, what)
+            models = first.privately_fitted(Price(1, first.epsilon, first.delta), TRAINING, what)
             models.charge()
             counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
             shares = frequent_labels(table, second) if counted else even

@@ -156,7 +156,7 @@ def test_all_is_charged_before_the_first_draw(objective_of, tmp_path, monkeypatc
     seen = []
     draw = SeededNoise.discrete_gaussian
     monkeypatch.setattr(
-        type(objective._session._noise),
+        type(objective._session._samplers),
         "discrete_gaussian",
         lambda self, scale: seen.append(spent(ledger)) or draw(SeededNoise(0), scale),
     )

@@ -1,0 +1,310 @@
+"""Few modules can spend, open or hold what is protected; these lists name them, and why.
+
+Who adds a module here says what it needs that for. `WAIST` is checked by name: it finds careless
+lines, not those that hide (`getattr(counts, "_" + "open")`).
+"""
+
+import ast
+import contextlib
+import copy
+import pickle
+from fractions import Fraction
+from threading import Barrier, BrokenBarrierError, Thread
+
+import numpy as np
+import pytest
+from evaluators import HeldOut
+from sklearn.linear_model import LogisticRegression
+from test_architecture import modules
+
+from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo._counting.fitting import FitOptions
+from sklearn_dpbo._counting.record_owner import Curve
+from sklearn_dpbo._data.split import Training
+from sklearn_dpbo._data.units import Units
+from sklearn_dpbo._privacy.accounting import Budget
+from sklearn_dpbo._privacy.mechanisms import COUNTS, Price
+from sklearn_dpbo._privacy.noise import SeededNoise
+from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo._privacy.spending import Part, Spending
+from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.scoring._queries import Confusion
+
+ENTRY_POINTS = {
+    "evaluation._private_comparison", "evaluation._private_evaluation", "evaluation._release",
+    "search._delegation", "search._objective", "search._parameters", "search._search",
+    "search._table", "search._threshold",
+}  # fmt: skip
+COUNTING = {"_counting.record_owner", "_counting.secret_fits"}
+KUSNER = {f"papers.kusner2015.{name}" for name in ("_gp", "_gp_noise_free", "_gp_noisy")}
+KUSNER |= {"papers.kusner2015._in_secret", "papers.kusner2015._lipschitz"}
+OTHER_OPENERS = {
+    "learners._base", "papers.balcan2018._configurator", "papers.kharkovskii2020._curators",
+}  # fmt: skip
+
+# By name: the modules that may have it as an attribute or import it.
+WAIST = {
+    # Budgets and noise: one place makes them, and mechanisms alone use them.
+    "Budget": {"_privacy.mechanisms", "_privacy.spending"},
+    "budget_without_ledger": {"_privacy.spending"},
+    "_budget": {"_privacy.mechanisms", "_privacy.spending", "_counting.record_owner"},
+    "_samplers": {"_privacy.mechanisms", "_privacy.spending", "_counting.record_owner"},
+    "Mechanisms": {"_privacy.spending"},
+    "noise_source": {"_privacy.spending"},
+    "begin": {
+        "evaluation._release", "search._objective", "search._parameters", "search._table",
+        "search._threshold", *OTHER_OPENERS,
+    },
+    "of_other_records": {"search._table"},
+    "privately_fitted": {"search._table"},
+    "Noise": {"_privacy.mechanisms"},
+    # What opens a value, or computes within one.
+    "_open": {"_privacy.mechanisms"},
+    "_packed": {"_privacy.sensitive"},
+    "InTransit": COUNTING,
+    "then": {"_privacy.mechanisms", "_counting.secret_fits", *KUSNER},
+    "measured": {
+        "_privacy.sensitive", "_counting.record_owner", "papers.balcan2018._configurator",
+        "papers.kusner2015._gp", "papers.kusner2015._lipschitz",
+    },
+    # Rows.
+    "hold_out": {"_counting.record_owner"},
+    "ProtectedRows": {*COUNTING, "_counting.protected_values"},
+    "ProtectedTable": {
+        *COUNTING, "_counting.threshold_curve", "_counting.rehearsal",
+    },
+    "DividedTable": COUNTING,
+    "count_labels": {"_counting.record_owner", "strategies._one_table"},
+    "evaluating": {"_counting.session"},
+}  # fmt: skip
+SAMPLERS = ("permute_and_flip", "exponential_mechanism", "discrete_laplace", "discrete_gaussian")
+WAIST |= {name: {"_privacy.mechanisms"} for name in SAMPLERS}
+# A parameter, variable or attribute of this name.
+ROWS = ENTRY_POINTS | {
+    "_data.split", "_data.canonical", "_data.divided_table", "_data.fit_parameters",
+    "_data.public_rows", "_counting.record_owner", "_counting.secret_fits", "audit._fits",
+}  # fmt: skip
+
+
+def names_in(text):
+    """Return the attributes and imported names of a module, and its variables and parameters."""
+    used, held = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            used.add(node.attr)
+            held.add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            used |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Name):
+            held.add(node.id)
+        elif isinstance(node, ast.arg):
+            held.add(node.arg)
+    return used, held
+
+
+def trespasses(module, text):
+    """Say what a module has that the lists do not allow it."""
+    used, held = names_in(text)
+    found = {name for name, allowed in WAIST.items() if name in used and module not in allowed}
+    found |= {name for name in ("X_val", "y_val") if name in held and module not in ROWS}
+    # Of a private field of another class: a name of Python's, which no module writes.
+    return found | {name for name in used | held if "__" in name.lstrip("_").rstrip("_")}
+
+
+def test_no_module_spends_opens_or_holds_what_is_not_its_own():
+    found = {m: trespasses(m, path.read_text()) for m, path in modules().items()}
+    assert not {m: names for m, names in found.items() if names}
+
+
+@pytest.mark.parametrize("name", WAIST)
+def test_the_lists_name_no_module_that_does_not_need_it(name):
+    texts = {module: path.read_text() for module, path in modules().items()}
+    needs = {module for module, text in texts.items() if name in names_in(text)[0]}
+    assert WAIST[name] <= needs
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("learners._ridge", "self.n_ = spending._samplers.discrete_gaussian(9)([5])"),
+        ("learners._ridge", "self.n_ = Noise().discrete_gaussian(9)([5])"),
+        ("strategies._worst_case", "hints += ('few',) * (np.ptp(statistics._packed()[0]) < 99)"),
+        ("strategies._worst_case", "statistics.then(seen.append)"),
+        ("strategies._worst_case", "from .._privacy.sensitive import InTransit"),
+        ("strategies._worst_case", "session._RecordOwner__table.y.mean()"),
+        ("strategies._worst_case", "statistics._Secret__value"),
+        ("strategies._guidance", "Spending.begin(None, 1.0, what='', mechanism='', unit='')"),
+        ("strategies._guidance", "self._session._budget._losses.clear()"),
+        ("strategies._guidance", "y = problem.y_val"),
+        ("search._table_models", "from .._data.split import hold_out"),
+        ("papers.kusner2015._trace", "from ..._counting.protected_values import ProtectedTable"),
+        ("search._results", "session.of_other_records().release(counts)"),
+        ("evaluation._classifier", "from .._privacy.accounting import Budget"),
+    ],
+)
+def test_a_careless_line_is_seen(module, line):
+    text = modules()[module].read_text()
+    assert not trespasses(module, text) and trespasses(module, f"{text}\n{line}\n")
+
+
+# ---------------------------------------------------------------- sessions
+@pytest.fixture
+def held(two_classes):
+    X, y, X_val, y_val = two_classes
+    groups = np.arange(len(y_val)) // 2
+    return HeldOut.given(Training(X, y), X_val, y_val, Units.of(len(y_val), groups))
+
+
+@pytest.fixture
+def session(held):
+    scorer = make_private_scorer("accuracy").prepare(held.training.y)
+    options = FitOptions(LogisticRegression(), prediction="auto")
+    made = held.session(options, [scorer])
+    made.candidates.before_fits = made.require_public
+    return made
+
+
+def reachable(thing, seen):
+    """Yield what attributes lead to, but those that only the class itself can name."""
+    if id(thing) in seen:
+        return
+    seen[id(thing)] = thing
+    yield thing
+    if isinstance(thing, dict):
+        inner = thing.values()
+    elif isinstance(thing, list | tuple | set):
+        inner = thing
+    else:
+        inner = [v for name, v in getattr(thing, "__dict__", {}).items() if "__" not in name]
+    for each in inner:
+        yield from reachable(each, seen)
+
+
+def test_no_attribute_of_a_session_leads_to_a_protected_row(session, held):
+    protected = (held.X_val, held.y_val, held.units.labels)
+    arrays = [each for each in reachable(session, {}) if isinstance(each, np.ndarray)]
+    assert arrays and not any(np.may_share_memory(a, own) for a in arrays for own in protected)
+    assert "withheld" in repr(session) and str(held.X_val[0, 0]) not in repr(session)
+    assert not [name for name in dir(session) if "__" in name]
+
+
+@pytest.mark.parametrize("store", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_owners_of_rows_cannot_be_copied_or_stored(session, store):
+    curve = Curve(None, None, None)
+    for owner in (session, curve):
+        with pytest.raises(TypeError, match="cannot be copied"):
+            store(owner)
+
+
+def test_public_questions_come_before_the_first_count(session, held):
+    estimator, query = (
+        LogisticRegression().fit(held.training.X, held.training.y),
+        Confusion(np.array([0, 1])),
+    )
+    model = session.ask(estimator, query, prediction="auto")
+    params = {"C": 1.0}
+    session.candidates.fit((params,))
+    session.count(model, query)
+    with pytest.raises(RuntimeError, match="public questions come first"):
+        session.ask(estimator, query, prediction="auto")
+    with pytest.raises(RuntimeError, match="public questions come first"):
+        session.candidates.fit(({"C": 2.0},))
+    session.compare([params], session.candidates.scorer.query)  # what was fitted counts
+
+
+@pytest.mark.parametrize("count", ["count", "count_each", "count_jointly", "curve", "evaluating"])
+def test_each_way_to_count_ends_public_questions(session, held, count, monkeypatch):
+    for name in ("_rows_of", "label_values"):
+        monkeypatch.setattr(f"sklearn_dpbo._counting.record_owner.{name}", None)
+    arguments = {"count_each": (None, None, 1), "evaluating": (None, None, None)}
+    session.require_public()
+    with contextlib.suppress(AttributeError, TypeError):
+        getattr(session, count)(*arguments.get(count, (None, None)))
+    with pytest.raises(RuntimeError):
+        session.require_public()
+
+
+# ---------------------------------------------------------------- spending
+def counts():
+    return Sensitive([[3, 5]], 2)
+
+
+def test_the_second_part_cannot_be_spent_before_the_first():
+    first = Spending(Budget(1.0), SeededNoise(0))
+    second = first.of_other_records()
+    with pytest.raises(BudgetExceededError, match="first part"):
+        second.release(counts(), purpose="a test")
+    first.release(counts(), 0.1, purpose="a test")
+    second.release(counts(), purpose="a test")
+    assert second.spent.spends[0].epsilon == 1.0 and len(first.spent.spends) == 1
+
+
+def test_a_model_is_opened_once_and_only_if_its_fits_are_charged():
+    spending = Spending(Budget(1.0), SeededNoise(0))
+    models, fitted = spending.privately_fitted(Price(1, 0.7), "fits", "theirs"), Sensitive([[9]], 1)
+    assert spending.spent.spends == ()
+    models.charge()
+    models.charge()
+    (loss,) = spending.spent.spends
+    assert (loss.epsilon, loss.purpose, loss.mechanism) == (0.7, "fits", "theirs")
+    assert spending.open_only(models, fitted) == [9]
+    with pytest.raises(BudgetExceededError):
+        spending.open_only(models, fitted)
+    too_much = spending.privately_fitted(Price(1, 0.7), "fits", "theirs")
+    with pytest.raises(BudgetExceededError):
+        spending.open_only(too_much, fitted)
+
+
+def test_parts_share_what_is_left_by_their_weights():
+    spending = Spending(Budget(1.0), SeededNoise(0))
+    spending.release(counts(), 0.25, purpose="before")
+    parts = [Part(counts(), weight, "a test") for weight in (1, Fraction(2), 3)]
+    spending.release_each(parts)
+    losses = [loss.epsilon for loss in spending.spent.spends]
+    assert losses == pytest.approx([0.25, 0.125, 0.25, 0.375]) and sum(losses) <= 1
+    assert spending.share() < 1e-12
+
+
+class Slow(int):
+    """A number whose comparisons wait for those of another thread, if it may compare, too."""
+
+    barrier: Barrier
+
+    def _wait(self):
+        with contextlib.suppress(BrokenBarrierError):
+            self.barrier.wait(0.2)
+
+    def __le__(self, other):
+        result = int(self) <= other
+        self._wait()
+        return result
+
+    def __sub__(self, other):
+        slow = Slow(int(self) - other)
+        slow.barrier = self.barrier
+        return slow
+
+
+def test_two_threads_do_not_both_make_the_last_draw():
+    spending = Spending(Budget(1.0), SeededNoise(0))
+    series = spending.answers(Price.shared(1, 1.0, 0.0, COUNTS), purpose="a test")
+    series.n_left = Slow(1)
+    series.n_left.barrier = Barrier(2)
+    drawn, refused = [], []
+
+    def draw():
+        try:
+            drawn.append(series(counts()))
+        except BudgetExceededError:
+            refused.append(1)
+
+    threads = [Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(drawn) == len(refused) == 1
+    assert len(spending.spent.spends) == 1
+    series.n_left = -1
+    with pytest.raises(BudgetExceededError):
+        series(counts())
