@@ -384,7 +384,7 @@ RUNS = {
     "evaluation": evaluation,
     "evaluation, three classes": partial(evaluation, data=(X3, y3)),
     "evaluation, regressor": partial(evaluation, Ridge(), (XR, yR)),
-    "evaluation, clipped errors": partial(evaluation, Ridge(), (XR, yR), largest_error=0.05),
+    "evaluation, clipped": partial(evaluation, Ridge(), (XR, yR), largest_error=0.05),
     "evaluation, groups": partial(evaluation, groups_val=GROUPS),
     "evaluation, subgroups": by_subgroup,
     "evaluation, small epsilon": partial(evaluation, epsilon=0.01),
