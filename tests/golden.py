@@ -1,7 +1,7 @@
 """Seeded runs of every public entry point, whose results `tests/golden.json` stores.
 
-``python tests/golden.py tests/golden.json`` writes them (to another file, to compare by hand): only
-when a released number, report, warning or error is meant to change.
+``PYTHONPATH=. python tests/golden.py tests/golden.json`` writes them (to another file, to compare
+by hand): only when a released number, report, warning or error is meant to change.
 """
 
 import sys
@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+import sklearn_dpbo
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
     PrivateObjective,
@@ -383,7 +384,7 @@ RUNS = {
     "evaluation": evaluation,
     "evaluation, three classes": partial(evaluation, data=(X3, y3)),
     "evaluation, regressor": partial(evaluation, Ridge(), (XR, yR)),
-    "evaluation, clipped errors": partial(evaluation, Ridge(), (XR, yR), largest_error=0.05),
+    "evaluation, clipped": partial(evaluation, Ridge(), (XR, yR), largest_error=0.05),
     "evaluation, groups": partial(evaluation, groups_val=GROUPS),
     "evaluation, subgroups": by_subgroup,
     "evaluation, small epsilon": partial(evaluation, epsilon=0.01),
@@ -578,4 +579,5 @@ if __name__ == "__main__":
     # The module by its name: texts name where a user's code is from.
     import golden
 
+    print("runs of", sklearn_dpbo.__file__)
     write(Path(sys.argv[1]), {name: record(run) for name, run in golden.RUNS.items()})

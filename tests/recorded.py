@@ -138,7 +138,15 @@ def differences(stored, found, path=""):
         for i, (a, b) in enumerate(zip(stored, found, strict=True)):
             yield from differences(a, b, f"{path}[{i}]")
     elif not _equal(stored, found):
-        yield f"{path}:\n    stored {stored!r}\n    found  {found!r}"
+        start = max(0, _n_alike(stored, found) - 40)
+        stored, found = (x[start:] if isinstance(x, str) else x for x in (stored, found))
+        yield f"{path}:\n    stored {stored!r:.200}\n    found  {found!r:.200}"
+
+
+def _n_alike(a, b):
+    """Return how many characters two texts begin with alike; 0 for other values."""
+    texts = isinstance(a, str) and isinstance(b, str)
+    return len(os.path.commonprefix([a, b])) if texts else 0
 
 
 def _equal(a, b):

@@ -16,6 +16,8 @@ pytestmark = pytest.mark.skipif(
 
 def test_every_run_is_stored():
     assert list(RUNS) == list(STORED)
+    failed = [name for name, shown in STORED.items() if "error" in shown]
+    assert failed == [name for name in RUNS if "error" in name]
 
 
 @pytest.mark.parametrize(
