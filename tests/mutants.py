@@ -41,6 +41,7 @@ SUBGROUPS = "core/test_subgroups.py::"
 AREAS = "statistical/test_score_intervals.py::test_areas_of_bins_by_rows_that_a_model_was_fitted_on"
 SPREAD = "core/test_spread.py::"
 CHOICE = "core/test_choice.py::"
+WAIST = "core/test_waist.py::"
 POPULATION = "core/test_population_intervals.py::test_"
 TWINS = "system/test_twins.py::test_chosen_twins_differ_in_nothing_but_what_gets_noise"
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
@@ -690,6 +691,79 @@ MUTANTS = {
         "Y = self._bounded(X)",
         "Y = X",
         "statistical/test_outsourced.py::test_rows_longer_than_max_norm_are_clipped",
+    ),
+    # ------------------------------------------------------------------ the waist
+    "waist: public questions need not come first": Mutant(
+        "RecordOwner.require_public",
+        "if self.__counted:",
+        "if False:",
+        WAIST + "test_public_questions_come_before_the_first_count",
+    ),
+    "waist: a search fits after it has counted": Mutant(
+        "Session.search",
+        "if not adaptive:",
+        "if False:",
+        WAIST + "test_a_search_fits_nothing_after_its_first_count",
+    ),
+    "waist: one way to count is forgotten": Mutant(
+        "RecordOwner.curve",
+        "self.__counted = True",
+        "pass",
+        WAIST + "test_each_way_to_count_ends_public_questions",
+    ),
+    "waist: units with who is in which group": Mutant(
+        "hold_out",
+        "units.schema",
+        "units",
+        WAIST + "test_nobody_can_tell_from_what_is_public_who_is_in_which_group",
+    ),
+    "waist: rows in an attribute that all can read": Mutant(
+        "RecordOwner.__init__",
+        "self.__table, self.__training",
+        "self.table, self.__table = table, table\n        self.__table, self.__training",
+        WAIST + "test_no_attribute_of_a_session_leads_to_a_protected_row",
+    ),
+    "waist: a session can be stored": Mutant(
+        "RecordOwner",
+        "__copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse",
+        "pass",
+        WAIST + "test_owners_of_rows_cannot_be_copied_or_stored",
+    ),
+    "waist: the second part before the first": Mutant(
+        "Spending.of_other_records",
+        "self._require_charged",
+        "lambda: None",
+        WAIST + "test_the_second_part_cannot_be_spent_before_the_first",
+    ),
+    "waist: a series without a lock": Mutant(
+        "Series.__call__",
+        "        with self._lock:\n            if self.n_left <= 0:",
+        "        if True:\n            if self.n_left <= 0:",
+        WAIST + "test_two_threads_do_not_both_make_the_last_draw",
+    ),
+    "waist: draws beyond the last": Mutant(
+        "Series.__call__",
+        "self.n_left <= 0",
+        "self.n_left == 0",
+        WAIST + "test_two_threads_do_not_both_make_the_last_draw",
+    ),
+    "waist: fits are not charged": Mutant(
+        "Series.charge",
+        "self._budget.charge(self.loss)",
+        "pass",
+        WAIST + "test_a_model_is_opened_once_and_only_if_its_fits_are_charged",
+    ),
+    "waist: an objective without a lock": Mutant(
+        "PrivateObjective.__call__",
+        "with self._lock:",
+        "if True:",
+        "core/test_objective.py::test_two_threads_that_ask_for_one_candidate_use_one_call",
+    ),
+    "waist: a fresh budget for a release": Mutant(
+        "Spending.release",
+        "return self.release_counts(",
+        "return Mechanisms(Budget(self.epsilon), self._samplers).release_counts(",
+        WAIST + "test_parts_share_what_is_left_by_their_weights",
     ),
     # ------------------------------------------------------------------ charges
     "charged after the draw": Mutant(

@@ -1,9 +1,11 @@
 """`PrivateObjective`: what calls return and cost, and what optimisers make of it."""
 
+import contextlib
 import copy
 import math
 import os
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -51,6 +53,17 @@ class Always0(Fails):
     def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self
+
+
+class Meets(LogisticRegression):
+    """Waits in `fit` for another thread, if that may fit, too."""
+
+    both = threading.Barrier(2)
+
+    def fit(self, X, y):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self.both.wait(0.2)
+        return super().fit(X, y)
 
 
 def ledger_in(folder, **budget):
@@ -141,6 +154,18 @@ def test_epsilon_is_shared_by_calls_choice_and_score(objective_of):
     objective.best()
     spent = [loss.epsilon for loss in objective.privacy_.spends]
     assert spent == pytest.approx([0.3 * 5, 0.42 * 5, 0.28 * 5]) and sum(spent) <= 5
+
+
+def test_two_threads_that_ask_for_one_candidate_use_one_call(objective_of):
+    objective, scores = objective_of(Meets()), []
+    threads = [
+        threading.Thread(target=lambda: scores.append(objective({"C": 1.0}))) for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(scores) == 2 and len(set(scores)) == 1 and objective.n_calls_left_ == 3
 
 
 def test_much_noise_is_warned_of(objective_of):

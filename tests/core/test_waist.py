@@ -17,7 +17,7 @@ from evaluators import HeldOut
 from sklearn.linear_model import LogisticRegression
 from test_architecture import modules
 
-from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo._data.split import Training
@@ -29,6 +29,7 @@ from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo._privacy.spending import Part, Spending
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.scoring._queries import Confusion
+from sklearn_dpbo.strategies import WorstCase
 
 ENTRY_POINTS = {
     "evaluation._private_comparison", "evaluation._private_evaluation", "evaluation._release",
@@ -210,6 +211,34 @@ def test_public_questions_come_before_the_first_count(session, held):
     with pytest.raises(RuntimeError, match="public questions come first"):
         session.candidates.fit(({"C": 2.0},))
     session.compare([params], session.candidates.scorer.query)  # what was fitted counts
+
+
+class FitsLate(WorstCase):
+    """Fits another candidate once it has counted those of a usual search."""
+
+    def run(self, task):
+        released = super().run(task)
+        task.candidates.fit(({"C": 77.0},))
+        return released
+
+
+def test_a_search_fits_nothing_after_its_first_count(two_classes):
+    X, y, X_val, y_val = two_classes
+    for strategy, late in ((WorstCase(), False), (FitsLate(), True)):
+        search = PrivateBayesSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, strategy=strategy)
+        with pytest.raises(RuntimeError, match="public") if late else contextlib.nullcontext():
+            search.fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def test_nobody_can_tell_from_what_is_public_who_is_in_which_group(two_classes):
+    X, y, X_val, y_val = two_classes
+    held = HeldOut.by_arguments(
+        LogisticRegression(), X, y, {}, cv=None, rng=None, X_val=X_val, y_val=y_val,
+        groups_val=np.arange(len(y_val)) // 3, split_params={},
+    )  # fmt: skip
+    public, own = held.problem.units, held.units
+    assert public.m == own.m == 50 and public.grouped and public.name == "group"
+    assert len(public.labels) == 0 and len(own.labels) == 150
 
 
 @pytest.mark.parametrize("count", ["count", "count_each", "count_jointly", "curve", "evaluating"])
