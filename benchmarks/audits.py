@@ -42,11 +42,6 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.spending import Spending
 from sklearn_dpbo.audit import (
     ConstantClassifier,
     audit_mechanism,
@@ -56,6 +51,11 @@ from sklearn_dpbo.audit import (
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.noise import Noise, SeededNoise
+from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.spending import Spending
 from sklearn_dpbo.scoring import _queries as queries
 from sklearn_dpbo.strategies import WorstCase
 

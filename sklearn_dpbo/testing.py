@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
 
-from ._privacy.checks import check_number
-from ._privacy.noise import seed_noise
 from .exceptions import PrivacyWarning
+from .privacy.checks import check_number
+from .privacy.noise import seed_noise
 
 __all__ = ["seeded_noise"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 
 TESTS = Path(__file__).parent
 M = 15_485_863 // 1000  # 15,485

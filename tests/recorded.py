@@ -16,7 +16,7 @@ from importlib.metadata import version
 import numpy as np
 
 from sklearn_dpbo import PrivacyLedger
-from sklearn_dpbo._privacy import accounting
+from sklearn_dpbo.privacy import accounting
 from sklearn_dpbo.testing import seeded_noise
 
 # Public fits differ in their last digits between versions of these.

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms, Price
-from sklearn_dpbo._privacy.noise import Noise
-from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.audit import AuditReport, audit_mechanism
 from sklearn_dpbo.papers.balcan2018 import PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator, gaussian_sigma
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.mechanisms import Mechanisms, Price
+from sklearn_dpbo.privacy.noise import Noise
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.testing import seeded_noise
 
 EPSILON, D = 2.0, 3

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.pickles import Unpickler, fresh, packed
-from .._privacy.suppress_output import drop_errors
+from ..privacy.suppress_output import drop_errors
 from ..scoring._gains import Custom
 from .listed import is_listed
 

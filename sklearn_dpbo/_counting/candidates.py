@@ -16,8 +16,8 @@ from typing import Any
 
 from .._data.pickles import fresh
 from .._data.split import Problem, Training
-from .._privacy.frames import ClearFrames
-from .._privacy.suppress_output import (
+from ..privacy.frames import ClearFrames
+from ..privacy.suppress_output import (
     drop_errors,
     hold_interrupts,
     suppress_output,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._data.pickles import fresh
 from .._data.public_rows import taken
 from .._data.tables import dense, n_rows
-from .._privacy.suppress_output import drop_errors
+from ..privacy.suppress_output import drop_errors
 from ..scoring._labels import encode
 from ..scoring._queries import Query
 from .calls import Calls

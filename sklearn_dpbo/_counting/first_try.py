@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 
 from .._data.pickles import fresh
 from .._data.tables import n_rows
-from .._privacy.float_errors import ignore_float_errors
 from ..exceptions import BatchDependentError
+from ..privacy.float_errors import ignore_float_errors
 from .candidates import Candidates
 from .fitting import fit, without_side_effects
 from .rehearsal import require_same

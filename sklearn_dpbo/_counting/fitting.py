@@ -19,9 +19,9 @@ from .._data.fit_parameters import unmarked
 from .._data.pickles import packed
 from .._data.split import Training
 from .._data.tables import copied, copy_rows
-from .._privacy.accounting import uncounted
-from .._privacy.float_errors import ignore_float_errors
 from ..exceptions import BatchDependentError
+from ..privacy.accounting import uncounted
+from ..privacy.float_errors import ignore_float_errors
 from .progress import in_parallel
 
 __all__ = [

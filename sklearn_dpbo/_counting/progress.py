@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from .._privacy.noise import seed_noise, seeds_here
+from ..privacy.noise import seed_noise, seeds_here
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks

@@ -28,8 +28,8 @@ from .._data.pickles import fresh, packed
 from .._data.split import ProtectedRows
 from .._data.tables import n_rows, stack, take_rows, with_own_cells
 from .._data.units import Units
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.suppress_output import drop_errors, hold_interrupts
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.suppress_output import drop_errors, hold_interrupts
 from ..scoring._queries import Query
 from .calls import Calls, query_for_protected
 from .companions import Companions

@@ -14,7 +14,7 @@ from .._data.canonical import check_labels, in_one_form
 from .._data.public_rows import PublicSample, companion_rows
 from .._data.split import Problem
 from .._data.tables import as_table, dense, is_frame, is_series, with_columns
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.float_errors import ignore_float_errors
 
 __all__ = ["PublicRows"]
 

@@ -19,10 +19,10 @@ from joblib import effective_n_jobs
 
 from .._data.divided_table import DividedTable
 from .._data.split import Problem, ProtectedRows, Training, hold_out
-from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import InTransit, Secret, Sensitive
-from .._privacy.spending import Spending
-from .._privacy.suppress_output import kept_registries, suppress_output, without_autologging
+from ..privacy.frames import ClearFrames
+from ..privacy.sensitive import InTransit, Secret, Sensitive
+from ..privacy.spending import Spending
+from ..privacy.suppress_output import kept_registries, suppress_output, without_autologging
 from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions

@@ -24,8 +24,8 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem
 from .._data.tables import dense, take_rows
 from .._data.units import Units
-from .._privacy.suppress_output import suppress_output
-from .._privacy.warn import warn
+from ..privacy.suppress_output import suppress_output
+from ..privacy.warn import warn
 from ..scoring._queries import GRID, MeanOf, Query
 from .calls import query_for_protected
 from .companions import Companions

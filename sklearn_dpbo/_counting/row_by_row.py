@@ -15,8 +15,8 @@ from .._data.pickles import fresh
 from .._data.public_rows import spread_rows
 from .._data.split import Problem
 from .._data.tables import copied, is_frame, n_rows, take_rows
-from .._privacy.float_errors import ignore_float_errors
 from ..exceptions import BatchDependentError
+from ..privacy.float_errors import ignore_float_errors
 from ..scoring._response import respond
 from .responses import agree
 

@@ -29,9 +29,9 @@ from .._data.pickles import fresh, packed
 from .._data.split import Problem, ProtectedRows, Training
 from .._data.tables import is_frame, n_rows
 from .._data.units import Units
-from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import InTransit, Secret, Sensitive
-from .._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
+from ..privacy.frames import ClearFrames
+from ..privacy.sensitive import InTransit, Secret, Sensitive
+from ..privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..scoring._labels import encode
 from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions

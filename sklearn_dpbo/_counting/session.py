@@ -15,9 +15,9 @@ from .._data.public_rows import spread_rows
 from .._data.split import Training
 from .._data.tables import take_rows
 from .._data.units import Units
-from .._privacy.sensitive import Secret, Sensitive
-from .._privacy.spending import Spending
-from ..report._report import PrivacyReport, report_of
+from ..privacy.report._report import PrivacyReport, report_of
+from ..privacy.sensitive import Secret, Sensitive
+from ..privacy.spending import Spending
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from .candidates import Candidates

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from .._privacy.frames import ClearFrames
-from .._privacy.sensitive import Secret
-from .._privacy.suppress_output import suppress_output
+from ..privacy.frames import ClearFrames
+from ..privacy.sensitive import Secret
+from ..privacy.suppress_output import suppress_output
 from ..scoring._queries import Query
 from ..scoring._response import class_scores
 from .model import Model

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._privacy.suppress_output import suppress_output
+from ..privacy.suppress_output import suppress_output
 from .tables import (
     EXACT,
     as_number,

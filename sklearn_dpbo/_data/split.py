@@ -20,9 +20,9 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, check_cv, train_test_split
 from sklearn.utils import get_tags, indexable
 
-from .._privacy.suppress_output import suppress_output
-from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
+from ..privacy.suppress_output import suppress_output
+from ..privacy.warn import warn
 from .canonical import in_one_form, labels_in_one_form
 from .fit_parameters import check_fit_params, per_row, refuse_protected, share_memory
 from .public_rows import PublicSample

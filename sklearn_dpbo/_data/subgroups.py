@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.suppress_output import suppress_output
+from ..privacy.suppress_output import suppress_output
 from .canonical import key_of_name, kind_of
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.float_errors import ignore_float_errors
 from ._report import Floats
 
 __all__ = ["Event", "as_tables", "choose_event", "epsilon_lower_bound"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from .._privacy.checks import check_number
+from ..privacy.checks import check_number
 from ._events import as_tables, choose_event, epsilon_lower_bound
 from ._report import AuditReport, Floats
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.noisy_counts import NoisyCounts
-from ..report._report import FORMAT, PrivacyReport
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.noisy_counts import NoisyCounts
+from ..privacy.report._report import FORMAT, PrivacyReport
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.subgroups import Subgroups
-from .._privacy.checks import check_number
-from .._privacy.warn import warn
+from ..privacy.checks import check_number
+from ..privacy.warn import warn
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.checks import check_number
+from ..privacy.checks import check_number
 from ..scoring._metrics import confusion_metric, ratio
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 

@@ -10,10 +10,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._counting.parts import Parts
-from .._privacy.checks import as_floats
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.suppress_output import without_autologging
-from ..ledger._ledger import PrivacyLedger
+from ..privacy.checks import as_floats
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.suppress_output import without_autologging
 from ..scoring._agreement import Agreement
 from ..scoring._histogram import ScoreHistogram
 from ..scoring._labels import position_of

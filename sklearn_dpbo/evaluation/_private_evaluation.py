@@ -8,11 +8,11 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.subgroups import Subgroups
-from .._privacy.checks import as_floats, check_number
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.suppress_output import without_autologging
-from .._privacy.warn import warn
-from ..ledger._ledger import PrivacyLedger
+from ..privacy.checks import as_floats, check_number
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.suppress_output import without_autologging
+from ..privacy.warn import warn
 from ..scoring._response import Responses
 from ._base import Evaluation
 from ._design import METHODS, check_task, design_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.checks import check_number
+from ..privacy.checks import check_number
 from ..scoring._intervals import Compute
 from ..scoring._make import NAMES
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name

@@ -11,12 +11,12 @@ import numpy as np
 from .._counting.fitting import check_prediction
 from .._counting.session import Session
 from .._data.units import Units, unit_name
-from .._privacy.checks import check_number
-from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Part, Spending
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..ledger._ledger import PrivacyLedger
+from ..privacy.checks import check_number
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.sensitive import Sensitive
+from ..privacy.spending import Part, Spending
+from ..privacy.warn import warn
 from ..scoring._precision import Width, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses
 from ._base import Evaluation

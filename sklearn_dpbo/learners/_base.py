@@ -14,16 +14,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._data.tables import is_frame, objects
 from .._data.units import Units
-from .._privacy.checks import as_floats, check_number
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.gdp import gdp_within
-from .._privacy.mechanisms import GAUSSIAN_ONLY, Price, Series
-from .._privacy.sensitive import Secret
-from .._privacy.spending import Spending
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..report._html import ShowsPrivacy
-from ..report._report import PrivacyReport, report_of
+from ..privacy.checks import as_floats, check_number
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.gdp import gdp_within
+from ..privacy.mechanisms import GAUSSIAN_ONLY, Price, Series
+from ..privacy.report._html import ShowsPrivacy
+from ..privacy.report._report import PrivacyReport, report_of
+from ..privacy.sensitive import Secret
+from ..privacy.spending import Spending
+from ..privacy.warn import warn
 from ._columns import (
     Coded,
     as_declared,

@@ -11,9 +11,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 
 from .._data.tables import objects
-from .._privacy.checks import check_number
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.gdp import gdp_within
+from ..privacy.checks import check_number
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.gdp import gdp_within
 from ._blocks import Blocks
 from ._columns import category_positions, chances_of_columns
 from ._descent import Descent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .._privacy.runs import COMPOSITIONS, FitGuarantee
+from ..privacy.runs import COMPOSITIONS, FitGuarantee
 
 __all__ = ["PrivateTraining"]
 

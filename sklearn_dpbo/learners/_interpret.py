@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy.checks import as_floats
+from ..privacy.checks import as_floats
 from ._declaration import PrivateTraining
 
 __all__ = ["CLASSIFIER", "boosting"]

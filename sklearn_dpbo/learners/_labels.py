@@ -18,9 +18,9 @@ from .._data.tables import (
     objects,
     of_own_rows,
 )
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.warn import warn
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 

@@ -12,10 +12,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._data.units import Units
-from .._privacy.checks import as_floats, check_number
-from .._privacy.sensitive import Secret
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
+from ..privacy.checks import as_floats, check_number
+from ..privacy.sensitive import Secret
+from ..privacy.warn import warn
 from ._base import LARGEST, PrivateLearner
 from ._columns import Coded
 from ._labels import targets_of

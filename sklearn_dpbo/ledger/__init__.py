@@ -3,6 +3,6 @@
 `PrivacyLedger` decides which charges are accepted and adds a line for each of them.
 """
 
-from .._privacy.accounting import Receipt
+from ..privacy.accounting import Receipt
 
 __all__ = ["Receipt"]

@@ -2,7 +2,7 @@
 
 import sys
 
-from ._command import main
+from ..privacy.ledger._command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.float_errors import ignore_float_errors
 
 __all__ = ["row_norms"]
 

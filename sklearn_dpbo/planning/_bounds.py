@@ -13,8 +13,8 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import ClassVar, cast
 
-from .._privacy.checks import check_number
-from .._privacy.noisy_counts import NoisyCounts
+from ..privacy.checks import check_number
+from ..privacy.noisy_counts import NoisyCounts
 from ..strategies._utility import mean_of_choice, tail_of_choice
 
 __all__ = ["MeanErrors", "least", "mean_of_choice", "quantile_of_choice", "tail_of_choice"]

@@ -9,8 +9,8 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any, cast
 
-from .._privacy.checks import check_number
-from ..report._card import in_lines
+from ..privacy.checks import check_number
+from ..privacy.report._card import in_lines
 from ._bounds import MeanErrors, least, mean_of_choice, quantile_of_choice
 from ._shares import ShareErrors
 

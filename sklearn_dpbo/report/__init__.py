@@ -1,6 +1,6 @@
 """The privacy report of whatever was released (zone: released)."""
 
-from .._privacy.accounting import PrivacyLoss
-from ._report import PrivacyReport
+from ..privacy.accounting import PrivacyLoss
+from ..privacy.report._report import PrivacyReport
 
 __all__ = ["PrivacyLoss", "PrivacyReport"]

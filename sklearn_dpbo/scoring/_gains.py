@@ -18,8 +18,8 @@ from scipy.special import expit, xlogy
 
 from .._data.pickles import fresh, packed
 from .._data.tables import dense, without_length
-from .._privacy.checks import as_floats, check_number, is_finite
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.checks import as_floats, check_number, is_finite
+from ..privacy.float_errors import ignore_float_errors
 from ._labels import encode
 from ._response import are_probabilities
 

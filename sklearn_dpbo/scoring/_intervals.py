@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 
 from .._data.units import Units
-from .._privacy.noisy_counts import NoisyCounts
+from ..privacy.noisy_counts import NoisyCounts
 from ._queries import Cells, Query, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]

@@ -14,7 +14,7 @@ from sklearn import metrics
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from .._privacy.checks import as_floats, check_number
+from ..privacy.checks import as_floats, check_number
 from ._gains import GAINS, Custom
 from ._metrics import AVERAGES, CONFUSION, OF_CLASS
 from ._of_counts import RANKING, ConfusionScore, RankingScore

@@ -26,7 +26,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.noisy_counts import NoisyCounts
+from ..privacy.noisy_counts import NoisyCounts
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely, sampled_mean
 from ._labels import encode, position_of

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.units import Units
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.noisy_counts import NoisyCounts
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.noisy_counts import NoisyCounts
+from ..privacy.warn import warn
 from ._queries import Query
 from ._response import Predictions
 from ._scorers import PrivateScorer, Public, Score, score_and_interval

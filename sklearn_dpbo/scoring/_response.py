@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.tables import dense, n_rows
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.float_errors import ignore_float_errors
 
 __all__ = [
     "Predictions",

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtr, ndtri
 
 from .._data.units import Units
-from .._privacy.noisy_counts import NoisyCounts, noise_std
+from ..privacy.noisy_counts import NoisyCounts, noise_std
 from ._queries import Query
 
 __all__ = ["named", "settled", "unknown_hint"]

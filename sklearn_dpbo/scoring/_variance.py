@@ -19,7 +19,7 @@ from sklearn.metrics import explained_variance_score, r2_score
 
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.noisy_counts import NoisyCounts
+from ..privacy.noisy_counts import NoisyCounts
 from ._errors import Moments
 from ._gains import Named
 from ._intervals import simulated_interval

@@ -24,11 +24,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._counting.session import Session
-from .._privacy.spending import Spending
-from .._privacy.warn import warn
 from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
-from ..report._report import PrivacyReport
+from ..privacy.report._report import PrivacyReport
+from ..privacy.spending import Spending
+from ..privacy.warn import warn
 from ..scoring._make import NO_WEIGHTS, selecting_scorer
 from ..scoring._scorers import PrivateScorer
 from ._parameters import check_named

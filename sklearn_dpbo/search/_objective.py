@@ -24,17 +24,17 @@ from sklearn.utils import check_random_state
 from .._counting.fitting import FitOptions, set_candidate
 from .._counting.session import Session
 from .._data.units import Units, unit_name
-from .._privacy.accounting import CHOICE
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.mechanisms import COUNTS, Price
-from .._privacy.noisy_counts import noise_std
-from .._privacy.rounding import all_but
-from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Spending
-from .._privacy.warn import warn
 from ..exceptions import BudgetExceededError, LowUtilityWarning
-from ..ledger._ledger import PrivacyLedger
-from ..report._report import PrivacyReport
+from ..privacy.accounting import CHOICE
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.mechanisms import COUNTS, Price
+from ..privacy.noisy_counts import noise_std
+from ..privacy.report._report import PrivacyReport
+from ..privacy.rounding import all_but
+from ..privacy.sensitive import Sensitive
+from ..privacy.spending import Spending
+from ..privacy.warn import warn
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer

@@ -14,10 +14,10 @@ from sklearn.base import clone
 
 from .._counting.fitting import FitOptions, set_candidate
 from .._data.units import unit_name
-from .._privacy.checks import as_floats, is_number
-from .._privacy.spending import Spending
-from .._privacy.warn import warn
 from ..exceptions import GuaranteeAssumptionWarning
+from ..privacy.checks import as_floats, is_number
+from ..privacy.spending import Spending
+from ..privacy.warn import warn
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy

@@ -17,7 +17,7 @@ from .._counting.fitting import fit, without_callbacks
 from .._data.split import Training, split_training
 from .._data.tables import copied, dense, n_rows, take_rows
 from .._data.units import Units
-from .._privacy.suppress_output import drop_errors
+from ..privacy.suppress_output import drop_errors
 from ..scoring._response import Predictions, class_scores, respond
 
 __all__ = ["best_public", "public_responses", "public_thresholds"]

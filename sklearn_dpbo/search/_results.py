@@ -11,9 +11,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._counting.candidates import Candidates
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.spending import Spending
-from ..report._report import PrivacyReport
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.report._report import PrivacyReport
+from ..privacy.spending import Spending
 from ..scoring._make import is_several
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Release

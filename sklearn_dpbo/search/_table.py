@@ -19,17 +19,17 @@ from .._counting.record_owner import TableOwner
 from .._counting.session import Session
 from .._data.divided_table import TableSchema
 from .._data.units import Units, unit_name
-from .._privacy.accounting import TRAINING
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.mechanisms import Price
-from .._privacy.spending import Spending, Spent
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
-from ..ledger._ledger import PrivacyLedger
-from ..report._html import ShowsPrivacy
-from ..report._report import PrivacyReport, report_of
+from ..privacy.accounting import TRAINING
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.mechanisms import Price
+from ..privacy.report._html import ShowsPrivacy
+from ..privacy.report._report import PrivacyReport, report_of
+from ..privacy.spending import Spending, Spent
 from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import (

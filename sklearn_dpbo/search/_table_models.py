@@ -15,14 +15,14 @@ from .._counting.fitting import set_candidate
 from .._data.pickles import packed
 from .._data.split import Problem
 from .._data.tables import is_frame
-from .._privacy.checks import as_floats
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
 from ..learners._columns import declared_levels
 from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
+from ..privacy.checks import as_floats
+from ..privacy.warn import warn
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan

@@ -20,14 +20,14 @@ from .._data.pickles import fresh, packed
 from .._data.split import Training
 from .._data.tables import dense
 from .._data.units import Units, unit_name
-from .._privacy.float_errors import ignore_float_errors
-from .._privacy.spending import Spending
-from .._privacy.suppress_output import without_autologging
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
-from ..ledger._ledger import PrivacyLedger
-from ..report._html import ShowsPrivacy
-from ..report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.ledger._ledger import PrivacyLedger
+from ..privacy.report._html import ShowsPrivacy
+from ..privacy.report._report import TRAINING_NOT_PROTECTED, PrivacyReport
+from ..privacy.spending import Spending
+from ..privacy.suppress_output import without_autologging
+from ..privacy.warn import warn
 from ..scoring._make import resolve_scorer
 from ..scoring._population import population_interval
 from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint

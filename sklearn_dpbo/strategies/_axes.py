@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.float_errors import ignore_float_errors
 
 __all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "key_of", "same"]
 

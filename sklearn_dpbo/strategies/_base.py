@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from .._counting.candidates import Candidates
 from .._counting.session import Session
-from .._privacy.checks import check_number
+from ..privacy.checks import check_number
 from ..scoring._scorers import PrivateScorer, Score
 from ._space import SearchSpace
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._data.units import Units
-from .._privacy.rounding import divide
-from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Spending
+from ..privacy.rounding import divide
+from ..privacy.sensitive import Sensitive
+from ..privacy.spending import Spending
 from ..scoring._queries import Query, unit_weight
 from ..scoring._scorers import PrivateScorer
 from ..scoring._unknown import unknown_hint

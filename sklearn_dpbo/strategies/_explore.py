@@ -17,8 +17,8 @@ from sklearn.exceptions import FitFailedWarning
 from .._counting.fitting import FitOptions, fit_all
 from .._counting.progress import Progress
 from .._data.split import Training, split_training
-from .._privacy.suppress_output import without_autologging
-from .._privacy.warn import warn
+from ..privacy.suppress_output import without_autologging
+from ..privacy.warn import warn
 from ..scoring._response import Responses
 
 __all__ = ["PublicEvaluator", "PublicFit", "explore", "methods_asked", "report_failures"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
 from .._data.tables import dense, n_rows
-from .._privacy.warn import warn
+from ..privacy.warn import warn
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from .._counting.record_owner import TableOwner
 from .._counting.secret_fits import SecretFit, SecretModel
 from .._counting.session import Session
-from .._privacy.accounting import CHOICE
-from .._privacy.frames import ClearFrames
-from .._privacy.mechanisms import Series
-from .._privacy.runs import Composed, Repeated, Runs
-from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Spending
 from ..learners._declaration import PrivateTraining
+from ..privacy.accounting import CHOICE
+from ..privacy.frames import ClearFrames
+from ..privacy.mechanisms import Series
+from ..privacy.runs import Composed, Repeated, Runs
+from ..privacy.sensitive import Sensitive
+from ..privacy.spending import Spending
 from ._base import Candidate, Release
 from ._proposals import Domain
 from ._release import Designer, release_scores

@@ -14,13 +14,13 @@ from .._data.public_rows import spread_rows
 from .._data.split import Training
 from .._data.subgroups import Subgroups
 from .._data.tables import take_rows
-from .._privacy.accounting import SCORE
-from .._privacy.mechanisms import COUNTS, Price
-from .._privacy.noisy_counts import NoisyCounts
-from .._privacy.sensitive import Sensitive
-from .._privacy.spending import Part
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
+from ..privacy.accounting import SCORE
+from ..privacy.mechanisms import COUNTS, Price
+from ..privacy.noisy_counts import NoisyCounts
+from ..privacy.sensitive import Sensitive
+from ..privacy.spending import Part
 from ..scoring._population import luck_of, population_interval
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from .._privacy.checks import check_number
+from ..privacy.checks import check_number
 
 __all__ = ["KERNEL_SHAPES", "Kernel", "Surrogate", "single_threaded"]
 

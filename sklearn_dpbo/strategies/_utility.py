@@ -17,8 +17,8 @@ from .._counting.candidates import Candidates
 from .._counting.session import Session
 from .._data.tables import dense
 from .._data.units import Units
-from .._privacy.warn import warn
 from ..exceptions import LowUtilityWarning
+from ..privacy.warn import warn
 from ..scoring._of_counts import ClassScore
 from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses

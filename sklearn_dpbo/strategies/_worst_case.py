@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._privacy.accounting import CHOICE
-from .._privacy.float_errors import ignore_float_errors
+from ..privacy.accounting import CHOICE
+from ..privacy.float_errors import ignore_float_errors
 from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._explore import report_failures

@@ -21,7 +21,7 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "_privacy", "testing", "_data", "scoring", "report", "ledger",
+    "exceptions", "privacy", "ledger", "report", "testing", "_data", "scoring",
     "learners",
     "_counting", "evaluation", "strategies", "search", "papers", "audit",
     "plotting", "planning",
@@ -167,7 +167,7 @@ def test_what_has_to_be_believed_stays_small():
     """What counts protected records, and what says how much noise it gets, with all imports."""
     trusted = {
         module for module, path in modules().items()
-        if part_of(module) == "_privacy"
+        if part_of(module) == "privacy"
         or (part_of(module) == "_counting" and zone_of(module, path) == "sensitive")
     }  # fmt: skip
     size = sum(code_lines(modules()[name].read_text()) for name in with_imports(trusted))
@@ -198,15 +198,15 @@ def users_of(*names) -> set[str]:
 
 
 def test_one_module_opens_what_is_sensitive_and_one_imports_the_noise_library():
-    assert users_of("_open") == {"_privacy.mechanisms"}
-    assert users_of("opendp") == {"_privacy.noise"}
+    assert users_of("_open") == {"privacy.mechanisms"}
+    assert users_of("opendp") == {"privacy.noise"}
 
 
 def test_one_module_finds_the_line_that_a_warning_names():
     texts = {module: path.read_text() for module, path in modules().items()}
     texts.pop("testing")  # called by contextlib, which is outside the package
-    assert [module for module, text in texts.items() if "stacklevel" in text] == ["_privacy.warn"]
-    assert [m for m, text in texts.items() if "warnings.warn(" in text] == ["_privacy.warn"]
+    assert [module for module, text in texts.items() if "stacklevel" in text] == ["privacy.warn"]
+    assert [m for m, text in texts.items() if "warnings.warn(" in text] == ["privacy.warn"]
 
 
 def test_nothing_is_asserted():
@@ -244,7 +244,7 @@ def test_no_dataclass_compares_arrays_as_if_they_were_single_values():
 def test_few_modules_compute_in_secret():
     outside = {
         module for module in users_of("measured")
-        if not module.startswith(("papers.kusner2015", "_privacy"))
+        if not module.startswith(("papers.kusner2015", "privacy"))
     }  # fmt: skip
     assert outside == {"papers.balcan2018._configurator", "_counting.record_owner"}
 

@@ -30,7 +30,7 @@ from sklearn_dpbo._counting.direct_responses import AsNumbers
 from sklearn_dpbo._counting.listed import LISTED
 from sklearn_dpbo._counting.secret_fits import _TransformedRows
 from sklearn_dpbo._counting.threshold_curve import LabelGains
-from sklearn_dpbo._privacy.suppress_output import hold_interrupts
+from sklearn_dpbo.privacy.suppress_output import hold_interrupts
 from sklearn_dpbo.scoring import _errors, _gains, _pairs
 from sklearn_dpbo.scoring._agreement import Agreement
 from sklearn_dpbo.scoring._gains import Custom

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
     PublicModel,
@@ -117,7 +117,7 @@ def test_public_number_added_changes_no_sensitivity(counts, D):
 @pytest.fixture
 def chosen_from(monkeypatch):
     """What the choice compares, and what candidates count: lists that searches append to."""
-    from sklearn_dpbo._privacy.mechanisms import Mechanisms
+    from sklearn_dpbo.privacy.mechanisms import Mechanisms
 
     compared = []
     select = Mechanisms.select

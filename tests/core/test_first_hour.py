@@ -24,11 +24,11 @@ from sklearn_dpbo import (
     private_comparison,
     private_evaluation,
 )
-from sklearn_dpbo._privacy.accounting import Receipt
 from sklearn_dpbo.exceptions import (
     PrivacyWarning,
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.privacy.accounting import Receipt
 
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.

@@ -31,7 +31,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.exceptions import PrivacyWarning
-from sklearn_dpbo.ledger import _budget
+from sklearn_dpbo.privacy.ledger import _budget
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [

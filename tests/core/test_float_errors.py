@@ -22,7 +22,6 @@ from sklearn_dpbo import (
     private_comparison,
     private_evaluation,
 )
-from sklearn_dpbo._privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -30,6 +29,7 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.testing import seeded_noise
 
 # Squares of the first underflow, those of the second, too, which is not normal itself; and so on.

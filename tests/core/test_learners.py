@@ -17,10 +17,6 @@ from sklearn.linear_model import LinearRegression
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.float_errors import ignore_float_errors
-from sklearn_dpbo._privacy.gdp import gdp_within
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -43,6 +39,10 @@ from sklearn_dpbo.learners._scaling import (
     size_counts,
     tables,
 )
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.float_errors import ignore_float_errors
+from sklearn_dpbo.privacy.gdp import gdp_within
+from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
-from sklearn_dpbo._privacy.mechanisms import COUNTS, GAUSSIAN_ONLY, Mechanisms, Price
-from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
+from sklearn_dpbo.privacy.mechanisms import COUNTS, GAUSSIAN_ONLY, Mechanisms, Price
+from sklearn_dpbo.privacy.noise import Noise, SeededNoise
+from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.privacy.sensitive import Sensitive
 
 SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 

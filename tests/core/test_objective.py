@@ -17,10 +17,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
-from sklearn_dpbo._privacy.gdp import gdp_within
-from sklearn_dpbo._privacy.mechanisms import Price
-from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.privacy.gdp import gdp_within
+from sklearn_dpbo.privacy.mechanisms import Price
+from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.search import _objective as module
 from sklearn_dpbo.testing import seeded_noise
 

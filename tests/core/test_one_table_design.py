@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform
 
-from sklearn_dpbo._privacy.runs import Composed, Repeated
 from sklearn_dpbo.learners import PrivateTraining
+from sklearn_dpbo.privacy.runs import Composed, Repeated
 from sklearn_dpbo.strategies._one_table import default_fits, held_out, plan_fits
 from sklearn_dpbo.strategies._space import SearchSpace
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.exceptions import LedgerError
-from sklearn_dpbo.ledger import _file
+from sklearn_dpbo.privacy.ledger import _file
 
 fcntl = pytest.importorskip("fcntl")
 

@@ -251,7 +251,7 @@ def test_the_noise_is_that_of_the_sensitivity(binary):
 
 # ------------------------------------------------------------ ledger, errors, secrets
 def test_charges_once_and_before_the_draw(binary, tmp_path, monkeypatch):
-    from sklearn_dpbo._privacy import noise
+    from sklearn_dpbo.privacy import noise
 
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=1.5, create=True)
     seen, right = [], noise.Noise.discrete_laplace

@@ -341,7 +341,7 @@ def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, re
 
 # ------------------------------------------------------------ ledger, errors, secrets
 def test_charges_once_and_before_the_first_draw(binary, regression, tmp_path, monkeypatch):
-    from sklearn_dpbo._privacy import noise
+    from sklearn_dpbo.privacy import noise
 
     ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
     seen, right = [], noise.Noise.discrete_laplace

@@ -7,11 +7,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.gdp import delta_of_gdp
-from sklearn_dpbo._privacy.mechanisms import COUNTS, Mechanisms, Price
-from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.gdp import delta_of_gdp
+from sklearn_dpbo.privacy.mechanisms import COUNTS, Mechanisms, Price
+from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.strategies import Strategy
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from sklearn_dpbo._privacy.gdp import delta_of_gdp, gdp_within
-from sklearn_dpbo._privacy.runs import COMPOSITIONS, Composed, FitGuarantee, Repeated
-from sklearn_dpbo._privacy.zcdp import _log_delta, zcdp_within
+from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
+from sklearn_dpbo.privacy.runs import COMPOSITIONS, Composed, FitGuarantee, Repeated
+from sklearn_dpbo.privacy.zcdp import _log_delta, zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
 GAMMAS = (1e-3, 0.03, 0.3, 0.9)

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.rounding import round_down
-from sklearn_dpbo._privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.rounding import round_down
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.report import PrivacyLoss
 
 SECRET = 727272

@@ -265,7 +265,7 @@ def test_intervals_of_differences_are_for_all_of_them_at_once(two, seeded, monke
 
 
 def test_noise_of_a_sum_is_that_of_its_terms():
-    from sklearn_dpbo._privacy.noisy_counts import NoisyCounts
+    from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 
     noisy = NoisyCounts((0,) * 5, 7.0)
     rng = np.random.default_rng(0)

@@ -10,9 +10,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo._privacy.noise import noise_source
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateRidge
+from sklearn_dpbo.privacy.noise import noise_source
 from sklearn_dpbo.testing import seeded_noise
 
 

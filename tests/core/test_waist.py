@@ -22,12 +22,12 @@ from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo._data.split import Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import COUNTS, Price
-from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.sensitive import Sensitive
-from sklearn_dpbo._privacy.spending import Part, Spending
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
+from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.spending import Part, Spending
 from sklearn_dpbo.scoring._queries import Confusion
 from sklearn_dpbo.strategies import WorstCase
 
@@ -46,26 +46,26 @@ OTHER_OPENERS = {
 # By name: the modules that may have it as an attribute or import it.
 WAIST = {
     # Budgets and noise: one place makes them, and mechanisms alone use them.
-    "Budget": {"_privacy.mechanisms", "_privacy.spending"},
-    "budget_without_ledger": {"_privacy.spending"},
-    "_budget": {"_privacy.mechanisms", "_privacy.spending", "_counting.record_owner"},
-    "_samplers": {"_privacy.mechanisms", "_privacy.spending", "_counting.record_owner"},
-    "Mechanisms": {"_privacy.spending"},
-    "noise_source": {"_privacy.spending"},
+    "Budget": {"privacy.mechanisms", "privacy.spending"},
+    "budget_without_ledger": {"privacy.spending"},
+    "_budget": {"privacy.mechanisms", "privacy.spending", "_counting.record_owner"},
+    "_samplers": {"privacy.mechanisms", "privacy.spending", "_counting.record_owner"},
+    "Mechanisms": {"privacy.spending"},
+    "noise_source": {"privacy.spending"},
     "begin": {
         "evaluation._release", "search._objective", "search._parameters", "search._table",
         "search._threshold", *OTHER_OPENERS,
     },
     "of_other_records": {"search._table"},
     "privately_fitted": {"search._table"},
-    "Noise": {"_privacy.mechanisms"},
+    "Noise": {"privacy.mechanisms"},
     # What opens a value, or computes within one.
-    "_open": {"_privacy.mechanisms"},
-    "_packed": {"_privacy.sensitive"},
+    "_open": {"privacy.mechanisms"},
+    "_packed": {"privacy.sensitive"},
     "InTransit": COUNTING,
-    "then": {"_privacy.mechanisms", "_counting.secret_fits", *KUSNER},
+    "then": {"privacy.mechanisms", "_counting.secret_fits", *KUSNER},
     "measured": {
-        "_privacy.sensitive", "_counting.record_owner", "papers.balcan2018._configurator",
+        "privacy.sensitive", "_counting.record_owner", "papers.balcan2018._configurator",
         "papers.kusner2015._gp", "papers.kusner2015._lipschitz",
     },
     # Rows.
@@ -79,7 +79,7 @@ WAIST = {
     "evaluating": {"_counting.session"},
 }  # fmt: skip
 SAMPLERS = ("permute_and_flip", "exponential_mechanism", "discrete_laplace", "discrete_gaussian")
-WAIST |= {name: {"_privacy.mechanisms"} for name in SAMPLERS}
+WAIST |= {name: {"privacy.mechanisms"} for name in SAMPLERS}
 # A parameter, variable or attribute of this name.
 ROWS = ENTRY_POINTS | {
     "_data.split", "_data.canonical", "_data.divided_table", "_data.fit_parameters",

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sklearn_dpbo._privacy.noise import SeededNoise
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
     IndependentSet,
@@ -26,6 +25,7 @@ from sklearn_dpbo.papers.balcan2018 import (
     piecewise_utility,
     uniform_grid,
 )
+from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from test_configuration import Steps, configurator
 
-from sklearn_dpbo._privacy.sensitive import Secret
 from sklearn_dpbo.papers.balcan2018 import (
     OutwardRotation,
     PiecewiseConstant,
@@ -24,6 +23,7 @@ from sklearn_dpbo.papers.balcan2018 import (
 from sklearn_dpbo.papers.balcan2018.published import (
     published_distribution,
 )
+from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.testing import seeded_noise
 
 

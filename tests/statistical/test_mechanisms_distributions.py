@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from distributions import chi_square_p, discrete_laplace_pmf, permute_and_flip_pmf
 
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import Noise, SeededNoise
-from sklearn_dpbo._privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.mechanisms import Mechanisms
+from sklearn_dpbo.privacy.noise import Noise, SeededNoise
+from sklearn_dpbo.privacy.sensitive import Sensitive
 
 ALPHA = 1e-6
 

@@ -18,7 +18,6 @@ from scipy.stats import kstest, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from sklearn_dpbo._privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.audit import audit_mechanism
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.papers.kharkovskii2020 import (
@@ -32,6 +31,7 @@ from sklearn_dpbo.papers.kharkovskii2020 import (
 )
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
 from sklearn_dpbo.papers.kharkovskii2020.published import ProjectionCurator
+from sklearn_dpbo.privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:ProjectionCurator has no privacy guarantee")

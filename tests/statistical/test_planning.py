@@ -13,10 +13,6 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 from sklearn_dpbo import plan_search
-from sklearn_dpbo._privacy.accounting import Budget
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.noise import SeededNoise
-from sklearn_dpbo._privacy.sensitive import Sensitive
 from sklearn_dpbo.planning._bounds import (
     GRID_STEPS,
     mean_of_choice,
@@ -24,6 +20,10 @@ from sklearn_dpbo.planning._bounds import (
     tail_of_choice,
 )
 from sklearn_dpbo.planning._plan import three_digits
+from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.mechanisms import Mechanisms
+from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.scoring._queries import GRID
 
 

@@ -13,8 +13,8 @@ from scipy.stats import kstest, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.gdp import gdp_within
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.testing import seeded_noise
 

@@ -7,8 +7,8 @@ from scipy.stats import chisquare
 from sklearn.metrics import f1_score, matthews_corrcoef
 from thresholds import GRID, FirstColumn, data_of, fitted
 
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.mechanisms import Mechanisms
 
 ALPHA = 1e-6
 

@@ -117,7 +117,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "papers.kusner2015._branch_and_bound",
         "papers.kusner2015._gp_noisy",
         "papers.kusner2015._unit_ball",
-        "ledger._ledger",
+        "privacy.ledger._ledger",
         "papers.kharkovskii2020._modeler",
         "planning._plan",
         "scoring._make",

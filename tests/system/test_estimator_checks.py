@@ -24,13 +24,13 @@ from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo._data.split import Problem, Training
 from sklearn_dpbo._data.units import Units
-from sklearn_dpbo._privacy import noise
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.privacy import noise
 
 
 def failed_checks(estimator):

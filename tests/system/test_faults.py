@@ -50,9 +50,9 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._privacy import mechanisms
-from sklearn_dpbo._privacy import suppress_output as suppress_output
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy import suppress_output as suppress_output
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 

@@ -15,9 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo._privacy.gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
-from sklearn_dpbo._privacy.mechanisms import COUNTS, Price
-from sklearn_dpbo._privacy.zcdp import _log_delta, zcdp_within
+from sklearn_dpbo.privacy.gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
+from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
+from sklearn_dpbo.privacy.zcdp import _log_delta, zcdp_within
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 

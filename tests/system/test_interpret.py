@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_dpbo import PrivateTableSearchCV
-from sklearn_dpbo._privacy.runs import gdp_within
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.learners._private_training import private_training
+from sklearn_dpbo.privacy.runs import gdp_within
 from sklearn_dpbo.strategies import _one_table
 
 interpret = pytest.importorskip("interpret.privacy")

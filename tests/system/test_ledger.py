@@ -29,18 +29,18 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
-from sklearn_dpbo._privacy import mechanisms
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
     GuaranteeAssumptionWarning,
     LedgerError,
 )
-from sklearn_dpbo.ledger._decimal import parse_decimal, round_down_decimal
-from sklearn_dpbo.ledger._entries import Entry, Loss, Opening, _sealed
-from sklearn_dpbo.ledger._file import placed
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy.ledger._decimal import parse_decimal, round_down_decimal
+from sklearn_dpbo.privacy.ledger._entries import Entry, Loss, Opening, _sealed
+from sklearn_dpbo.privacy.ledger._file import placed
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
 
@@ -693,7 +693,7 @@ def test_the_history_names_estimator_strategy_and_purpose(path):
 
 
 def test_a_locked_ledger_is_refused_after_the_timeout(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    monkeypatch.setattr("sklearn_dpbo.privacy.ledger._file._LOCK_TIMEOUT", 0.2)
     ledger = opened(path)
     with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_SH)
@@ -723,7 +723,7 @@ def test_a_forked_child_keeps_no_lock_and_cannot_continue_a_transaction(path):
 
 
 def test_a_ledger_can_be_charged_while_others_read_all_of_it(path, monkeypatch):
-    monkeypatch.setattr("sklearn_dpbo.ledger._file._LOCK_TIMEOUT", 0.2)
+    monkeypatch.setattr("sklearn_dpbo.privacy.ledger._file._LOCK_TIMEOUT", 0.2)
     ledger = opened(path)
     ledger.charge(0.1, what="before")
     with ledger._transaction() as book:

@@ -13,7 +13,7 @@ from sklearn.dummy import DummyClassifier
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.exceptions import LedgerError
-from sklearn_dpbo.ledger._command import main
+from sklearn_dpbo.privacy.ledger._command import main
 
 DAY = datetime(2025, 3, 1, 9, 30, tzinfo=UTC)
 FITS = (("the best candidate and its score", "permute-and-flip, Laplace", "SVC", 0.5),

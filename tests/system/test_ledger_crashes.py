@@ -37,7 +37,7 @@ from system_calls import (
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-from sklearn_dpbo.ledger import _ledger
+from sklearn_dpbo.privacy.ledger import _ledger
 
 NAME = "budget.ledger"
 # Three charges fit.

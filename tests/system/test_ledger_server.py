@@ -15,10 +15,10 @@ from test_ledger import charge_until_refused, opened
 
 from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.exceptions import BudgetExceededError, LedgerError
-from sklearn_dpbo.ledger import _ledger as ledgers
-from sklearn_dpbo.ledger import _server as ledger_server
-from sklearn_dpbo.ledger._decimal import EXACT
-from sklearn_dpbo.ledger._entries import Entry, Loss, Opening
+from sklearn_dpbo.privacy.ledger import _ledger as ledgers
+from sklearn_dpbo.privacy.ledger import _server as ledger_server
+from sklearn_dpbo.privacy.ledger._decimal import EXACT
+from sklearn_dpbo.privacy.ledger._entries import Entry, Loss, Opening
 
 SECRET = "hunter2"
 

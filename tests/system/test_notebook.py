@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier
+from sklearn_dpbo.privacy.report._card import card
 from sklearn_dpbo.report import PrivacyLoss, PrivacyReport
-from sklearn_dpbo.report._card import card
 from sklearn_dpbo.search._results import param_columns
 
 GRID = {"logisticregression__C": [0.1, 1.0, 10.0], "logisticregression__tol": [1e-4, 1e-2]}

@@ -276,7 +276,7 @@ def gain(y, predicted):
 
 def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
     """Also of models that follow from one release."""
-    from sklearn_dpbo._privacy.mechanisms import Mechanisms
+    from sklearn_dpbo.privacy.mechanisms import Mechanisms
 
     X, y = table()
     compared, best_of = [], Mechanisms.best_of

@@ -25,9 +25,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateTableSearchCV
-from sklearn_dpbo._privacy.mechanisms import Mechanisms
-from sklearn_dpbo._privacy.runs import Repeated
 from sklearn_dpbo.learners import PrivateTraining
+from sklearn_dpbo.privacy.mechanisms import Mechanisms
+from sklearn_dpbo.privacy.runs import Repeated
 from sklearn_dpbo.search import _table
 from sklearn_dpbo.strategies import _one_table
 
@@ -260,7 +260,7 @@ def test_an_interrupt_of_the_choice_shows_neither(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_dpbo._privacy.mechanisms._choice", lambda *_: interrupted)
+    monkeypatch.setattr("sklearn_dpbo.privacy.mechanisms._choice", lambda *_: interrupted)
     with pytest.raises(KeyboardInterrupt) as caught:
         search_of().fit(*table())
     seen = [frame for frame in frames_of(caught.value) if isinstance(frame, dict)]

@@ -52,7 +52,7 @@ def test_private_and_ordinary_searches_use_the_same_workers():
 
 def test_no_file_is_open_at_exit():
     code = (
-        "from sklearn_dpbo._privacy.suppress_output import suppress_output\n"
+        "from sklearn_dpbo.privacy.suppress_output import suppress_output\n"
         "with suppress_output():\n    print('dropped', flush=True)"
     )
     command = [sys.executable, "-W", "always::ResourceWarning", "-c", code]

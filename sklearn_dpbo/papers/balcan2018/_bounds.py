@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy.checks import check_number
-from ..._privacy.sensitive import Secret
+from ...privacy.checks import check_number
+from ...privacy.sensitive import Secret
 from ._piecewise import PiecewiseConstant, check_interval
 
 __all__ = [

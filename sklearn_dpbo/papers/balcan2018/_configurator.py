@@ -15,14 +15,14 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ..._counting.calls import Calls
 from ..._data.pickles import fresh, packed
-from ..._privacy.checks import check_number
-from ..._privacy.float_errors import ignore_float_errors
-from ..._privacy.frames import ClearFrames
-from ..._privacy.sensitive import Secret
-from ..._privacy.spending import Spending
-from ..._privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
-from ...ledger._ledger import PrivacyLedger
-from ...report._report import PrivacyReport, report_of
+from ...privacy.checks import check_number
+from ...privacy.float_errors import ignore_float_errors
+from ...privacy.frames import ClearFrames
+from ...privacy.ledger._ledger import PrivacyLedger
+from ...privacy.report._report import PrivacyReport, report_of
+from ...privacy.sensitive import Secret
+from ...privacy.spending import Spending
+from ...privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 

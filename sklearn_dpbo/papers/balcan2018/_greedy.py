@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._privacy.float_errors import ignore_float_errors
+from ...privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
 __all__ = ["Graph", "IndependentSet", "Knapsack", "KnapsackItems"]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._privacy.checks import check_number
-from ..._privacy.float_errors import ignore_float_errors
+from ...privacy.checks import check_number
+from ...privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
 __all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._privacy.checks import check_number
+from ...privacy.checks import check_number
 from ._piecewise import PiecewiseConstant
 
 __all__ = [

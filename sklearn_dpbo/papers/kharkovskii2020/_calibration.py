@@ -6,8 +6,8 @@ import math
 
 from scipy.special import log_ndtr
 
-from ..._privacy.checks import check_number
-from ..._privacy.rounding import largest
+from ...privacy.checks import check_number
+from ...privacy.rounding import largest
 
 __all__ = ["delta_of_gaussian", "gaussian_sigma"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._privacy.checks import check_number
+from ...privacy.checks import check_number
 from ...strategies._likelihood import default_kernel, fit_kernel
 from ...strategies._surrogate import Kernel, Surrogate, single_threaded
 from .bounds import ucb_beta

@@ -24,7 +24,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ..._data.fit_parameters import Public
-from ..._privacy.checks import check_number
+from ...privacy.checks import check_number
 from ._modeler import Modeler
 
 __all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]

@@ -14,7 +14,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._privacy.checks import check_number
+from ...privacy.checks import check_number
 
 __all__ = [
     "RegretBounds",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..._privacy.checks import check_number
-from ..._privacy.warn import warn
 from ...exceptions import PrivacyWarning
+from ...privacy.checks import check_number
+from ...privacy.warn import warn
 from ._curators import Curator
 from .bounds import projection_threshold
 

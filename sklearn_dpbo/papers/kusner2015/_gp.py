@@ -17,11 +17,11 @@ import numpy as np
 
 from ..._counting.candidates import Candidates
 from ..._counting.session import Session
-from ..._privacy.accounting import CHOICE
-from ..._privacy.checks import check_number
-from ..._privacy.noisy_counts import NoisyCounts
-from ..._privacy.rounding import round_down
-from ..._privacy.sensitive import Secret
+from ...privacy.accounting import CHOICE
+from ...privacy.checks import check_number
+from ...privacy.noisy_counts import NoisyCounts
+from ...privacy.rounding import round_down
+from ...privacy.sensitive import Secret
 from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._counting.session import Session
-from ..._privacy.checks import check_number
-from ..._privacy.sensitive import Secret
+from ...privacy.checks import check_number
+from ...privacy.sensitive import Secret
 from ...scoring import PrivateScorer
 from ...strategies._explore import report_failures
 from ...strategies._surrogate import Surrogate

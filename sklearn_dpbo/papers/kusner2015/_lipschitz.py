@@ -13,7 +13,7 @@ import numpy as np
 from ..._counting.candidates import Candidates
 from ..._counting.session import Session
 from ..._data.tables import n_rows
-from ..._privacy.sensitive import Secret
+from ...privacy.sensitive import Secret
 from ...scoring._scorers import PrivateScorer, score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task

@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from .._privacy.rounding import round_down
-from .._privacy.spending import Grant
+from ..rounding import round_down
+from ..spending import Grant
 from ._decimal import parse_decimal
 
 

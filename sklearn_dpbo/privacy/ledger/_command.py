@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._privacy.accounting import Receipt
-from ..exceptions import LedgerError
+from ...exceptions import LedgerError
+from ..accounting import Receipt
 from ._display import as_text
 from ._ledger import PrivacyLedger, dataset_of
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .._privacy.accounting import TRAINING, PrivacyLoss, Receipt, weak_because
-from .._privacy.spending import Spent
+from ..accounting import TRAINING, PrivacyLoss, Receipt, weak_because
+from ..spending import Spent
 from ._card import Row, card, in_lines
 
 __all__ = ["FORMAT", "TRAINING_NOT_PROTECTED", "PrivacyReport"]

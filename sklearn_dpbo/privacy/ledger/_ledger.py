@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from .._privacy.accounting import Receipt
-from .._privacy.spending import Grant, Ledger
-from ..exceptions import LedgerError
+from ...exceptions import LedgerError
+from ..accounting import Receipt
+from ..spending import Grant, Ledger
 from . import _display as display
 from . import _file as file
 from . import _server as server

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ..exceptions import BudgetExceededError
+from ...exceptions import BudgetExceededError
 from ._decimal import EXACT
 from ._entries import Loss, Opening, Totals
 

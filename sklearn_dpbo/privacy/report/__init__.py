@@ -1,0 +1,1 @@
+"""Reports of what was released (zone: released)."""
