@@ -18,8 +18,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from sklearn_dpbo._data.tables import n_rows
 from sklearn_dpbo.privacy import accounting
+from sklearn_dpbo.records.tables import n_rows
 from sklearn_dpbo.testing import seeded_noise
 
 # The matrices here are small: with two threads, libraries of linear algebra spend five times the

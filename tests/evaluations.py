@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import METHODS, design_of
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.report import PrivacyReport
 from sklearn_dpbo.scoring._response import Responses
 

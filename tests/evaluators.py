@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from sklearn_dpbo._counting.session import Session
-from sklearn_dpbo._data.split import Problem, ProtectedRows, hold_out
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.privacy.spending import Spending
+from sklearn_dpbo.records.split import Problem, ProtectedRows, hold_out
 
 
 @dataclass

@@ -40,7 +40,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.tables import as_table
+from sklearn_dpbo.records.tables import as_table
 
 # ---------------------------------------------------------------- cells that misbehave
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import Unpickler, fresh, packed
 from ..privacy.suppress_output import drop_errors
+from ..records.pickles import Unpickler, fresh, packed
 from ..scoring._gains import Custom
 from .listed import is_listed
 

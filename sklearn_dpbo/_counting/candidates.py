@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from .._data.pickles import fresh
-from .._data.split import Problem, Training
 from ..privacy.frames import ClearFrames
 from ..privacy.suppress_output import (
     drop_errors,
@@ -23,6 +21,8 @@ from ..privacy.suppress_output import (
     suppress_output,
     without_autologging,
 )
+from ..records.pickles import fresh
+from ..records.split import Problem, Training
 from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks

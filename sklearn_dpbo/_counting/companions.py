@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.public_rows import companion_rows
-from .._data.split import Problem
-from .._data.tables import dense, n_rows, take_rows
+from ..records.public_rows import companion_rows
+from ..records.split import Problem
+from ..records.tables import dense, n_rows, take_rows
 
 __all__ = ["Companions"]
 

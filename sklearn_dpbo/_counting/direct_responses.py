@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.pickles import fresh
-from .._data.public_rows import taken
-from .._data.tables import dense, n_rows
 from ..privacy.suppress_output import drop_errors
+from ..records.pickles import fresh
+from ..records.public_rows import taken
+from ..records.tables import dense, n_rows
 from ..scoring._labels import encode
 from ..scoring._queries import Query
 from .calls import Calls

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._data.pickles import fresh
-from .._data.tables import n_rows
 from ..exceptions import BatchDependentError
 from ..privacy.float_errors import ignore_float_errors
+from ..records.pickles import fresh
+from ..records.tables import n_rows
 from .candidates import Candidates
 from .fitting import fit, without_side_effects
 from .rehearsal import require_same

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from .._data.fit_parameters import unmarked
-from .._data.pickles import packed
-from .._data.split import Training
-from .._data.tables import copied, copy_rows
 from ..exceptions import BatchDependentError
 from ..privacy.accounting import uncounted
 from ..privacy.float_errors import ignore_float_errors
+from ..records.fit_parameters import unmarked
+from ..records.pickles import packed
+from ..records.split import Training
+from ..records.tables import copied, copy_rows
 from .progress import in_parallel
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._data.tables import copied
+from ..records.tables import copied
 from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
 from .parts import Parts, cut

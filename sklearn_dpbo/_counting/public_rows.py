@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.canonical import check_labels, in_one_form
-from .._data.public_rows import PublicSample, companion_rows
-from .._data.split import Problem
-from .._data.tables import as_table, dense, is_frame, is_series, with_columns
 from ..privacy.float_errors import ignore_float_errors
+from ..records.canonical import check_labels, in_one_form
+from ..records.public_rows import PublicSample, companion_rows
+from ..records.split import Problem
+from ..records.tables import as_table, dense, is_frame, is_series, with_columns
 
 __all__ = ["PublicRows"]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.canonical import as_array, single_cells
-from .._data.tables import dense, is_frame
+from ..records.canonical import as_array, single_cells
+from ..records.tables import dense, is_frame
 
 __all__ = ["Response", "agree"]
 

@@ -24,14 +24,14 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
-from .._data.divided_table import DividedTable
-from .._data.pickles import fresh, packed
-from .._data.split import Problem, ProtectedRows, Training
-from .._data.tables import is_frame, n_rows
-from .._data.units import Units
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import InTransit, Secret, Sensitive
 from ..privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
+from ..records.divided_table import DividedTable
+from ..records.pickles import fresh, packed
+from ..records.split import Problem, ProtectedRows, Training
+from ..records.tables import is_frame, n_rows
+from ..records.units import Units
 from ..scoring._labels import encode
 from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions

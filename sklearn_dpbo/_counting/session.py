@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .._data.public_rows import spread_rows
-from .._data.split import Training
-from .._data.tables import take_rows
-from .._data.units import Units
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.sensitive import Secret, Sensitive
 from ..privacy.spending import Spending
+from ..records.public_rows import spread_rows
+from ..records.split import Training
+from ..records.tables import take_rows
+from ..records.units import Units
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from .candidates import Candidates

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import Secret
 from ..privacy.suppress_output import suppress_output
+from ..records.units import Units
 from ..scoring._queries import Query
 from ..scoring._response import class_scores
 from .model import Model

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone, is_regressor
 from sklearn.pipeline import Pipeline
 
-from .._data.tables import as_table, n_rows, take_rows
 from ..learners._private_training import private_training
 from ..privacy.accounting import uncounted
 from ..privacy.noise import seed_noise
+from ..records.tables import as_table, n_rows, take_rows
 from ..search._delegation import DelegatesToBest
 from ._mechanism import check, report_on, rough_bound, runs_on
 from ._neighbours import Neighbours, check_neighbours, differing, training_neighbours

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from .._data.tables import dense, n_rows
+from ..records.tables import dense, n_rows
 
 __all__ = [
     "ConstantClassifier",

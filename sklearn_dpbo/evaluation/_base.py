@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.noisy_counts import NoisyCounts
 from ..privacy.report._report import FORMAT, PrivacyReport
+from ..records.units import Units
 from ..scoring._intervals import Compute, draws, likely, simulated_interval
 from ..scoring._precision import Width, expected_counts
 from ..scoring._response import Responses

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.subgroups import OTHER
-from .._data.units import Units
+from ..records.subgroups import OTHER
+from ..records.units import Units
 from ..scoring._queries import total_weight, unit_weight
 from ..scoring._scorers import CONFIDENCE
 

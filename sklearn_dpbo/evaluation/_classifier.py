@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.subgroups import Subgroups
 from ..privacy.checks import check_number
 from ..privacy.warn import warn
+from ..records.subgroups import Subgroups
 from ..scoring._make import NAMES, make_private_scorer
 from ..scoring._metrics import CONFUSION
 from ..scoring._of_counts import ConfusionScore, RankingScore

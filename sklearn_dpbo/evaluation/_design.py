@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from .._data.subgroups import Subgroups
-from .._data.tables import dense
+from ..records.subgroups import Subgroups
+from ..records.tables import dense
 from ..scoring._errors import ErrorHistogram, Moments
 from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
 from ..scoring._labels import encode, position_of

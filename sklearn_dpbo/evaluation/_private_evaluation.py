@@ -7,12 +7,12 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.subgroups import Subgroups
 from ..privacy.checks import as_floats, check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
+from ..records.subgroups import Subgroups
 from ..scoring._response import Responses
 from ._base import Evaluation
 from ._design import METHODS, check_task, design_of

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._data.tables import is_frame, objects
-from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..privacy.checks import as_floats, check_number
 from ..privacy.float_errors import ignore_float_errors
@@ -24,6 +22,8 @@ from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.sensitive import Secret
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
+from ..records.tables import is_frame, objects
+from ..records.units import Units
 from ._columns import (
     Coded,
     as_declared,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .._data.canonical import as_array, key_of_name, kind_of
-from .._data.tables import (
+from ..records.canonical import as_array, key_of_name, kind_of
+from ..records.tables import (
     as_number,
     as_table,
     check_readable,
@@ -21,7 +21,7 @@ from .._data.tables import (
     objects,
     with_columns,
 )
-from .._data.units import Units
+from ..records.units import Units
 from ..scoring._labels import encode
 
 __all__ = ["Coded", "as_declared", "asks_for_frequent", "category_positions", "declared_levels"]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
 
-from .._data.tables import objects
 from ..privacy.checks import check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.gdp import gdp_within
+from ..records.tables import objects
 from ._blocks import Blocks
 from ._columns import category_positions, chances_of_columns
 from ._descent import Descent

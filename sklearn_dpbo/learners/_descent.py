@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
-from .._data.units import Units
 from ..privacy.checks import check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.sensitive import Secret
+from ..records.units import Units
 from ._base import POSITIVE, PrivateLearner
 from ._columns import Coded
 from ._labels import class_numbers, public_classes

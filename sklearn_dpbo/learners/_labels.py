@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from .._data.canonical import check_labels, kind_of
-from .._data.tables import (
+from ..exceptions import PrivacyWarning
+from ..privacy.float_errors import ignore_float_errors
+from ..privacy.warn import warn
+from ..records.canonical import check_labels, kind_of
+from ..records.tables import (
     check_readable,
     dense,
     is_missing,
@@ -18,9 +21,6 @@ from .._data.tables import (
     objects,
     of_own_rows,
 )
-from ..exceptions import PrivacyWarning
-from ..privacy.float_errors import ignore_float_errors
-from ..privacy.warn import warn
 from ..scoring._labels import encode
 from ..scoring._queries import numbers
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from .._data.units import Units
+from ..records.units import Units
 from ._columns import Coded
 from ._curved import Curved
 from ._labels import targets_of

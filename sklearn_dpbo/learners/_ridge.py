@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..privacy.checks import as_floats, check_number
 from ..privacy.sensitive import Secret
 from ..privacy.warn import warn
+from ..records.units import Units
 from ._base import LARGEST, PrivateLearner
 from ._columns import Coded
 from ._labels import targets_of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from .._data.units import Units
+from ..records.units import Units
 
 __all__ = ["SHORTENED", "Places", "Scaling", "least_count", "norm_of_counts", "places_of_counts"]
 __all__ += ["tables"]

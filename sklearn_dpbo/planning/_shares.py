@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from .._data.units import Units
+from ..records.units import Units
 from ..scoring._make import is_several, resolve_scorer
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._precision import expected_width, sampling_deviation

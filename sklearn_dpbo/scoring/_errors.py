@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._data.units import Units
+from ..records.units import Units
 from ._queries import Cells, Query, numbers
 
 __all__ = ["ErrorHistogram", "Moments"]

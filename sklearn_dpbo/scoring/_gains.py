@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from .._data.pickles import fresh, packed
-from .._data.tables import dense, without_length
 from ..privacy.checks import as_floats, check_number, is_finite
 from ..privacy.float_errors import ignore_float_errors
+from ..records.pickles import fresh, packed
+from ..records.tables import dense, without_length
 from ._labels import encode
 from ._response import are_probabilities
 

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 
-from .._data.units import Units
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.units import Units
 from ._queries import Cells, Query, unit_weight
 
 __all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]

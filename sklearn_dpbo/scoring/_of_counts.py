@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from .._data.tables import dense
-from .._data.units import Units
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.tables import dense
+from ..records.units import Units
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely, sampled_mean
 from ._labels import encode, position_of

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
+from ..records.units import Units
 from ._labels import encode
 from ._metrics import ratio
 from ._queries import GRID, Query, in_steps, steps_of_unit, total_weight, unit_weight, weights

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from scipy.special import ndtri
 
-from .._data.units import Units
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.units import Units
 from ._scorers import CONFIDENCE, PrivateScorer, score_and_interval
 
 __all__ = ["luck_of", "population_interval"]

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.noisy_counts import NoisyCounts
 from ..privacy.warn import warn
+from ..records.units import Units
 from ._queries import Query
 from ._response import Predictions
 from ._scorers import PrivateScorer, Public, Score, score_and_interval

@@ -31,8 +31,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._data.tables import as_number
-from .._data.units import Units
+from ..records.tables import as_number
+from ..records.units import Units
 from ._gains import Named
 from ._labels import class_numbers, encode
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.units import Units
+from ..records.units import Units
 from ._metrics import OF_CLASS, class_metric, disagreement, ratio
 from ._queries import GRID, Confusion, in_steps, steps_of_unit, unit_weight
 

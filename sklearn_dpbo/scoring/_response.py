@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._data.tables import dense, n_rows
 from ..privacy.float_errors import ignore_float_errors
+from ..records.tables import dense, n_rows
 
 __all__ = [
     "Predictions",

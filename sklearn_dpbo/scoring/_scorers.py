@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from .._data.tables import dense, n_rows
-from .._data.units import Units
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.tables import dense, n_rows
+from ..records.units import Units
 from ._gains import GAINS, Named
 from ._intervals import likely, sampled_mean, simulated_interval
 from ._queries import GRID, Cells, MeanOf, Query

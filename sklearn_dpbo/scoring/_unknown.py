@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtr, ndtri
 
-from .._data.units import Units
 from ..privacy.noisy_counts import NoisyCounts, noise_std
+from ..records.units import Units
 from ._queries import Query
 
 __all__ = ["named", "settled", "unknown_hint"]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import explained_variance_score, r2_score
 
-from .._data.tables import dense
-from .._data.units import Units
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.tables import dense
+from ..records.units import Units
 from ._errors import Moments
 from ._gains import Named
 from ._intervals import simulated_interval

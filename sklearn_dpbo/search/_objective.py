@@ -23,7 +23,6 @@ from sklearn.utils import check_random_state
 
 from .._counting.fitting import FitOptions, set_candidate
 from .._counting.session import Session
-from .._data.units import Units, unit_name
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
@@ -35,6 +34,7 @@ from ..privacy.rounding import all_but
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
+from ..records.units import Units, unit_name
 from ..scoring._make import resolve_scorer
 from ..scoring._response import Predictions
 from ..scoring._scorers import PrivateScorer

@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import clone
 
 from .._counting.fitting import FitOptions, set_candidate
-from .._data.units import unit_name
 from ..exceptions import GuaranteeAssumptionWarning
 from ..privacy.checks import as_floats, is_number
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
+from ..records.units import unit_name
 from ..scoring._make import resolve_scorers
 from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy

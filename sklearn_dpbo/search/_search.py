@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
 from .._counting.progress import CallbackSupportMixin, watched
-from .._data.subgroups import Subgroups
 from ..evaluation._design import needs
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import TRAINING_NOT_PROTECTED
+from ..records.subgroups import Subgroups
 from ..strategies._base import Strategy, Task
 from ..strategies._utility import warn_of_low_utility
 from ._delegation import (

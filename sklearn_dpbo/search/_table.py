@@ -17,8 +17,6 @@ from .._counting.fitting import FitOptions
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.record_owner import TableOwner
 from .._counting.session import Session
-from .._data.divided_table import TableSchema
-from .._data.units import Units, unit_name
 from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
@@ -30,6 +28,8 @@ from ..privacy.mechanisms import Price
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending, Spent
+from ..records.divided_table import TableSchema
+from ..records.units import Units, unit_name
 from ..scoring._precision import warn_of_expected_width
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import (

@@ -12,9 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from .._counting.candidates import Candidates
 from .._counting.fitting import set_candidate
-from .._data.pickles import packed
-from .._data.split import Problem
-from .._data.tables import is_frame
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
 from ..learners._columns import declared_levels
@@ -23,6 +20,9 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..privacy.checks import as_floats
 from ..privacy.warn import warn
+from ..records.pickles import packed
+from ..records.split import Problem
+from ..records.tables import is_frame
 from ..scoring._of_counts import ConfusionScore
 from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan

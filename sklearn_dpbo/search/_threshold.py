@@ -16,10 +16,6 @@ from .._counting.fitting import fit
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.session import Session
 from .._counting.threshold_curve import LabelGains
-from .._data.pickles import fresh, packed
-from .._data.split import Training
-from .._data.tables import dense
-from .._data.units import Units, unit_name
 from ..exceptions import LowUtilityWarning
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
@@ -28,6 +24,10 @@ from ..privacy.report._report import TRAINING_NOT_PROTECTED, PrivacyReport
 from ..privacy.spending import Spending
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
+from ..records.pickles import fresh, packed
+from ..records.split import Training
+from ..records.tables import dense
+from ..records.units import Units, unit_name
 from ..scoring._make import resolve_scorer
 from ..scoring._population import population_interval
 from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint

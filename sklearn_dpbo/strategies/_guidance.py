@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
-from .._data.tables import dense, n_rows
 from ..privacy.warn import warn
+from ..records.tables import dense, n_rows
 from ..scoring._queries import Query
 from ..scoring._response import Responses
 from ..scoring._scorers import PrivateScorer

@@ -10,10 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .._counting.candidates import Candidates
 from .._counting.session import Session
-from .._data.public_rows import spread_rows
-from .._data.split import Training
-from .._data.subgroups import Subgroups
-from .._data.tables import take_rows
 from ..evaluation._base import Evaluation
 from ..evaluation._design import design_of
 from ..privacy.accounting import SCORE
@@ -21,6 +17,10 @@ from ..privacy.mechanisms import COUNTS, Price
 from ..privacy.noisy_counts import NoisyCounts
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Part
+from ..records.public_rows import spread_rows
+from ..records.split import Training
+from ..records.subgroups import Subgroups
+from ..records.tables import take_rows
 from ..scoring._population import luck_of, population_interval
 from ..scoring._precision import Width, expected_width
 from ..scoring._queries import Query

@@ -15,10 +15,10 @@ from scipy.special import stdtrit
 
 from .._counting.candidates import Candidates
 from .._counting.session import Session
-from .._data.tables import dense
-from .._data.units import Units
 from ..exceptions import LowUtilityWarning
 from ..privacy.warn import warn
+from ..records.tables import dense
+from ..records.units import Units
 from ..scoring._of_counts import ClassScore
 from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..scoring._response import Responses

@@ -27,8 +27,8 @@ from sklearn.utils import murmurhash3_32
 from sklearn.utils._param_validation import MissingValues, Options
 
 from sklearn_dpbo._counting.listed import is_estimator, why_unlisted
-from sklearn_dpbo._data.canonical import in_one_form
-from sklearn_dpbo._data.tables import as_table
+from sklearn_dpbo.records.canonical import in_one_form
+from sklearn_dpbo.records.tables import as_table
 
 # Models of each choice of options: of one that a method of the class reads, and of others.
 N_READ, N_UNREAD = 6, 2

@@ -21,7 +21,7 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "privacy", "ledger", "report", "testing", "_data", "scoring",
+    "exceptions", "privacy", "ledger", "report", "testing", "records", "scoring",
     "learners",
     "_counting", "evaluation", "strategies", "search", "papers", "audit",
     "plotting", "planning",
@@ -113,9 +113,9 @@ def test_no_part_imports_a_later_one():
     ],
 )
 def test_an_upward_import_is_found(planted):
-    assert upward_imports("_data.split", planted)
+    assert upward_imports("records.split", planted)
     assert not upward_imports(
-        "_data.split", "from ..exceptions import PrivacyWarning\nimport numpy"
+        "records.split", "from ..exceptions import PrivacyWarning\nimport numpy"
     )
 
 
@@ -178,7 +178,7 @@ def test_what_is_released_looks_at_no_records_and_at_no_surrogate():
     for module, path in modules().items():
         if part_of(module) in ("report", "plotting"):
             parts = {part_of(name) for name in imports_of(module, path.read_text())}
-            assert not parts & {"_counting", "_data", "papers"}, module
+            assert not parts & {"_counting", "records", "papers"}, module
 
 
 def users_of(*names) -> set[str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from sklearn_dpbo._data.divided_table import DividedTable, plain_table, stand_in_rows
+from sklearn_dpbo.records.divided_table import DividedTable, plain_table, stand_in_rows
 
 CLASSES = np.array([0, 1])
 

@@ -17,11 +17,11 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.progress import in_parallel
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._data.split import Training
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.privacy.suppress_output import _suppression as suppressing
 from sklearn_dpbo.privacy.suppress_output import suppress_output
+from sklearn_dpbo.records.split import Training
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies._explore import report_failures
 
 

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._proposals import (
     PublicModel,

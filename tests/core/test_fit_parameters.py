@@ -29,9 +29,9 @@ from sklearn_dpbo import (
     public,
 )
 from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._data.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.privacy.ledger import _budget
+from sklearn_dpbo.records.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
@@ -415,8 +415,8 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
 def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     """Which candidates come later may depend on protected records, if guidance is private."""
     from sklearn_dpbo._counting.candidates import Candidates
-    from sklearn_dpbo._data.split import Problem, Training
-    from sklearn_dpbo._data.units import Units
+    from sklearn_dpbo.records.split import Problem, Training
+    from sklearn_dpbo.records.units import Units
 
     training = Training(X, np.zeros(200))
     problem = Problem(training, Units.of(140, None), "a test")

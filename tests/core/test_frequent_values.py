@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -25,6 +24,7 @@ from sklearn_dpbo.learners import (
 from sklearn_dpbo.learners._scaling import least_count
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price
+from sklearn_dpbo.records.units import Units
 
 pytestmark = [
     pytest.mark.usefixtures("seeded"),

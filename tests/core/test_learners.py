@@ -16,7 +16,6 @@ from sklearn.datasets import make_moons
 from sklearn.linear_model import LinearRegression
 
 from sklearn_dpbo import PrivacyLedger
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -43,6 +42,7 @@ from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -19,11 +19,11 @@ from sklearn_dpbo import (
     private_comparison,
     private_evaluation,
 )
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._precision import expected_counts, expected_width
 from sklearn_dpbo.scoring._response import Predictions
 from sklearn_dpbo.scoring._scorers import score_and_interval

@@ -6,9 +6,9 @@ from hostile import CLASSES, LABELS
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.canonical import as_labels
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import needs
+from sklearn_dpbo.records.canonical import as_labels
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
 from sklearn_dpbo.scoring._make import NAMES
 from sklearn_dpbo.scoring._response import Predictions

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts, noise_std
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._histogram import ScoreHistogram
 from sklearn_dpbo.scoring._of_counts import RankingScore

@@ -25,14 +25,14 @@ from sklearn.preprocessing import (
 
 from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo._counting.secret_fits import fit_last_step, refitted
-from sklearn_dpbo._data.split import Training
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateTraining,
 )
 from sklearn_dpbo.learners._private_training import private_training, what_learns
+from sklearn_dpbo.records.split import Training
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -38,9 +38,9 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.responses import Response
-from sklearn_dpbo._data.tables import as_table
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.privacy.suppress_output import drop_errors, suppress_output
+from sklearn_dpbo.records.tables import as_table
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

@@ -16,8 +16,8 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._metrics import AVERAGES, OF_CLASS, confusion_metric
 from sklearn_dpbo.scoring._pairs import MeanArea, PrecisionSum
 from sklearn_dpbo.scoring._queries import GRID, ClassSizes, Confusion

@@ -23,10 +23,10 @@ from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.responses import agree
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import Training
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.records.pickles import packed
+from sklearn_dpbo.records.split import Training
+from sklearn_dpbo.records.units import Units
 
 ACCURACY = make_private_scorer("accuracy").prepare([0, 1])
 

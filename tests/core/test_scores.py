@@ -24,9 +24,9 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     make_private_scorer,
 )
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._design import _STEPS
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring import _metrics
 from sklearn_dpbo.scoring._agreement import Agreement
 from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._labels import encode
 from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.scoring._pairs import PairCounts, Pairs

@@ -29,8 +29,8 @@ from sklearn_dpbo._counting.fitting import FitOptions, fit
 from sklearn_dpbo._counting.parts import CutOut
 from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
-from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo.privacy.suppress_output import suppress_output
+from sklearn_dpbo.records.pickles import packed
 
 M = 24
 

@@ -33,9 +33,9 @@ from sklearn_dpbo import (
     private_evaluation,
     public,
 )
-from sklearn_dpbo._data.pickles import packed
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.records.pickles import packed
 from sklearn_dpbo.testing import seeded_noise
 
 X = np.arange(80.0).reshape(40, 2)

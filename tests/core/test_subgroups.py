@@ -14,11 +14,11 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
-from sklearn_dpbo._data.subgroups import Subgroups
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation import _private_evaluation
 from sklearn_dpbo.evaluation._by_group import _needed, _seen
 from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.records.subgroups import Subgroups
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._queries import unit_weight
 

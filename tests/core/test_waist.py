@@ -20,14 +20,14 @@ from test_architecture import modules
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.record_owner import Curve
-from sklearn_dpbo._data.split import Training
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.privacy.spending import Part, Spending
+from sklearn_dpbo.records.split import Training
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._queries import Confusion
 from sklearn_dpbo.strategies import WorstCase
 
@@ -82,8 +82,8 @@ SAMPLERS = ("permute_and_flip", "exponential_mechanism", "discrete_laplace", "di
 WAIST |= {name: {"privacy.mechanisms"} for name in SAMPLERS}
 # A parameter, variable or attribute of this name.
 ROWS = ENTRY_POINTS | {
-    "_data.split", "_data.canonical", "_data.divided_table", "_data.fit_parameters",
-    "_data.public_rows", "_counting.record_owner", "_counting.secret_fits", "audit._fits",
+    "records.split", "records.canonical", "records.divided_table", "records.fit_parameters",
+    "records.public_rows", "_counting.record_owner", "_counting.secret_fits", "audit._fits",
 }  # fmt: skip
 
 

@@ -11,9 +11,9 @@ from evaluations import report_of
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.evaluation._private_comparison import _design_of
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring import _intervals
 
 N_RUNS, N_SLOW = 100, 500

@@ -24,8 +24,8 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from sklearn_dpbo._data.subgroups import Subgroups
 from sklearn_dpbo.evaluation._curves import calibration, tpr_at
+from sklearn_dpbo.records.subgroups import Subgroups
 from sklearn_dpbo.scoring import _intervals
 
 N_RUNS = 100

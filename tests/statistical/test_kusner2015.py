@@ -27,7 +27,6 @@ from test_leaks import found_in, found_in_text
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.fitting import without_side_effects
-from sklearn_dpbo._data.split import Training
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.papers.kusner2015 import (
     ExpectedImprovement,
@@ -58,6 +57,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
 )
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(

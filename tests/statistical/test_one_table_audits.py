@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV
-from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.audit import audit_estimator, training_neighbours
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
@@ -20,6 +19,7 @@ from sklearn_dpbo.learners import (
     PrivateTraining,
 )
 from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.records.divided_table import DividedTable
 from sklearn_dpbo.search import _table
 from sklearn_dpbo.strategies import _one_table
 

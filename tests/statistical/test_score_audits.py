@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.audit import audit_mechanism
 from sklearn_dpbo.evaluation._design import _STEPS
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._errors import Moments
 from sklearn_dpbo.scoring._response import Predictions
 

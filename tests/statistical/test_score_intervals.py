@@ -9,9 +9,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
 from sklearn_dpbo.scoring._response import Predictions

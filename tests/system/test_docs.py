@@ -107,7 +107,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "module",
     [
-        "_data.fit_parameters",
+        "records.fit_parameters",
         pytest.param("audit._fits", marks=pytest.mark.slow),
         "audit._mechanism",
         "audit._neighbours",

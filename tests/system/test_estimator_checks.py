@@ -21,9 +21,6 @@ from sklearn_dpbo import (
     make_private_scorer,
 )
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._data.pickles import packed
-from sklearn_dpbo._data.split import Problem, Training
-from sklearn_dpbo._data.units import Units
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
@@ -31,6 +28,9 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
 )
 from sklearn_dpbo.privacy import noise
+from sklearn_dpbo.records.pickles import packed
+from sklearn_dpbo.records.split import Problem, Training
+from sklearn_dpbo.records.units import Units
 
 
 def failed_checks(estimator):

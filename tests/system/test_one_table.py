@@ -21,7 +21,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
 
 from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV, make_private_scorer
-from sklearn_dpbo._data.divided_table import DividedTable
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -29,6 +28,7 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.records.divided_table import DividedTable
 from sklearn_dpbo.strategies import _one_table
 from sklearn_dpbo.testing import seeded_noise
 

@@ -23,8 +23,8 @@ from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
-from sklearn_dpbo._data.split import Problem, ProtectedRows, Training
-from sklearn_dpbo._data.units import Units
+from sklearn_dpbo.records.split import Problem, ProtectedRows, Training
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.usefixtures("trusted_models")

@@ -48,7 +48,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.secret_fits import SecretModel
-from sklearn_dpbo._data.tables import as_number, objects
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -62,6 +61,7 @@ from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.noise import seed_noise
+from sklearn_dpbo.records.tables import as_number, objects
 from sklearn_dpbo.scoring._queries import Cells
 from sklearn_dpbo.strategies import WorstCase
 

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..._counting.calls import Calls
-from ..._data.pickles import fresh, packed
 from ...privacy.checks import check_number
 from ...privacy.float_errors import ignore_float_errors
 from ...privacy.frames import ClearFrames
@@ -23,6 +22,7 @@ from ...privacy.report._report import PrivacyReport, report_of
 from ...privacy.sensitive import Secret
 from ...privacy.spending import Spending
 from ...privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
+from ...records.pickles import fresh, packed
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 

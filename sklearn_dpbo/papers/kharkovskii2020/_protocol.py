@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from ..._data.fit_parameters import Public
 from ...privacy.checks import check_number
+from ...records.fit_parameters import Public
 from ._modeler import Modeler
 
 __all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
-from ..._data.split import Training
-from ..._data.tables import dense
+from ...records.split import Training
+from ...records.tables import dense
 from ._unit_ball import UnitBall
 
 __all__ = ["TOLERANCE", "check_converged", "check_estimator"]
