@@ -48,6 +48,7 @@ from sklearn_dpbo.audit import (
     audit_search,
     opposed_models,
 )
+from sklearn_dpbo.metrics import _queries as queries
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.papers.kharkovskii2020 import _curators as curators
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
@@ -56,7 +57,6 @@ from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.privacy.spending import Spending
-from sklearn_dpbo.scoring import _queries as queries
 from sklearn_dpbo.strategies import WorstCase
 
 

@@ -5,10 +5,10 @@ Start with `PrivateBayesSearchCV`, which is used like `GridSearchCV` (zone: rele
 
 from .evaluation._private_comparison import private_comparison
 from .evaluation._private_evaluation import private_evaluation
+from .metrics._make import make_private_scorer
 from .planning._plan import plan_search
 from .privacy.ledger._ledger import PrivacyLedger
 from .records.fit_parameters import public
-from .scoring._make import make_private_scorer
 from .search._objective import PrivateObjective
 from .search._search import PrivateBayesSearchCV
 from .search._table import PrivateTableSearchCV

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_dpbo.evaluation._design import METHODS, design_of
+from sklearn_dpbo.metrics._response import Responses
+from sklearn_dpbo.metrics.evaluations._design import METHODS, design_of
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.report import PrivacyReport
-from sklearn_dpbo.scoring._response import Responses
 
 
 def report_of(epsilon, m):

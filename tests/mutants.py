@@ -14,7 +14,7 @@ class Mutant(NamedTuple):
 
     `where` is the innermost function or class, as "Series.__call__" or "outer.inner", or the name
     that a module assigns. What several modules define has the module before it: "gdp:_log_delta",
-    and as much of its folder as it takes: "scoring._labels:class_numbers".
+    and as much of its folder as it takes: "metrics._labels:class_numbers".
     """
 
     where: str
@@ -398,7 +398,7 @@ MUTANTS = {
     ),
     # ------------------------------------------------------------------ unknown labels
     "unknown labels: counted as the first class": Mutant(
-        "scoring._labels:class_numbers",
+        "metrics._labels:class_numbers",
         "np.where(code < 0, len(classes), code)",
         "np.maximum(code, 0)",
         RANKING + "test_sizes_of_classes_are_counted",

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics._gains import Custom
 from ..privacy.suppress_output import drop_errors
 from ..records.pickles import Unpickler, fresh, packed
-from ..scoring._gains import Custom
 from .listed import is_listed
 
 __all__ = ["Calls", "query_for_protected"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from ..metrics._queries import Query
 from ..privacy.frames import ClearFrames
 from ..privacy.suppress_output import (
     drop_errors,
@@ -23,7 +24,6 @@ from ..privacy.suppress_output import (
 )
 from ..records.pickles import fresh
 from ..records.split import Problem, Training
-from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions, fit, fit_all, without_callbacks
 from .model import Model, Models

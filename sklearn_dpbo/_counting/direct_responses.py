@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics._labels import encode
+from ..metrics._queries import Query
 from ..privacy.suppress_output import drop_errors
 from ..records.pickles import fresh
 from ..records.public_rows import taken
 from ..records.tables import dense, n_rows
-from ..scoring._labels import encode
-from ..scoring._queries import Query
 from .calls import Calls
 from .model import Model
 from .public_rows import PublicRows

@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..metrics._response import Predictions, Responses, check_response, method_of
 from ..records.tables import copied
-from ..scoring._response import Predictions, Responses, check_response, method_of
 from .companions import Companions
 from .parts import Parts, cut
 from .responses import Response

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics._queries import Query
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.suppress_output import drop_errors, hold_interrupts
 from ..records.pickles import fresh, packed
 from ..records.split import ProtectedRows
 from ..records.tables import n_rows, stack, take_rows, with_own_cells
 from ..records.units import Units
-from ..scoring._queries import Query
 from .calls import Calls, query_for_protected
 from .companions import Companions
 from .model import Model

@@ -17,13 +17,13 @@ from uuid import uuid4
 import numpy as np
 from joblib import effective_n_jobs
 
+from ..metrics._queries import Query
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import InTransit, Secret, Sensitive
 from ..privacy.spending import Spending
 from ..privacy.suppress_output import kept_registries, suppress_output, without_autologging
 from ..records.divided_table import DividedTable
 from ..records.split import Problem, ProtectedRows, Training, hold_out
-from ..scoring._queries import Query
 from .companions import Companions
 from .fitting import FitOptions
 from .model import Model

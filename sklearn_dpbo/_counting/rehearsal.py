@@ -20,13 +20,13 @@ import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from numpy.typing import NDArray
 
+from ..metrics._queries import GRID, MeanOf, Query
 from ..privacy.suppress_output import suppress_output
 from ..privacy.warn import warn
 from ..records.pickles import fresh, packed
 from ..records.split import Problem
 from ..records.tables import dense, take_rows
 from ..records.units import Units
-from ..scoring._queries import GRID, MeanOf, Query
 from .calls import query_for_protected
 from .companions import Companions
 from .direct_responses import AsNumbers, DirectResponses

@@ -24,6 +24,8 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from ..metrics._labels import encode
+from ..metrics._queries import Query, numbers, unit_weight
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import InTransit, Secret, Sensitive
 from ..privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
@@ -32,8 +34,6 @@ from ..records.pickles import fresh, packed
 from ..records.split import Problem, ProtectedRows, Training
 from ..records.tables import is_frame, n_rows
 from ..records.units import Units
-from ..scoring._labels import encode
-from ..scoring._queries import Query, numbers, unit_weight
 from .companions import Companions
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model

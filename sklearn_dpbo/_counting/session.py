@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..metrics._queries import Query
+from ..metrics._response import Responses
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.sensitive import Secret, Sensitive
 from ..privacy.spending import Spending
@@ -18,8 +20,6 @@ from ..records.public_rows import spread_rows
 from ..records.split import Training
 from ..records.tables import take_rows
 from ..records.units import Units
-from ..scoring._queries import Query
-from ..scoring._response import Responses
 from .candidates import Candidates
 from .fitting import FitOptions, without_callbacks
 from .model import Model

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics._queries import Query
+from ..metrics._response import class_scores
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import Secret
 from ..privacy.suppress_output import suppress_output
 from ..records.units import Units
-from ..scoring._queries import Query
-from ..scoring._response import class_scores
 from .model import Model
 from .protected_values import ProtectedTable
 

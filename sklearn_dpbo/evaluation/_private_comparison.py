@@ -10,16 +10,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .._counting.parts import Parts
+from ..metrics._agreement import Agreement
+from ..metrics._histogram import ScoreHistogram
+from ..metrics._labels import position_of
+from ..metrics._queries import Cells, Confusion
+from ..metrics.evaluations._comparison import ModelComparison
+from ..metrics.evaluations._design import METHODS, check_labels
 from ..privacy.checks import as_floats
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
-from ..scoring._agreement import Agreement
-from ..scoring._histogram import ScoreHistogram
-from ..scoring._labels import position_of
-from ..scoring._queries import Cells, Confusion
-from ._comparison import ModelComparison
-from ._design import METHODS, check_labels
 from ._release import open_session, released, will_be_wide
 
 __all__ = ["private_comparison"]

@@ -7,15 +7,15 @@ from typing import Any
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from ..metrics._response import Responses
+from ..metrics.evaluations._base import Evaluation
+from ..metrics.evaluations._design import METHODS, check_task, design_of
 from ..privacy.checks import as_floats, check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.subgroups import Subgroups
-from ..scoring._response import Responses
-from ._base import Evaluation
-from ._design import METHODS, check_task, design_of
 from ._release import open_session, released, will_be_wide
 
 __all__ = ["private_evaluation"]

@@ -11,15 +11,15 @@ import numpy as np
 from .._counting.fitting import check_prediction
 from .._counting.session import Session
 from ..exceptions import LowUtilityWarning
+from ..metrics._precision import Width, warn_of_expected_width, wide_hint
+from ..metrics._response import Responses
+from ..metrics.evaluations._base import Evaluation
 from ..privacy.checks import check_number
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Part, Spending
 from ..privacy.warn import warn
 from ..records.units import Units, unit_name
-from ..scoring._precision import Width, warn_of_expected_width, wide_hint
-from ..scoring._response import Responses
-from ._base import Evaluation
 
 _NOT_PROTECTED = (
     "the public records X and y, levels of subgroups, and whatever the model was fitted on; the "

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..metrics._labels import encode
 from ..records.canonical import as_array, key_of_name, kind_of
 from ..records.tables import (
     as_number,
@@ -22,7 +23,6 @@ from ..records.tables import (
     with_columns,
 )
 from ..records.units import Units
-from ..scoring._labels import encode
 
 __all__ = ["Coded", "as_declared", "asks_for_frequent", "category_positions", "declared_levels"]
 __all__ += ["names_of_columns", "with_indicators"]

@@ -10,6 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from ..exceptions import PrivacyWarning
+from ..metrics._labels import encode
+from ..metrics._queries import numbers
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.warn import warn
 from ..records.canonical import check_labels, kind_of
@@ -21,8 +23,6 @@ from ..records.tables import (
     objects,
     of_own_rows,
 )
-from ..scoring._labels import encode
-from ..scoring._queries import numbers
 
 __all__ = ["class_numbers", "public_classes", "targets_of"]
 

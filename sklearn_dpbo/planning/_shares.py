@@ -16,12 +16,12 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from ..metrics._make import is_several, resolve_scorer
+from ..metrics._of_counts import ConfusionScore
+from ..metrics._precision import expected_width, sampling_deviation
+from ..metrics._response import Predictions
+from ..metrics._scorers import PrivateScorer
 from ..records.units import Units
-from ..scoring._make import is_several, resolve_scorer
-from ..scoring._of_counts import ConfusionScore
-from ..scoring._precision import expected_width, sampling_deviation
-from ..scoring._response import Predictions
-from ..scoring._scorers import PrivateScorer
 
 __all__ = ["ShareErrors"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..scoring._make import selecting_scorer
+from ..metrics._make import selecting_scorer
 from ._common import BLUE, VERMILION, figure_and_axes, legend_above, text_color
 from ._parameters import ParameterAxis
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ..scoring._make import selecting_scorer
+from ..metrics._make import selecting_scorer
 from ._common import BLUE, VERMILION, figure_and_axes
 
 if TYPE_CHECKING:

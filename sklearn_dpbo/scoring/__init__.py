@@ -6,6 +6,6 @@ of known sensitivity (`_queries`, `_histogram`, `_pairs`), functions of released
 (`_metrics`), and intervals.
 """
 
-from ._scorers import PrivateScorer
+from ..metrics._scorers import PrivateScorer
 
 __all__ = ["PrivateScorer"]

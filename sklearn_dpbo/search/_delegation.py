@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._counting.session import Session
 from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
+from ..metrics._make import NO_WEIGHTS, selecting_scorer
+from ..metrics._scorers import PrivateScorer
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
-from ..scoring._make import NO_WEIGHTS, selecting_scorer
-from ..scoring._scorers import PrivateScorer
 from ._parameters import check_named
 
 # What a search held as its validation set, which `score` must not be called on.

@@ -24,6 +24,9 @@ from sklearn.utils import check_random_state
 from .._counting.fitting import FitOptions, set_candidate
 from .._counting.session import Session
 from ..exceptions import BudgetExceededError, LowUtilityWarning
+from ..metrics._make import resolve_scorer
+from ..metrics._response import Predictions
+from ..metrics._scorers import PrivateScorer
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
@@ -35,9 +38,6 @@ from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
 from ..records.units import Units, unit_name
-from ..scoring._make import resolve_scorer
-from ..scoring._response import Predictions
-from ..scoring._scorers import PrivateScorer
 from ..strategies._choice import prepare_choice
 from ..strategies._explore import PublicEvaluator
 from ..strategies._release import Designer, release_scores

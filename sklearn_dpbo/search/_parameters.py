@@ -14,12 +14,12 @@ from sklearn.base import clone
 
 from .._counting.fitting import FitOptions, set_candidate
 from ..exceptions import GuaranteeAssumptionWarning
+from ..metrics._make import resolve_scorers
+from ..metrics._scorers import PrivateScorer
 from ..privacy.checks import as_floats, is_number
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
 from ..records.units import unit_name
-from ..scoring._make import resolve_scorers
-from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Strategy
 from ..strategies._space import SearchSpace
 from ..strategies._worst_case import WorstCase

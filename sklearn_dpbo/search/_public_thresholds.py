@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._counting.fitting import fit, without_callbacks
+from ..metrics._response import Predictions, class_scores, respond
 from ..privacy.suppress_output import drop_errors
 from ..records.split import Training, split_training
 from ..records.tables import copied, dense, n_rows, take_rows
 from ..records.units import Units
-from ..scoring._response import Predictions, class_scores, respond
 
 __all__ = ["best_public", "public_responses", "public_thresholds"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._counting.candidates import Candidates
+from ..metrics._make import is_several
+from ..metrics._scorers import PrivateScorer
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
-from ..scoring._make import is_several
-from ..scoring._scorers import PrivateScorer
 from ..strategies._base import Release
 
 __all__ = ["already_released", "also_released", "clipping_in_words", "fitted_attributes"]

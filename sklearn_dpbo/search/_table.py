@@ -17,10 +17,12 @@ from .._counting.fitting import FitOptions
 from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.record_owner import TableOwner
 from .._counting.session import Session
-from ..evaluation._design import needs
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
+from ..metrics._precision import warn_of_expected_width
+from ..metrics._scorers import PrivateScorer
+from ..metrics.evaluations._design import needs
 from ..privacy.accounting import TRAINING
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
@@ -30,8 +32,6 @@ from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending, Spent
 from ..records.divided_table import TableSchema
 from ..records.units import Units, unit_name
-from ..scoring._precision import warn_of_expected_width
-from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import (
     LABEL_SHARE,
     Plan,

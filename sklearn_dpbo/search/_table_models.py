@@ -18,13 +18,13 @@ from ..learners._columns import declared_levels
 from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
+from ..metrics._of_counts import ConfusionScore
+from ..metrics._scorers import PrivateScorer
 from ..privacy.checks import as_floats
 from ..privacy.warn import warn
 from ..records.pickles import packed
 from ..records.split import Problem
 from ..records.tables import is_frame
-from ..scoring._of_counts import ConfusionScore
-from ..scoring._scorers import PrivateScorer
 from ..strategies._one_table import Plan
 from ..strategies._utility import largest_loss
 

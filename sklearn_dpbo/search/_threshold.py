@@ -17,6 +17,12 @@ from .._counting.progress import CallbackSupportMixin, watched
 from .._counting.session import Session
 from .._counting.threshold_curve import LabelGains
 from ..exceptions import LowUtilityWarning
+from ..metrics._make import resolve_scorer
+from ..metrics._population import population_interval
+from ..metrics._precision import Width, expected_width, warn_of_expected_width, wide_hint
+from ..metrics._response import Predictions, class_scores, method_of
+from ..metrics._scorers import PrivateScorer, score_and_interval
+from ..metrics._unknown import unknown_hint
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy
@@ -28,12 +34,6 @@ from ..records.pickles import fresh, packed
 from ..records.split import Training
 from ..records.tables import dense
 from ..records.units import Units, unit_name
-from ..scoring._make import resolve_scorer
-from ..scoring._population import population_interval
-from ..scoring._precision import Width, expected_width, warn_of_expected_width, wide_hint
-from ..scoring._response import Predictions, class_scores, method_of
-from ..scoring._scorers import PrivateScorer, score_and_interval
-from ..scoring._unknown import unknown_hint
 from ..strategies._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes

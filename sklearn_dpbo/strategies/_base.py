@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 
 from .._counting.candidates import Candidates
 from .._counting.session import Session
+from ..metrics._scorers import PrivateScorer, Score
 from ..privacy.checks import check_number
-from ..scoring._scorers import PrivateScorer, Score
 from ._space import SearchSpace
 
 __all__ = [

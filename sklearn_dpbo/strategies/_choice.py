@@ -13,13 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics._queries import Query, unit_weight
+from ..metrics._scorers import PrivateScorer
+from ..metrics._unknown import unknown_hint
 from ..privacy.rounding import divide
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..records.units import Units
-from ..scoring._queries import Query, unit_weight
-from ..scoring._scorers import PrivateScorer
-from ..scoring._unknown import unknown_hint
 
 __all__ = ["PreparedChoice", "prepare_choice"]
 

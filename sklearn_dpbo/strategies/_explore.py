@@ -16,10 +16,10 @@ from sklearn.exceptions import FitFailedWarning
 
 from .._counting.fitting import FitOptions, fit_all
 from .._counting.progress import Progress
+from ..metrics._response import Responses
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.split import Training, split_training
-from ..scoring._response import Responses
 
 __all__ = ["PublicEvaluator", "PublicFit", "explore", "methods_asked", "report_failures"]
 

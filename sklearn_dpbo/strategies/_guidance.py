@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
+from ..metrics._queries import Query
+from ..metrics._response import Responses
+from ..metrics._scorers import PrivateScorer
 from ..privacy.warn import warn
 from ..records.tables import dense, n_rows
-from ..scoring._queries import Query
-from ..scoring._response import Responses
-from ..scoring._scorers import PrivateScorer
 from ._base import Task
 from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report_failures
 from ._history import History

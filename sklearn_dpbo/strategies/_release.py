@@ -10,8 +10,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .._counting.candidates import Candidates
 from .._counting.session import Session
-from ..evaluation._base import Evaluation
-from ..evaluation._design import design_of
+from ..metrics._population import luck_of, population_interval
+from ..metrics._precision import Width, expected_width
+from ..metrics._queries import Query
+from ..metrics._response import Responses
+from ..metrics._scorers import PrivateScorer, Score, score_and_interval
+from ..metrics._unknown import unknown_hint
+from ..metrics.evaluations._base import Evaluation
+from ..metrics.evaluations._design import design_of
 from ..privacy.accounting import SCORE
 from ..privacy.mechanisms import COUNTS, Price
 from ..privacy.noisy_counts import NoisyCounts
@@ -21,12 +27,6 @@ from ..records.public_rows import spread_rows
 from ..records.split import Training
 from ..records.subgroups import Subgroups
 from ..records.tables import take_rows
-from ..scoring._population import luck_of, population_interval
-from ..scoring._precision import Width, expected_width
-from ..scoring._queries import Query
-from ..scoring._response import Responses
-from ..scoring._scorers import PrivateScorer, Score, score_and_interval
-from ..scoring._unknown import unknown_hint
 from ._base import Scores
 
 __all__ = [

@@ -16,14 +16,14 @@ from scipy.special import stdtrit
 from .._counting.candidates import Candidates
 from .._counting.session import Session
 from ..exceptions import LowUtilityWarning
+from ..metrics._of_counts import ClassScore
+from ..metrics._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
+from ..metrics._response import Responses
+from ..metrics._scorers import PrivateScorer, Score
+from ..metrics._unknown import named
 from ..privacy.warn import warn
 from ..records.tables import dense
 from ..records.units import Units
-from ..scoring._of_counts import ClassScore
-from ..scoring._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
-from ..scoring._response import Responses
-from ..scoring._scorers import PrivateScorer, Score
-from ..scoring._unknown import named
 from ._release import expected_widths
 
 __all__ = [

@@ -30,15 +30,15 @@ from sklearn_dpbo._counting.direct_responses import AsNumbers
 from sklearn_dpbo._counting.listed import LISTED
 from sklearn_dpbo._counting.secret_fits import _TransformedRows
 from sklearn_dpbo._counting.threshold_curve import LabelGains
+from sklearn_dpbo.metrics._agreement import Agreement
+from sklearn_dpbo.metrics._gains import Custom
+from sklearn_dpbo.metrics._histogram import ScoreHistogram
+from sklearn_dpbo.metrics._make import NAMES
+from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, MeanOf
+from sklearn_dpbo.metrics._ranking import RankedConfusion
+from sklearn_dpbo.metrics._variance import ErrorVariance
 from sklearn_dpbo.privacy.suppress_output import hold_interrupts
 from sklearn_dpbo.scoring import _errors, _gains, _pairs
-from sklearn_dpbo.scoring._agreement import Agreement
-from sklearn_dpbo.scoring._gains import Custom
-from sklearn_dpbo.scoring._histogram import ScoreHistogram
-from sklearn_dpbo.scoring._make import NAMES
-from sklearn_dpbo.scoring._queries import ClassSizes, Confusion, MeanOf
-from sklearn_dpbo.scoring._ranking import RankedConfusion
-from sklearn_dpbo.scoring._variance import ErrorVariance
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

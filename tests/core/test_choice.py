@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
 from sklearn_dpbo._counting.secret_fits import SecretFit
+from sklearn_dpbo.metrics._of_counts import ConfusionScore
+from sklearn_dpbo.metrics._population import luck_of, population_interval
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.privacy.runs import Composed, Repeated
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._of_counts import ConfusionScore
-from sklearn_dpbo.scoring._population import luck_of, population_interval
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._one_table import Plan
 from sklearn_dpbo.testing import seeded_noise

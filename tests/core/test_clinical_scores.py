@@ -11,8 +11,8 @@ from sklearn.metrics import confusion_matrix, precision_score, recall_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from sklearn_dpbo.evaluation._clinical import calibration_fit
-from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics.evaluations._clinical import calibration_fit
 
 EXACT = 1e7  # an epsilon at which there is no noise
 FOREST = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)

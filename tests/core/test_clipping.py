@@ -17,13 +17,13 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo.evaluation._design import _STEPS
 from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.metrics._errors import Moments
+from sklearn_dpbo.metrics._queries import GRID
+from sklearn_dpbo.metrics._scorers import score_and_interval
+from sklearn_dpbo.metrics.evaluations._design import _STEPS
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._errors import Moments
-from sklearn_dpbo.scoring._queries import GRID
-from sklearn_dpbo.scoring._scorers import score_and_interval
 
 EXACT = dict(epsilon=1e7)
 pytestmark = [pytest.mark.usefixtures("seeded"), pytest.mark.filterwarnings("ignore")]

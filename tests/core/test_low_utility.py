@@ -21,12 +21,12 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.metrics._precision import expected_counts, expected_width
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._precision import expected_counts, expected_width
-from sklearn_dpbo.scoring._response import Predictions
-from sklearn_dpbo.scoring._scorers import score_and_interval
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.strategies._utility import shift_hints
 

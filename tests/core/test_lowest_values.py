@@ -6,12 +6,12 @@ from hostile import CLASSES, LABELS
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo.evaluation._design import needs
+from sklearn_dpbo.metrics._errors import ErrorHistogram, Moments
+from sklearn_dpbo.metrics._make import NAMES
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.metrics.evaluations._design import needs
 from sklearn_dpbo.records.canonical import as_labels
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
-from sklearn_dpbo.scoring._make import NAMES
-from sklearn_dpbo.scoring._response import Predictions
 
 TRAINING = {kind: np.repeat(labels, [9, 7, 5][: len(labels)]) for kind, labels in CLASSES.items()}
 TRAINING |= {

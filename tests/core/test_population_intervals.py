@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._histogram import ScoreHistogram
+from sklearn_dpbo.metrics._of_counts import RankingScore
+from sklearn_dpbo.metrics._queries import Confusion, unit_weight
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts, noise_std
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._histogram import ScoreHistogram
-from sklearn_dpbo.scoring._of_counts import RankingScore
-from sklearn_dpbo.scoring._queries import Confusion, unit_weight
 
 CLASSES = np.array([0, 1])
 P = np.array([0.5, 0.1, 0.05, 0.35])

@@ -20,10 +20,10 @@ from sklearn_dpbo import PrivacyLedger, private_comparison
 from sklearn_dpbo.evaluation import Estimate, ModelComparison
 from sklearn_dpbo.evaluation._private_comparison import _name_of
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._agreement import Agreement
+from sklearn_dpbo.metrics._queries import Confusion
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._agreement import Agreement
-from sklearn_dpbo.scoring._queries import Confusion
 from sklearn_dpbo.testing import seeded_noise
 
 EXACT = 1e7  # an epsilon at which there is no noise

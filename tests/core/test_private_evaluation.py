@@ -25,8 +25,8 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
+from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.strategies import Strategy
 from sklearn_dpbo.testing import seeded_noise
 

@@ -16,14 +16,14 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
+from sklearn_dpbo.metrics._metrics import AVERAGES, OF_CLASS, confusion_metric
+from sklearn_dpbo.metrics._pairs import MeanArea, PrecisionSum
+from sklearn_dpbo.metrics._queries import GRID, ClassSizes, Confusion
+from sklearn_dpbo.metrics._ranking import RankedConfusion, faithful_rankings, linear
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.metrics._variance import ErrorVariance
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._metrics import AVERAGES, OF_CLASS, confusion_metric
-from sklearn_dpbo.scoring._pairs import MeanArea, PrecisionSum
-from sklearn_dpbo.scoring._queries import GRID, ClassSizes, Confusion
-from sklearn_dpbo.scoring._ranking import RankedConfusion, faithful_rankings, linear
-from sklearn_dpbo.scoring._response import Predictions
-from sklearn_dpbo.scoring._variance import ErrorVariance
 
 AVERAGED = [f"{name}_{average}" for name in OF_CLASS for average in AVERAGES]
 # Metrics whose order depends on the sizes of classes in another way than a weight for each.

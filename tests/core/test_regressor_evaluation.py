@@ -12,11 +12,11 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
 
 from sklearn_dpbo import private_evaluation
-from sklearn_dpbo.evaluation._design import _STEPS
-from sklearn_dpbo.evaluation._regressor import _quantile, _share_within
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._errors import ErrorHistogram, Moments
+from sklearn_dpbo.metrics.evaluations._design import _STEPS
+from sklearn_dpbo.metrics.evaluations._regressor import _quantile, _share_within
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
 
 pytestmark = [pytest.mark.usefixtures("seeded"), pytest.mark.filterwarnings("ignore")]
 ERRORS = ["mean_absolute_error", "root_mean_squared_error"]

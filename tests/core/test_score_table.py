@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.evaluation import Estimate
-from sklearn_dpbo.evaluation._base import Evaluation
-from sklearn_dpbo.scoring import _intervals
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics.evaluations._base import Evaluation
 
 
 @pytest.fixture(autouse=True)

@@ -24,20 +24,20 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     make_private_scorer,
 )
-from sklearn_dpbo.evaluation._design import _STEPS
+from sklearn_dpbo.metrics import _metrics
+from sklearn_dpbo.metrics._agreement import Agreement
+from sklearn_dpbo.metrics._errors import ErrorHistogram, Moments
+from sklearn_dpbo.metrics._histogram import ScoreHistogram
+from sklearn_dpbo.metrics._intervals import nearest_counts
+from sklearn_dpbo.metrics._make import NAMES, references, resolve_scorer, resolve_scorers
+from sklearn_dpbo.metrics._pairs import PairCounts, Pairs
+from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
+from sklearn_dpbo.metrics._ranking import RankedConfusion, faithful_rankings, linear
+from sklearn_dpbo.metrics._response import Predictions, Responses
+from sklearn_dpbo.metrics._unknown import settled, unknown_hint
+from sklearn_dpbo.metrics.evaluations._design import _STEPS
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _metrics
-from sklearn_dpbo.scoring._agreement import Agreement
-from sklearn_dpbo.scoring._errors import ErrorHistogram, Moments
-from sklearn_dpbo.scoring._histogram import ScoreHistogram
-from sklearn_dpbo.scoring._intervals import nearest_counts
-from sklearn_dpbo.scoring._make import NAMES, references, resolve_scorer, resolve_scorers
-from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
-from sklearn_dpbo.scoring._queries import ClassSizes, Confusion, unit_weight
-from sklearn_dpbo.scoring._ranking import RankedConfusion, faithful_rankings, linear
-from sklearn_dpbo.scoring._response import Predictions, Responses
-from sklearn_dpbo.scoring._unknown import settled, unknown_hint
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -13,12 +13,12 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo.metrics._labels import encode
+from sklearn_dpbo.metrics._make import resolve_scorer
+from sklearn_dpbo.metrics._pairs import PairCounts, Pairs
+from sklearn_dpbo.metrics._queries import total_weight
+from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._labels import encode
-from sklearn_dpbo.scoring._make import resolve_scorer
-from sklearn_dpbo.scoring._pairs import PairCounts, Pairs
-from sklearn_dpbo.scoring._queries import total_weight
-from sklearn_dpbo.scoring._response import Predictions
 
 CLASSES = np.array(["a", "b", "c"])
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
+from sklearn_dpbo.metrics._queries import GRID, MeanOf, spread_of
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._queries import GRID, MeanOf, spread_of
 
 
 def sums(values, units, steps=GRID):

@@ -11,10 +11,10 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateTableSearchCV
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression, PrivateRidge
+from sklearn_dpbo.metrics._of_counts import RankingScore
+from sklearn_dpbo.metrics._scorers import MeanScore
 from sklearn_dpbo.privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo.privacy.noise import seed_noise
-from sklearn_dpbo.scoring._of_counts import RankingScore
-from sklearn_dpbo.scoring._scorers import MeanScore
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

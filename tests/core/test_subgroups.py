@@ -15,12 +15,12 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
 from sklearn_dpbo.evaluation import _private_evaluation
-from sklearn_dpbo.evaluation._by_group import _needed, _seen
 from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._queries import unit_weight
+from sklearn_dpbo.metrics.evaluations._by_group import _needed, _seen
 from sklearn_dpbo.records.subgroups import Subgroups
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._queries import unit_weight
 
 EXACT = 500.0  # an epsilon at which there is no noise
 BANDS = [(18, 40), (40, 65), (65, np.inf)]

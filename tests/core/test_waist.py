@@ -21,6 +21,7 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo.exceptions import BudgetExceededError
+from sklearn_dpbo.metrics._queries import Confusion
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
@@ -28,7 +29,6 @@ from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.privacy.spending import Part, Spending
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._queries import Confusion
 from sklearn_dpbo.strategies import WorstCase
 
 ENTRY_POINTS = {
@@ -140,7 +140,7 @@ def test_the_lists_name_no_module_that_does_not_need_it(name):
         ("search._table_models", "from .._data.split import hold_out"),
         ("papers.kusner2015._trace", "from ..._counting.protected_values import ProtectedTable"),
         ("search._results", "session.of_other_records().release(counts)"),
-        ("evaluation._classifier", "from .._privacy.accounting import Budget"),
+        ("metrics.evaluations._classifier", "from .._privacy.accounting import Budget"),
     ],
 )
 def test_a_careless_line_is_seen(module, line):

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo.metrics._population import population_interval
+from sklearn_dpbo.metrics._queries import spread_of
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.noise import noise_source
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._population import population_interval
-from sklearn_dpbo.scoring._queries import spread_of
 from sklearn_dpbo.testing import seeded_noise
 
 GRID = 2**20

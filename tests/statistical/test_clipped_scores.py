@@ -11,13 +11,13 @@ import pytest
 from evaluations import report_of
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo.evaluation._design import design_of
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._response import Responses
+from sklearn_dpbo.metrics._scorers import score_and_interval
+from sklearn_dpbo.metrics.evaluations._design import design_of
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._response import Responses
-from sklearn_dpbo.scoring._scorers import score_and_interval
 
 M, N_PUBLIC, RUNS, LEAST = 1_000, 600, 400, 0.92
 

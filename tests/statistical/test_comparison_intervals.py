@@ -12,9 +12,9 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo.evaluation._private_comparison import _design_of
+from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
 
 N_RUNS, N_SLOW = 100, 500
 NAMES = ("accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1", "net_benefit")

@@ -24,9 +24,9 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from sklearn_dpbo.evaluation._curves import calibration, tpr_at
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics.evaluations._curves import calibration, tpr_at
 from sklearn_dpbo.records.subgroups import Subgroups
-from sklearn_dpbo.scoring import _intervals
 
 N_RUNS = 100
 # An interval that covers 95 % fails this once in 50,000 runs of the test.

@@ -33,7 +33,7 @@ from sklearn_dpbo._counting import record_owner
 from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo._counting.session import Session
-from sklearn_dpbo.scoring._queries import Confusion, unit_weight
+from sklearn_dpbo.metrics._queries import Confusion, unit_weight
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 

@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 from sklearn_dpbo import plan_search
+from sklearn_dpbo.metrics._queries import GRID
 from sklearn_dpbo.planning._bounds import (
     GRID_STEPS,
     mean_of_choice,
@@ -24,7 +25,6 @@ from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
-from sklearn_dpbo.scoring._queries import GRID
 
 
 # ---------------------------------------------------------------- formulas

@@ -13,9 +13,9 @@ from scipy.stats import kstest, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, private_evaluation
+from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.gdp import gdp_within
-from sklearn_dpbo.scoring import _intervals
 from sklearn_dpbo.testing import seeded_noise
 
 ALPHA = 1e-6

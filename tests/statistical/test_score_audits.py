@@ -13,14 +13,14 @@ import pytest
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.audit import audit_mechanism
-from sklearn_dpbo.evaluation._design import _STEPS
+from sklearn_dpbo.metrics._errors import Moments
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.metrics.evaluations._design import _STEPS
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Mechanisms, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._errors import Moments
-from sklearn_dpbo.scoring._response import Predictions
 
 M, EPSILON, RUNS = 21, 2.0, 2000
 BINARY = np.array([0, 1])

@@ -9,13 +9,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._histogram import ScoreHistogram, n_bins
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._histogram import ScoreHistogram, n_bins
-from sklearn_dpbo.scoring._response import Predictions
-from sklearn_dpbo.scoring._scorers import score_and_interval
 
 R = 200
 

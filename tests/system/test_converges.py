@@ -39,8 +39,8 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.scoring import _intervals
-from sklearn_dpbo.scoring._make import references
+from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics._make import references
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{kind.__module__}.{kind.__name__}")

@@ -120,7 +120,7 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "privacy.ledger._ledger",
         "papers.kharkovskii2020._modeler",
         "planning._plan",
-        "scoring._make",
+        "metrics._make",
         "search._objective",
         "search._search",
         "search._threshold",

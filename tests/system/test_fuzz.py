@@ -37,9 +37,9 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.exceptions import LedgerError
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.metrics._make import selecting_scorer
 from sklearn_dpbo.papers.kusner2015 import GPNoisy, LipschitzConvex
 from sklearn_dpbo.privacy import mechanisms
-from sklearn_dpbo.scoring._make import selecting_scorer
 from sklearn_dpbo.strategies import WorstCase
 
 # ---------------------------------------------------------------- estimators that are quick to fit

@@ -40,9 +40,9 @@ from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.metrics._make import resolve_scorer
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._make import resolve_scorer
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")

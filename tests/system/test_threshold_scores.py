@@ -23,9 +23,9 @@ from sklearn_dpbo._counting.model import Model
 from sklearn_dpbo._counting.protected_values import ProtectedTable
 from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
+from sklearn_dpbo.metrics._make import resolve_scorer
 from sklearn_dpbo.records.split import Problem, ProtectedRows, Training
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.scoring._make import resolve_scorer
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
 

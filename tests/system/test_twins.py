@@ -55,6 +55,7 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.metrics._queries import Cells
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
 from sklearn_dpbo.privacy import mechanisms
@@ -62,7 +63,6 @@ from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.records.tables import as_number, objects
-from sklearn_dpbo.scoring._queries import Cells
 from sklearn_dpbo.strategies import WorstCase
 
 N, M = 36, 18  # public and protected records

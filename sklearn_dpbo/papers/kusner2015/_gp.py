@@ -17,12 +17,12 @@ import numpy as np
 
 from ..._counting.candidates import Candidates
 from ..._counting.session import Session
+from ...metrics._scorers import score_and_interval
 from ...privacy.accounting import CHOICE
 from ...privacy.checks import check_number
 from ...privacy.noisy_counts import NoisyCounts
 from ...privacy.rounding import round_down
 from ...privacy.sensitive import Secret
-from ...scoring._scorers import score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
 from ...strategies._explore import PublicEvaluator

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..._counting.candidates import Candidates
 from ..._counting.session import Session
+from ...metrics._scorers import PrivateScorer, score_and_interval
 from ...privacy.sensitive import Secret
 from ...records.tables import n_rows
-from ...scoring._scorers import PrivateScorer, score_and_interval
 from ...strategies import Release, Strategy
 from ...strategies._base import Candidate, Task
 from ...strategies._likelihood import default_kernel

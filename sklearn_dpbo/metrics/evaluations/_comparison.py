@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.checks import check_number
-from ..scoring._metrics import confusion_metric, ratio
+from ...privacy.checks import check_number
+from .._metrics import confusion_metric, ratio
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 __all__ = ["ModelComparison"]

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from ..records.subgroups import Subgroups
-from ..records.tables import dense
-from ..scoring._errors import ErrorHistogram, Moments
-from ..scoring._histogram import ScoreHistogram, n_bins, usual_cut
-from ..scoring._labels import encode, position_of
-from ..scoring._make import make_private_scorer
-from ..scoring._queries import GRID, MOST_CLASSES, Confusion, Query
-from ..scoring._response import Predictions, Responses, are_probabilities, class_scores
-from ..scoring._variance import VARIANCE
+from ...records.subgroups import Subgroups
+from ...records.tables import dense
+from .._errors import ErrorHistogram, Moments
+from .._histogram import ScoreHistogram, n_bins, usual_cut
+from .._labels import encode, position_of
+from .._make import make_private_scorer
+from .._queries import GRID, MOST_CLASSES, Confusion, Query
+from .._response import Predictions, Responses, are_probabilities, class_scores
+from .._variance import VARIANCE
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of

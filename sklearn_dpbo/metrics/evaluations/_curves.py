@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scoring._metrics import ratio
+from .._metrics import ratio
 
 __all__ = [
     "brier_score",

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.float_errors import ignore_float_errors
-from ..privacy.noisy_counts import NoisyCounts
-from ..privacy.report._report import FORMAT, PrivacyReport
-from ..records.units import Units
-from ..scoring._intervals import Compute, draws, likely, simulated_interval
-from ..scoring._precision import Width, expected_counts
-from ..scoring._response import Responses
-from ..scoring._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
-from ..scoring._unknown import settled, unknown_hint
+from ...privacy.float_errors import ignore_float_errors
+from ...privacy.noisy_counts import NoisyCounts
+from ...privacy.report._report import FORMAT, PrivacyReport
+from ...records.units import Units
+from .._intervals import Compute, draws, likely, simulated_interval
+from .._precision import Width, expected_counts
+from .._response import Responses
+from .._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
+from .._unknown import settled, unknown_hint
 
 if TYPE_CHECKING:
     from pandas import DataFrame

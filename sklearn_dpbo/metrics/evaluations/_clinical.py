@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from ..scoring._intervals import Compute
-from ..scoring._metrics import ratio
+from .._intervals import Compute
+from .._metrics import ratio
 from ._curves import from_above, prevalence
 from ._plots import COVERS
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..records.subgroups import OTHER
-from ..records.units import Units
-from ..scoring._queries import total_weight, unit_weight
-from ..scoring._scorers import CONFIDENCE
+from ...records.subgroups import OTHER
+from ...records.units import Units
+from .._queries import total_weight, unit_weight
+from .._scorers import CONFIDENCE
 
 __all__ = ["SubgroupScores"]
 

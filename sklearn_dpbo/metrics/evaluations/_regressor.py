@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.checks import check_number
-from ..scoring._intervals import Compute
-from ..scoring._make import NAMES
+from ...privacy.checks import check_number
+from .._intervals import Compute
+from .._make import NAMES
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 Floats = NDArray[np.float64]

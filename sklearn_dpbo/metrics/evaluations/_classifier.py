@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..privacy.checks import check_number
-from ..privacy.warn import warn
-from ..records.subgroups import Subgroups
-from ..scoring._make import NAMES, make_private_scorer
-from ..scoring._metrics import CONFUSION
-from ..scoring._of_counts import ConfusionScore, RankingScore
-from ..scoring._queries import unit_weight
+from ...privacy.checks import check_number
+from ...privacy.warn import warn
+from ...records.subgroups import Subgroups
+from .._make import NAMES, make_private_scorer
+from .._metrics import CONFUSION
+from .._of_counts import ConfusionScore, RankingScore
+from .._queries import unit_weight
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings, unknown_name
 from ._by_group import SubgroupScores

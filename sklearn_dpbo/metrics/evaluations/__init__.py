@@ -1,0 +1,1 @@
+"""Evaluations: numbers and figures that follow from released counts (zone: released)."""
