@@ -32,7 +32,7 @@ PYTHON = (
 
 def listed_versions() -> list[str]:
     """Return the versions of scikit-learn whose source was read for the list of estimators."""
-    module = ast.parse(Path("sklearn_dpbo/_counting/listed.py").read_text())
+    module = ast.parse(Path("sklearn_dpbo/prediction/listed/listed.py").read_text())
     read = next(
         node.value
         for node in module.body

@@ -151,7 +151,7 @@ class EveryFourth:
 @pytest.fixture
 def trusted_models():
     """Models of the test's module predict all records at once, as those of known libraries do."""
-    from sklearn_dpbo._counting import parts
+    from sklearn_dpbo.prediction.listed import parts
 
     # Not the fixture `monkeypatch`: tests expect that it is undone before their own fixtures are.
     with pytest.MonkeyPatch.context() as patch:
@@ -169,7 +169,7 @@ def statistical_tests_trust_models(request):
     if request.path.parent.name != "statistical" or request.path.stem == "test_hostile":
         yield
         return
-    from sklearn_dpbo._counting.row_by_row import RowByRowCheck
+    from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
 
     request.getfixturevalue("trusted_models")
     with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,7 @@ from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 
-from sklearn_dpbo._counting.session import Session
+from sklearn_dpbo.prediction.session import Session
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive

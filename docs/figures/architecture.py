@@ -21,7 +21,7 @@ ZONES = {
 # Where the parts stand from left to right, so that few arrows cross.
 COLUMNS = {
     "exceptions": 10.2, "records": 6.6, "privacy": 8.2, "scoring": 5.0,
-    "ledger": 12.6, "report": 9.9, "_counting": 6.6, "strategies": 4.0, "planning": 2.8,
+    "ledger": 12.6, "report": 9.9, "prediction": 6.6, "strategies": 4.0, "planning": 2.8,
     "search": 6.6, "plotting": 2.8, "papers": 10.6, "audit": 7.9,
     "evaluation": 9.6, "testing": 6.2,
 }  # fmt: skip

@@ -4,7 +4,7 @@ import re
 from itertools import groupby
 from pathlib import Path
 
-from sklearn_dpbo._counting.listed import KINDS, LISTED, OBJECTS_IN_FRAMES, READ
+from sklearn_dpbo.prediction.listed.listed import KINDS, LISTED, OBJECTS_IN_FRAMES, READ
 
 PAGE = Path(__file__).parents[1] / "reference" / "row_by_row.md"
 PLACE = re.compile(r"(?<=<!-- docs/figures/listed.py -->\n).*(?=<!-- end -->)", re.DOTALL)

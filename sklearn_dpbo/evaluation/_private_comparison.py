@@ -9,13 +9,13 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.parts import Parts
 from ..metrics._agreement import Agreement
 from ..metrics._histogram import ScoreHistogram
 from ..metrics._labels import position_of
 from ..metrics._queries import Cells, Confusion
 from ..metrics.evaluations._comparison import ModelComparison
 from ..metrics.evaluations._design import METHODS, check_labels
+from ..prediction.listed.parts import Parts
 from ..privacy.checks import as_floats
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .._counting.fitting import check_prediction
-from .._counting.session import Session
 from ..exceptions import LowUtilityWarning
 from ..metrics._precision import Width, warn_of_expected_width, wide_hint
 from ..metrics._response import Responses
 from ..metrics.evaluations._base import Evaluation
+from ..prediction.fitting import check_prediction
+from ..prediction.session import Session
 from ..privacy.checks import check_number
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.sensitive import Sensitive

@@ -23,11 +23,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.session import Session
 from ..exceptions import PrivacyWarning
 from ..learners._private_training import what_learns
 from ..metrics._make import NO_WEIGHTS, selecting_scorer
 from ..metrics._scorers import PrivateScorer
+from ..prediction.session import Session
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
 from ..privacy.warn import warn

@@ -21,12 +21,12 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 
-from .._counting.fitting import FitOptions, set_candidate
-from .._counting.session import Session
 from ..exceptions import BudgetExceededError, LowUtilityWarning
 from ..metrics._make import resolve_scorer
 from ..metrics._response import Predictions
 from ..metrics._scorers import PrivateScorer
+from ..prediction.fitting import FitOptions, set_candidate
+from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger

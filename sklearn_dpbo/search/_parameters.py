@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._counting.fitting import FitOptions, set_candidate
 from ..exceptions import GuaranteeAssumptionWarning
 from ..metrics._make import resolve_scorers
 from ..metrics._scorers import PrivateScorer
+from ..prediction.fitting import FitOptions, set_candidate
 from ..privacy.checks import as_floats, is_number
 from ..privacy.spending import Spending
 from ..privacy.warn import warn

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._counting.fitting import fit, without_callbacks
 from ..metrics._response import Predictions, class_scores, respond
+from ..prediction.fitting import fit, without_callbacks
 from ..privacy.suppress_output import drop_errors
 from ..records.split import Training, split_training
 from ..records.tables import copied, dense, n_rows, take_rows

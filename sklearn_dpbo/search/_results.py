@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.stats import rankdata
 
-from .._counting.candidates import Candidates
 from ..metrics._make import is_several
 from ..metrics._scorers import PrivateScorer
+from ..prediction.candidates import Candidates
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 
-from .._counting.progress import CallbackSupportMixin, watched
 from ..metrics.evaluations._design import needs
+from ..prediction.progress import CallbackSupportMixin, watched
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import TRAINING_NOT_PROTECTED

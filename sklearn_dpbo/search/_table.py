@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.utils import get_tags
 
-from .._counting.candidates import Candidates
-from .._counting.first_try import try_out
-from .._counting.fitting import FitOptions
-from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.record_owner import TableOwner
-from .._counting.session import Session
 from ..exceptions import LowUtilityWarning, PrivacyWarning
 from ..learners._declaration import PrivateTraining
 from ..learners._private_training import private_training
 from ..metrics._precision import warn_of_expected_width
 from ..metrics._scorers import PrivateScorer
 from ..metrics.evaluations._design import needs
+from ..prediction.candidates import Candidates
+from ..prediction.first_try import try_out
+from ..prediction.fitting import FitOptions
+from ..prediction.progress import CallbackSupportMixin, watched
+from ..prediction.record_owner import TableOwner
+from ..prediction.session import Session
 from ..privacy.accounting import TRAINING
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger

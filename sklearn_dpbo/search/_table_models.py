@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from .._counting.candidates import Candidates
-from .._counting.fitting import set_candidate
 from ..exceptions import LowUtilityWarning
 from ..learners._base import PrivateLearner
 from ..learners._columns import declared_levels
@@ -20,6 +18,8 @@ from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..metrics._of_counts import ConfusionScore
 from ..metrics._scorers import PrivateScorer
+from ..prediction.candidates import Candidates
+from ..prediction.fitting import set_candidate
 from ..privacy.checks import as_floats
 from ..privacy.warn import warn
 from ..records.pickles import packed

@@ -12,10 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._counting.fitting import fit
-from .._counting.progress import CallbackSupportMixin, watched
-from .._counting.session import Session
-from .._counting.threshold_curve import LabelGains
 from ..exceptions import LowUtilityWarning
 from ..metrics._make import resolve_scorer
 from ..metrics._population import population_interval
@@ -23,6 +19,10 @@ from ..metrics._precision import Width, expected_width, warn_of_expected_width, 
 from ..metrics._response import Predictions, class_scores, method_of
 from ..metrics._scorers import PrivateScorer, score_and_interval
 from ..metrics._unknown import unknown_hint
+from ..prediction.fitting import fit
+from ..prediction.progress import CallbackSupportMixin, watched
+from ..prediction.session import Session
+from ..prediction.threshold_curve import LabelGains
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy

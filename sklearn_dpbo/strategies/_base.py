@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._counting.candidates import Candidates
-from .._counting.session import Session
 from ..metrics._scorers import PrivateScorer, Score
+from ..prediction.candidates import Candidates
+from ..prediction.session import Session
 from ..privacy.checks import check_number
 from ._space import SearchSpace
 

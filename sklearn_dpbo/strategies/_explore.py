@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from .._counting.fitting import FitOptions, fit_all
-from .._counting.progress import Progress
 from ..metrics._response import Responses
+from ..prediction.fitting import FitOptions, fit_all
+from ..prediction.progress import Progress
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.split import Training, split_training

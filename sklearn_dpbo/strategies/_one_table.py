@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._counting.record_owner import TableOwner
-from .._counting.secret_fits import SecretFit, SecretModel
-from .._counting.session import Session
 from ..learners._declaration import PrivateTraining
+from ..prediction.record_owner import TableOwner
+from ..prediction.secret_fits import SecretFit, SecretModel
+from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.frames import ClearFrames
 from ..privacy.mechanisms import Series

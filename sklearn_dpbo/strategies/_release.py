@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from .._counting.candidates import Candidates
-from .._counting.session import Session
 from ..metrics._population import luck_of, population_interval
 from ..metrics._precision import Width, expected_width
 from ..metrics._queries import Query
@@ -18,6 +16,8 @@ from ..metrics._scorers import PrivateScorer, Score, score_and_interval
 from ..metrics._unknown import unknown_hint
 from ..metrics.evaluations._base import Evaluation
 from ..metrics.evaluations._design import design_of
+from ..prediction.candidates import Candidates
+from ..prediction.session import Session
 from ..privacy.accounting import SCORE
 from ..privacy.mechanisms import COUNTS, Price
 from ..privacy.noisy_counts import NoisyCounts

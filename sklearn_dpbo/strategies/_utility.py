@@ -13,14 +13,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
-from .._counting.candidates import Candidates
-from .._counting.session import Session
 from ..exceptions import LowUtilityWarning
 from ..metrics._of_counts import ClassScore
 from ..metrics._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer, Score
 from ..metrics._unknown import named
+from ..prediction.candidates import Candidates
+from ..prediction.session import Session
 from ..privacy.warn import warn
 from ..records.tables import dense
 from ..records.units import Units

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import murmurhash3_32
 from sklearn.utils._param_validation import MissingValues, Options
 
-from sklearn_dpbo._counting.listed import is_estimator, why_unlisted
+from sklearn_dpbo.prediction.listed.listed import is_estimator, why_unlisted
 from sklearn_dpbo.records.canonical import in_one_form
 from sklearn_dpbo.records.tables import as_table
 

@@ -24,12 +24,6 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo._counting import rehearsal
-from sklearn_dpbo._counting.calls import query_for_protected
-from sklearn_dpbo._counting.direct_responses import AsNumbers
-from sklearn_dpbo._counting.listed import LISTED
-from sklearn_dpbo._counting.secret_fits import _TransformedRows
-from sklearn_dpbo._counting.threshold_curve import LabelGains
 from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._gains import Custom
 from sklearn_dpbo.metrics._histogram import ScoreHistogram
@@ -37,6 +31,12 @@ from sklearn_dpbo.metrics._make import NAMES
 from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, MeanOf
 from sklearn_dpbo.metrics._ranking import RankedConfusion
 from sklearn_dpbo.metrics._variance import ErrorVariance
+from sklearn_dpbo.prediction import rehearsal
+from sklearn_dpbo.prediction.calls import query_for_protected
+from sklearn_dpbo.prediction.direct_responses import AsNumbers
+from sklearn_dpbo.prediction.listed.listed import LISTED
+from sklearn_dpbo.prediction.secret_fits import _TransformedRows
+from sklearn_dpbo.prediction.threshold_curve import LabelGains
 from sklearn_dpbo.privacy.suppress_output import hold_interrupts
 from sklearn_dpbo.scoring import _errors, _gains, _pairs
 

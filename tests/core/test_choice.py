@@ -8,9 +8,9 @@ from scipy.stats import beta, binom, norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, make_private_scorer
-from sklearn_dpbo._counting.secret_fits import SecretFit
 from sklearn_dpbo.metrics._of_counts import ConfusionScore
 from sklearn_dpbo.metrics._population import luck_of, population_interval
+from sklearn_dpbo.prediction.secret_fits import SecretFit
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.privacy.runs import Composed, Repeated
 from sklearn_dpbo.records.units import Units

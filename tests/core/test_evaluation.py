@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.progress import in_parallel
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.prediction.fitting import FitOptions
+from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
+from sklearn_dpbo.prediction.progress import in_parallel
 from sklearn_dpbo.privacy.suppress_output import _suppression as suppressing
 from sklearn_dpbo.privacy.suppress_output import suppress_output
 from sklearn_dpbo.records.split import Training
@@ -192,7 +192,7 @@ def test_threads_of_this_process_keep_their_output_while_others_predict(two_clas
         depths.append(suppressing.depth)
         return in_parallel(*args)
 
-    monkeypatch.setattr("sklearn_dpbo._counting.record_owner.in_parallel", noted)
+    monkeypatch.setattr("sklearn_dpbo.prediction.record_owner.in_parallel", noted)
     for n_jobs in (1, 2):
         evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
     assert depths == [1, 0]

@@ -28,8 +28,8 @@ from sklearn_dpbo import (
     make_private_scorer,
     public,
 )
-from sklearn_dpbo._counting.fitting import FitOptions
 from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.prediction.fitting import FitOptions
 from sklearn_dpbo.privacy.ledger import _budget
 from sklearn_dpbo.records.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.strategies import WorstCase
@@ -414,7 +414,7 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
 
 def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
     """Which candidates come later may depend on protected records, if guidance is private."""
-    from sklearn_dpbo._counting.candidates import Candidates
+    from sklearn_dpbo.prediction.candidates import Candidates
     from sklearn_dpbo.records.split import Problem, Training
     from sklearn_dpbo.records.units import Units
 

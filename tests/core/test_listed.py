@@ -45,8 +45,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_array
 
-import sklearn_dpbo._counting.listed as listed
-from sklearn_dpbo._counting.listed import KINDS, LISTED, READ, is_estimator, why_unlisted
+import sklearn_dpbo.prediction.listed.listed as listed
+from sklearn_dpbo.prediction.listed.listed import KINDS, LISTED, READ, is_estimator, why_unlisted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

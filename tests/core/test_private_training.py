@@ -24,13 +24,13 @@ from sklearn.preprocessing import (
 )
 
 from sklearn_dpbo import PrivateTableSearchCV
-from sklearn_dpbo._counting.secret_fits import fit_last_step, refitted
 from sklearn_dpbo.learners import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateTraining,
 )
 from sklearn_dpbo.learners._private_training import private_training, what_learns
+from sklearn_dpbo.prediction.secret_fits import fit_last_step, refitted
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise

@@ -36,9 +36,9 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
-from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.responses import Response
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.prediction.fitting import FitOptions
+from sklearn_dpbo.prediction.responses import Response
 from sklearn_dpbo.privacy.suppress_output import drop_errors, suppress_output
 from sklearn_dpbo.records.tables import as_table
 

@@ -17,13 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._counting.companions import Companions
-from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.model import Model
-from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.responses import agree
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo.exceptions import BatchDependentError
+from sklearn_dpbo.prediction.companions import Companions
+from sklearn_dpbo.prediction.fitting import FitOptions
+from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
+from sklearn_dpbo.prediction.model import Model
+from sklearn_dpbo.prediction.protected_values import ProtectedTable
+from sklearn_dpbo.prediction.responses import agree
 from sklearn_dpbo.records.pickles import packed
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units

@@ -25,10 +25,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._counting.fitting import FitOptions, fit
-from sklearn_dpbo._counting.parts import CutOut
-from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.separately import SHARED, Batch, _Kind, for_batch
+from sklearn_dpbo.prediction.fitting import FitOptions, fit
+from sklearn_dpbo.prediction.listed.parts import CutOut
+from sklearn_dpbo.prediction.listed.separately import SHARED, Batch, _Kind, for_batch
+from sklearn_dpbo.prediction.protected_values import ProtectedTable
 from sklearn_dpbo.privacy.suppress_output import suppress_output
 from sklearn_dpbo.records.pickles import packed
 

@@ -18,10 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from test_architecture import modules
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.record_owner import Curve
 from sklearn_dpbo.exceptions import BudgetExceededError
 from sklearn_dpbo.metrics._queries import Confusion
+from sklearn_dpbo.prediction.fitting import FitOptions
+from sklearn_dpbo.prediction.record_owner import Curve
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
@@ -36,7 +36,7 @@ ENTRY_POINTS = {
     "search._delegation", "search._objective", "search._parameters", "search._search",
     "search._table", "search._threshold",
 }  # fmt: skip
-COUNTING = {"_counting.record_owner", "_counting.secret_fits"}
+COUNTING = {"prediction.record_owner", "prediction.secret_fits"}
 KUSNER = {f"papers.kusner2015.{name}" for name in ("_gp", "_gp_noise_free", "_gp_noisy")}
 KUSNER |= {"papers.kusner2015._in_secret", "papers.kusner2015._lipschitz"}
 OTHER_OPENERS = {
@@ -48,8 +48,8 @@ WAIST = {
     # Budgets and noise: one place makes them, and mechanisms alone use them.
     "Budget": {"privacy.mechanisms", "privacy.spending"},
     "budget_without_ledger": {"privacy.spending"},
-    "_budget": {"privacy.mechanisms", "privacy.spending", "_counting.record_owner"},
-    "_samplers": {"privacy.mechanisms", "privacy.spending", "_counting.record_owner"},
+    "_budget": {"privacy.mechanisms", "privacy.spending", "prediction.record_owner"},
+    "_samplers": {"privacy.mechanisms", "privacy.spending", "prediction.record_owner"},
     "Mechanisms": {"privacy.spending"},
     "noise_source": {"privacy.spending"},
     "begin": {
@@ -63,27 +63,27 @@ WAIST = {
     "_open": {"privacy.mechanisms"},
     "_packed": {"privacy.sensitive"},
     "InTransit": COUNTING,
-    "then": {"privacy.mechanisms", "_counting.secret_fits", *KUSNER},
+    "then": {"privacy.mechanisms", "prediction.secret_fits", *KUSNER},
     "measured": {
-        "privacy.sensitive", "_counting.record_owner", "papers.balcan2018._configurator",
+        "privacy.sensitive", "prediction.record_owner", "papers.balcan2018._configurator",
         "papers.kusner2015._gp", "papers.kusner2015._lipschitz",
     },
     # Rows.
-    "hold_out": {"_counting.record_owner"},
-    "ProtectedRows": {*COUNTING, "_counting.protected_values"},
+    "hold_out": {"prediction.record_owner"},
+    "ProtectedRows": {*COUNTING, "prediction.protected_values"},
     "ProtectedTable": {
-        *COUNTING, "_counting.threshold_curve", "_counting.rehearsal",
+        *COUNTING, "prediction.threshold_curve", "prediction.rehearsal",
     },
     "DividedTable": COUNTING,
-    "count_labels": {"_counting.record_owner", "strategies._one_table"},
-    "evaluating": {"_counting.session"},
+    "count_labels": {"prediction.record_owner", "strategies._one_table"},
+    "evaluating": {"prediction.session"},
 }  # fmt: skip
 SAMPLERS = ("permute_and_flip", "exponential_mechanism", "discrete_laplace", "discrete_gaussian")
 WAIST |= {name: {"privacy.mechanisms"} for name in SAMPLERS}
 # A parameter, variable or attribute of this name.
 ROWS = ENTRY_POINTS | {
     "records.split", "records.canonical", "records.divided_table", "records.fit_parameters",
-    "records.public_rows", "_counting.record_owner", "_counting.secret_fits", "audit._fits",
+    "records.public_rows", "prediction.record_owner", "prediction.secret_fits", "audit._fits",
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_nobody_can_tell_from_what_is_public_who_is_in_which_group(two_classes):
 @pytest.mark.parametrize("count", ["count", "count_each", "count_jointly", "curve", "evaluating"])
 def test_each_way_to_count_ends_public_questions(session, held, count, monkeypatch):
     for name in ("_rows_of", "label_values"):
-        monkeypatch.setattr(f"sklearn_dpbo._counting.record_owner.{name}", None)
+        monkeypatch.setattr(f"sklearn_dpbo.prediction.record_owner.{name}", None)
     arguments = {"count_each": (None, None, 1), "evaluating": (None, None, None)}
     session.require_public()
     with contextlib.suppress(AttributeError, TypeError):

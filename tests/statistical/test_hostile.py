@@ -29,11 +29,11 @@ from scipy.stats import uniform
 from sklearn.base import clone
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting import record_owner
-from sklearn_dpbo._counting.fitting import FitOptions
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._counting.session import Session
 from sklearn_dpbo.metrics._queries import Confusion, unit_weight
+from sklearn_dpbo.prediction import record_owner
+from sklearn_dpbo.prediction.fitting import FitOptions
+from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
+from sklearn_dpbo.prediction.session import Session
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 

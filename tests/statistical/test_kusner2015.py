@@ -26,7 +26,6 @@ from test_bounds import gp_ucb
 from test_leaks import found_in, found_in_text
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
-from sklearn_dpbo._counting.fitting import without_side_effects
 from sklearn_dpbo.exceptions import GuaranteeAssumptionWarning
 from sklearn_dpbo.papers.kusner2015 import (
     ExpectedImprovement,
@@ -55,6 +54,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
     PublishedLipschitzConvex,
     PublishedNoisyBounds,
 )
+from sklearn_dpbo.prediction.fitting import without_side_effects
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.records.split import Training

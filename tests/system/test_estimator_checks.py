@@ -20,13 +20,13 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
 from sklearn_dpbo.privacy import noise
 from sklearn_dpbo.records.pickles import packed
 from sklearn_dpbo.records.split import Problem, Training

@@ -24,9 +24,9 @@ from test_kusner2015 import NOISY, known_data
 from test_kusner2015 import search_of as gp_search_of
 
 from sklearn_dpbo import PrivacyLedger
-from sklearn_dpbo._counting import progress
-from sklearn_dpbo._counting.progress import CallbackSupportMixin, with_callbacks
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
+from sklearn_dpbo.prediction import progress
+from sklearn_dpbo.prediction.progress import CallbackSupportMixin, with_callbacks
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = pytest.mark.filterwarnings(

@@ -34,13 +34,13 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo._counting.companions import Companions
-from sklearn_dpbo._counting.model import Model
-from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.record_owner import Curve
-from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.metrics._make import resolve_scorer
+from sklearn_dpbo.prediction.companions import Companions
+from sklearn_dpbo.prediction.model import Model
+from sklearn_dpbo.prediction.protected_values import ProtectedTable
+from sklearn_dpbo.prediction.record_owner import Curve
+from sklearn_dpbo.prediction.threshold_curve import LabelGains, label_values
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise

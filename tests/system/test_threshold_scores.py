@@ -18,12 +18,12 @@ from sklearn.svm import LinearSVC
 from thresholds import FirstColumn, data_of, fitted, tuner
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo._counting.companions import Companions
-from sklearn_dpbo._counting.model import Model
-from sklearn_dpbo._counting.protected_values import ProtectedTable
-from sklearn_dpbo._counting.record_owner import Curve
-from sklearn_dpbo._counting.threshold_curve import LabelGains, label_values
 from sklearn_dpbo.metrics._make import resolve_scorer
+from sklearn_dpbo.prediction.companions import Companions
+from sklearn_dpbo.prediction.model import Model
+from sklearn_dpbo.prediction.protected_values import ProtectedTable
+from sklearn_dpbo.prediction.record_owner import Curve
+from sklearn_dpbo.prediction.threshold_curve import LabelGains, label_values
 from sklearn_dpbo.records.split import Problem, ProtectedRows, Training
 from sklearn_dpbo.records.units import Units
 

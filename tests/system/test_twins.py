@@ -46,8 +46,6 @@ from sklearn_dpbo import (
     private_comparison,
     private_evaluation,
 )
-from sklearn_dpbo._counting.row_by_row import RowByRowCheck
-from sklearn_dpbo._counting.secret_fits import SecretModel
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
@@ -58,6 +56,8 @@ from sklearn_dpbo.learners import (
 from sklearn_dpbo.metrics._queries import Cells
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
+from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
+from sklearn_dpbo.prediction.secret_fits import SecretModel
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import Mechanisms

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
-from ..._counting.calls import Calls
+from ...prediction.calls import Calls
 from ...privacy.checks import check_number
 from ...privacy.float_errors import ignore_float_errors
 from ...privacy.frames import ClearFrames

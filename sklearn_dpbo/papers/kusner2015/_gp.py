@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._counting.candidates import Candidates
-from ..._counting.session import Session
 from ...metrics._scorers import score_and_interval
+from ...prediction.candidates import Candidates
+from ...prediction.session import Session
 from ...privacy.accounting import CHOICE
 from ...privacy.checks import check_number
 from ...privacy.noisy_counts import NoisyCounts

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._counting.session import Session
+from ...prediction.session import Session
 from ...privacy.checks import check_number
 from ...privacy.sensitive import Secret
 from ...scoring import PrivateScorer

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._counting.candidates import Candidates
-from ..._counting.session import Session
 from ...metrics._scorers import PrivateScorer, score_and_interval
+from ...prediction.candidates import Candidates
+from ...prediction.session import Session
 from ...privacy.sensitive import Secret
 from ...records.tables import n_rows
 from ...strategies import Release, Strategy

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..exceptions import BatchDependentError
-from ..metrics._response import respond
-from ..privacy.float_errors import ignore_float_errors
-from ..records.pickles import fresh
-from ..records.public_rows import spread_rows
-from ..records.split import Problem
-from ..records.tables import copied, is_frame, n_rows, take_rows
-from .responses import agree
+from ...exceptions import BatchDependentError
+from ...metrics._response import respond
+from ...privacy.float_errors import ignore_float_errors
+from ...records.pickles import fresh
+from ...records.public_rows import spread_rows
+from ...records.split import Problem
+from ...records.tables import copied, is_frame, n_rows, take_rows
+from ..responses import agree
 
 __all__ = ["RowByRowCheck"]
 

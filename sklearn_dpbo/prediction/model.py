@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..metrics._response import Predictions, Responses, check_response, method_of
 from ..records.tables import copied
 from .companions import Companions
-from .parts import Parts, cut
+from .listed.parts import Parts, cut
 from .responses import Response
 
 __all__ = ["Model", "Models"]

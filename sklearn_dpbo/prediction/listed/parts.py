@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from ..records.pickles import packed
+from ...records.pickles import packed
 from .listed import is_estimator, why_unlisted
 
 __all__ = ["CutOut", "Parts", "Step", "cut"]

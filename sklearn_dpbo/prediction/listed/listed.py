@@ -142,8 +142,8 @@ sklearn_dpbo.scoring F _agreement.Agreement _errors.ErrorHistogram _errors.Momen
 sklearn_dpbo.scoring F _gains.OfCell _histogram.ScoreHistogram _pairs.MeanArea _pairs.PairCounts
 sklearn_dpbo.scoring F _pairs.Pairs _pairs.PrecisionSum _queries.ClassSizes _queries.Confusion
 sklearn_dpbo.scoring F _queries.MeanOf _ranking.RankedConfusion _variance.ErrorVariance
-sklearn_dpbo._counting F direct_responses.AsNumbers secret_fits._TransformedRows
-sklearn_dpbo._counting F threshold_curve.LabelGains
+sklearn_dpbo.prediction F direct_responses.AsNumbers secret_fits._TransformedRows
+sklearn_dpbo.prediction F threshold_curve.LabelGains
 """
 
 # Those of which `inverse_transform` was read, too.

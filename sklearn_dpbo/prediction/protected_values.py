@@ -33,9 +33,9 @@ from ..records.tables import n_rows, stack, take_rows, with_own_cells
 from ..records.units import Units
 from .calls import Calls, query_for_protected
 from .companions import Companions
+from .listed.separately import Batch, for_batch
 from .model import Model
 from .responses import agree
-from .separately import Batch, for_batch
 
 __all__ = ["ProtectedTable"]
 

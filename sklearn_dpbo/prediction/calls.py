@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..metrics._gains import Custom
 from ..privacy.suppress_output import drop_errors
 from ..records.pickles import Unpickler, fresh, packed
-from .listed import is_listed
+from .listed.listed import is_listed
 
 __all__ = ["Calls", "query_for_protected"]
 

@@ -26,11 +26,11 @@ from ..records.divided_table import DividedTable
 from ..records.split import Problem, ProtectedRows, Training, hold_out
 from .companions import Companions
 from .fitting import FitOptions
+from .listed.separately import SHARED
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
 from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secretly
-from .separately import SHARED
 from .threshold_curve import LabelGains, label_values
 
 

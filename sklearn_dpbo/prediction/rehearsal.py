@@ -30,11 +30,11 @@ from ..records.units import Units
 from .calls import query_for_protected
 from .companions import Companions
 from .direct_responses import AsNumbers, DirectResponses
+from .listed.parts import Parts
+from .listed.row_by_row import RowByRowCheck
 from .model import Model
-from .parts import Parts
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
-from .row_by_row import RowByRowCheck
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4

@@ -19,9 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..records.pickles import Unpickler, fresh
-from ..records.tables import as_table, is_frame, is_series, n_rows, stack, take_rows, with_own_cells
-from .calls import Calls
+from ...records.pickles import Unpickler, fresh
+from ...records.tables import (
+    as_table,
+    is_frame,
+    is_series,
+    n_rows,
+    stack,
+    take_rows,
+    with_own_cells,
+)
+from ..calls import Calls
 from .parts import CutOut, Step
 
 __all__ = ["SHARED", "Batch", "for_batch"]
