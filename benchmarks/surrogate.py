@@ -32,8 +32,8 @@ from sklearn.gaussian_process.kernels import Matern
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.papers.kusner2015 import Kernel, UpperConfidenceBound
+from sklearn_dpbo.search._surrogate import Surrogate
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.strategies._surrogate import Surrogate
 
 LENGTH_SCALE, NOISE = 0.3, 1e-4
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..strategies._axes import Axis, Distribution
-from ..strategies._space import SearchSpace
+from ..search._axes import Axis, Distribution
+from ..search._space import SearchSpace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

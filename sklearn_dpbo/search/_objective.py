@@ -38,11 +38,11 @@ from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
 from ..records.units import Units, unit_name
-from ..strategies._choice import prepare_choice
-from ..strategies._explore import PublicEvaluator
-from ..strategies._release import Designer, release_scores
+from ._choice import prepare_choice
+from ._explore import PublicEvaluator
 from ._optuna import on_trials, plain
 from ._parameters import check_values, prepare_scorer
+from ._release import Designer, release_scores
 from ._results import clipping_in_words
 
 __all__ = ["Best", "Call", "PrivateObjective"]

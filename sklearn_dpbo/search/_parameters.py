@@ -20,9 +20,9 @@ from ..privacy.checks import as_floats, is_number
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
 from ..records.units import unit_name
-from ..strategies._base import Strategy
-from ..strategies._space import SearchSpace
-from ..strategies._worst_case import WorstCase
+from ._space import SearchSpace
+from ._strategy import Strategy
+from ._worst_case import WorstCase
 
 __all__ = ["RESPONSE_METHODS", "check_named", "check_parameters", "check_values", "fit_takes"]
 __all__ += ["n_iter_of", "n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]

@@ -16,7 +16,7 @@ from ..prediction.candidates import Candidates
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
-from ..strategies._base import Release
+from ._strategy import Release
 
 __all__ = ["already_released", "also_released", "clipping_in_words", "fitted_attributes"]
 __all__ += ["note_on_error", "param_columns", "results_of", "spent_before"]

@@ -13,8 +13,6 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import TRAINING_NOT_PROTECTED
 from ..records.subgroups import Subgroups
-from ..strategies._base import Strategy, Task
-from ..strategies._utility import warn_of_low_utility
 from ._delegation import (
     DelegatesToBest,
     RoutesToEstimator,
@@ -30,6 +28,8 @@ from ._results import (
     results_of,
     spent_before,
 )
+from ._strategy import Strategy, Task
+from ._utility import warn_of_low_utility
 
 __all__ = ["PrivateBayesSearchCV"]
 

@@ -32,7 +32,14 @@ from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending, Spent
 from ..records.divided_table import TableSchema
 from ..records.units import Units, unit_name
-from ..strategies._one_table import (
+from ._delegation import (
+    DelegatesToBest,
+    public_generator,
+    refuse_steps_before,
+    remember_scored,
+    replace_fitted,
+)
+from ._one_table import (
     LABEL_SHARE,
     Plan,
     default_fits,
@@ -41,18 +48,10 @@ from ..strategies._one_table import (
     plan_fits,
     search_table,
 )
-from ..strategies._release import Designer, expected_widths
-from ..strategies._space import SearchSpace
-from ..strategies._utility import released_hints, warn_of_low_utility
-from ._delegation import (
-    DelegatesToBest,
-    public_generator,
-    refuse_steps_before,
-    remember_scored,
-    replace_fitted,
-)
 from ._parameters import check_parameters, n_listed, scorers_of, space_of
+from ._release import Designer, expected_widths
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
+from ._space import SearchSpace
 from ._table_models import (
     condition_of,
     declared_of,
@@ -64,6 +63,7 @@ from ._table_models import (
     warn_of_search,
     with_budget,
 )
+from ._utility import released_hints, warn_of_low_utility
 
 __all__ = ["PrivateTableSearchCV"]
 

@@ -25,8 +25,8 @@ from ..privacy.warn import warn
 from ..records.pickles import packed
 from ..records.split import Problem
 from ..records.tables import is_frame
-from ..strategies._one_table import Plan
-from ..strategies._utility import largest_loss
+from ._one_table import Plan
+from ._utility import largest_loss
 
 __all__ = ["condition_of", "declared_of", "depends_on_labels", "labels_of", "last_step"]
 __all__ += ["prepared", "warn_of_model", "warn_of_search", "with_budget"]

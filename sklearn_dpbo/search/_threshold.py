@@ -34,7 +34,7 @@ from ..records.pickles import fresh, packed
 from ..records.split import Training
 from ..records.tables import dense
 from ..records.units import Units, unit_name
-from ..strategies._choice import prepare_choice
+from ._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
 from ._public_thresholds import best_public, public_responses, public_thresholds

@@ -3,8 +3,8 @@
 A strategy turns (search space, sensitive oracle, budget) into a frozen `Release`.
 """
 
-from ._base import Release, Strategy
-from ._worst_case import WorstCase
+from ..search._strategy import Release, Strategy
+from ..search._worst_case import WorstCase
 
 __all__ = [
     "Release",

@@ -14,8 +14,8 @@ from sklearn_dpbo.prediction.secret_fits import SecretFit
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.privacy.runs import Composed, Repeated
 from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.search._one_table import Plan
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.strategies._one_table import Plan
 from sklearn_dpbo.testing import seeded_noise
 
 NOISELESS = 1e-3  # a scale of noise that is always 0

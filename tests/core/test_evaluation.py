@@ -22,7 +22,7 @@ from sklearn_dpbo.privacy.suppress_output import _suppression as suppressing
 from sklearn_dpbo.privacy.suppress_output import suppress_output
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.strategies._explore import report_failures
+from sklearn_dpbo.search._explore import report_failures
 
 
 def problem_of(data, groups=None):

@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.strategies._proposals import (
+from sklearn_dpbo.search._proposals import (
     PublicModel,
 )
-from sklearn_dpbo.strategies._space import SearchSpace
-from sklearn_dpbo.strategies._utility import noise_hints
+from sklearn_dpbo.search._space import SearchSpace
+from sklearn_dpbo.search._utility import noise_hints
+from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 
 UNIT = {"x": uniform(0, 1), "y": uniform(0, 1)}

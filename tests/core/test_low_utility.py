@@ -27,8 +27,8 @@ from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.search._utility import shift_hints
 from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.strategies._utility import shift_hints
 
 BEFORE = "Nothing has been charged yet"
 

@@ -6,8 +6,8 @@ from scipy.stats import loguniform
 
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.privacy.runs import Composed, Repeated
-from sklearn_dpbo.strategies._one_table import default_fits, held_out, plan_fits
-from sklearn_dpbo.strategies._space import SearchSpace
+from sklearn_dpbo.search._one_table import default_fits, held_out, plan_fits
+from sklearn_dpbo.search._space import SearchSpace
 
 SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 

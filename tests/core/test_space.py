@@ -11,8 +11,8 @@ from scipy import stats
 from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
-from sklearn_dpbo.strategies._axes import axis_of
-from sklearn_dpbo.strategies._space import Points, SearchSpace
+from sklearn_dpbo.search._axes import axis_of
+from sklearn_dpbo.search._space import Points, SearchSpace
 
 
 def filled(grid, n=64, seed=0):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
-from sklearn_dpbo.strategies._likelihood import _negative_log_likelihood, fit_kernel
-from sklearn_dpbo.strategies._proposals import choose_batch
-from sklearn_dpbo.strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
+from sklearn_dpbo.search._likelihood import _negative_log_likelihood, fit_kernel
+from sklearn_dpbo.search._proposals import choose_batch
+from sklearn_dpbo.search._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 
 SHAPES = list(KERNEL_SHAPES)
 

@@ -20,8 +20,7 @@ from sklearn_dpbo.learners import (
 )
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.records.divided_table import DividedTable
-from sklearn_dpbo.search import _table
-from sklearn_dpbo.strategies import _one_table
+from sklearn_dpbo.search import _one_table, _table
 
 EPSILON, DELTA = 2.0, 0.2
 CLAIM = {"epsilon": EPSILON, "delta": DELTA}

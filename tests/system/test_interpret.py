@@ -16,7 +16,7 @@ from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.learners._private_training import private_training
 from sklearn_dpbo.privacy.runs import gdp_within
-from sklearn_dpbo.strategies import _one_table
+from sklearn_dpbo.search import _one_table
 
 interpret = pytest.importorskip("interpret.privacy")
 

@@ -29,7 +29,7 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
 )
 from sklearn_dpbo.records.divided_table import DividedTable
-from sklearn_dpbo.strategies import _one_table
+from sklearn_dpbo.search import _one_table
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = [

@@ -28,8 +28,7 @@ from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.runs import Repeated
-from sklearn_dpbo.search import _table
-from sklearn_dpbo.strategies import _one_table
+from sklearn_dpbo.search import _one_table, _table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 

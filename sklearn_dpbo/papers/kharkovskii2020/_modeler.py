@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...privacy.checks import check_number
-from ...strategies._likelihood import default_kernel, fit_kernel
-from ...strategies._surrogate import Kernel, Surrogate, single_threaded
+from ...search._likelihood import default_kernel, fit_kernel
+from ...search._surrogate import Kernel, Surrogate, single_threaded
 from .bounds import ucb_beta
 
 __all__ = ["Modeler"]

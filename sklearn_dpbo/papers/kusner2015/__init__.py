@@ -4,7 +4,7 @@ To reproduce and compare: `sklearn_dpbo.strategies.WorstCase` assumes less, and 
 we measured. The module `published` has the forms that the papers print and that are known to fail.
 """
 
-from ...strategies._surrogate import Kernel
+from ...search._surrogate import Kernel
 from . import bounds
 from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._branch_and_bound import Path, branch_and_bound

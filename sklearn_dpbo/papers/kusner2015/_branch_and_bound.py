@@ -19,7 +19,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from ...strategies._surrogate import Kernel, Surrogate
+from ...search._surrogate import Kernel, Surrogate
 
 __all__ = ["Path", "branch_and_bound"]
 

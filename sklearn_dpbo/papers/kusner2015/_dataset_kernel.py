@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...strategies._likelihood import fit_kernel
-from ...strategies._surrogate import Kernel
+from ...search._likelihood import fit_kernel
+from ...search._surrogate import Kernel
 
 __all__ = [
     "LOG_GRID",

@@ -23,12 +23,12 @@ from ...privacy.checks import check_number
 from ...privacy.noisy_counts import NoisyCounts
 from ...privacy.rounding import round_down
 from ...privacy.sensitive import Secret
+from ...search._explore import PublicEvaluator
+from ...search._likelihood import fit_kernel
+from ...search._space import Points
+from ...search._strategy import Candidate, Task
+from ...search._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ...strategies import Release, Strategy
-from ...strategies._base import Candidate, Task
-from ...strategies._explore import PublicEvaluator
-from ...strategies._likelihood import fit_kernel
-from ...strategies._space import Points
-from ...strategies._surrogate import KERNEL_SHAPES, Kernel, Surrogate
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import first_of_path
 from ._trace import Explored, SearchModel, Trace

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...search._strategy import Task
 from ...strategies import Release
-from ...strategies._base import Task
 from ._gp import GPStrategy, assemble
 from ._in_secret import require_mean
 from ._trace import Trace

@@ -10,8 +10,8 @@ from ...prediction.session import Session
 from ...privacy.checks import check_number
 from ...privacy.sensitive import Secret
 from ...scoring import PrivateScorer
-from ...strategies._explore import report_failures
-from ...strategies._surrogate import Surrogate
+from ...search._explore import report_failures
+from ...search._surrogate import Surrogate
 from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 
 

@@ -15,10 +15,10 @@ from ...prediction.candidates import Candidates
 from ...prediction.session import Session
 from ...privacy.sensitive import Secret
 from ...records.tables import n_rows
+from ...search._likelihood import default_kernel
+from ...search._strategy import Candidate, Task
+from ...search._surrogate import Surrogate
 from ...strategies import Release, Strategy
-from ...strategies._base import Candidate, Task
-from ...strategies._likelihood import default_kernel
-from ...strategies._surrogate import Surrogate
 from ._acquisition import ExpectedImprovement
 from ._in_secret import (
     check_acquisition,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...strategies._explore import PublicFit
-from ...strategies._surrogate import Kernel, Surrogate
+from ...search._explore import PublicFit
+from ...search._surrogate import Kernel, Surrogate
 
 __all__ = ["Explored", "SearchModel", "Trace"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...strategies._surrogate import Kernel, Surrogate
+from ...search._surrogate import Kernel, Surrogate
 
 __all__ = [
     "CandidateBounds",

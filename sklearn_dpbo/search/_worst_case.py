@@ -10,12 +10,12 @@ import numpy as np
 
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
-from ._base import Release, Strategy, Task
 from ._choice import prepare_choice
 from ._explore import report_failures
 from ._guidance import Guidance
 from ._history import History
 from ._release import release_all_scores, release_scores
+from ._strategy import Release, Strategy, Task
 from ._utility import (
     constant_hints,
     noise_hints,

@@ -27,10 +27,10 @@ from ..privacy.mechanisms import Series
 from ..privacy.runs import Composed, Repeated, Runs
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
-from ._base import Candidate, Release
 from ._proposals import Domain
 from ._release import Designer, release_scores
 from ._space import SearchSpace, divide
+from ._strategy import Candidate, Release
 from ._utility import constant_hints, noise_hints
 
 __all__ = ["LABEL_SHARE", "Plan", "default_fits", "frequent_labels", "held_out", "plan_fits"]

@@ -15,12 +15,12 @@ from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer
 from ..privacy.warn import warn
 from ..records.tables import dense, n_rows
-from ._base import Task
 from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report_failures
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import Designer
 from ._space import Points
+from ._strategy import Task
 from ._surrogate import single_threaded
 from ._utility import warn_of_wide_intervals
 

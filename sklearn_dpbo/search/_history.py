@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import Candidate
 from ._explore import PublicFit
 from ._space import Points
+from ._strategy import Candidate
 
 __all__ = ["History"]
 

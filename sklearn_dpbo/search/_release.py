@@ -27,7 +27,7 @@ from ..records.public_rows import spread_rows
 from ..records.split import Training
 from ..records.subgroups import Subgroups
 from ..records.tables import take_rows
-from ._base import Scores
+from ._strategy import Scores
 
 __all__ = [
     "Designer",
