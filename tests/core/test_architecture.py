@@ -21,10 +21,9 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "privacy", "ledger", "report", "testing", "records", "scoring",
-    "learners",
-    "prediction", "evaluation", "strategies", "search", "papers", "audit",
-    "plotting", "planning",
+    "exceptions", "privacy", "ledger", "report", "testing", "records", "metrics", "scoring",
+    "learners", "prediction", "evaluation", "search", "strategies", "papers", "audit", "plotting",
+    "planning",
 )  # fmt: skip
 # The lines of code that a reader has to believe, at most: to be lowered when there are fewer. About
 # 60 of them make intervals for the population, of released counts alone; 80 give labels, names and
@@ -32,7 +31,9 @@ LAYERS = (
 # one unit; 40 choose public rows; 25 refuse groups that are not labels of one type; 25 list what is
 # counted; 23 hide from pools of workers how many secret fits there are; 15 undo what a call sets,
 # and call copies of gains on public rows; 9 release categories.
-TRUSTED_LINES = 4_247
+TRUSTED_LINES = 4_248
+# Beside what is believed: where charges are kept, and what is said of them.
+BESIDE = "privacy.ledger", "privacy.report"
 WITHOUT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,
@@ -120,7 +121,8 @@ def test_an_upward_import_is_found(planted):
 
 
 def test_neither_the_core_nor_its_tests_name_the_papers():
-    here = [path for path in Path(__file__).parent.glob("*.py") if path != Path(__file__)]
+    whole = {"test_architecture.py", "test_waist.py"}  # of the whole package
+    here = [path for path in Path(__file__).parent.glob("*.py") if path.name not in whole]
     core = [path for module, path in modules().items() if part_of(module) != "papers"]
     assert not [path for path in core + here if re.search(r"\bpapers\.", path.read_text())]
 
@@ -167,7 +169,7 @@ def test_what_has_to_be_believed_stays_small():
     """What counts protected records, and what says how much noise it gets, with all imports."""
     trusted = {
         module for module, path in modules().items()
-        if part_of(module) == "privacy"
+        if (part_of(module) == "privacy" and not module.startswith(BESIDE))
         or (part_of(module) == "prediction" and zone_of(module, path) == "sensitive")
     }  # fmt: skip
     size = sum(code_lines(modules()[name].read_text()) for name in with_imports(trusted))
@@ -176,7 +178,7 @@ def test_what_has_to_be_believed_stays_small():
 
 def test_what_is_released_looks_at_no_records_and_at_no_surrogate():
     for module, path in modules().items():
-        if part_of(module) in ("report", "plotting"):
+        if part_of(module) == "plotting" or module.startswith("privacy.report"):
             parts = {part_of(name) for name in imports_of(module, path.read_text())}
             assert not parts & {"prediction", "records", "papers"}, module
 

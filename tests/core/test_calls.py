@@ -24,6 +24,7 @@ from sklearn_dpbo import (
     make_private_scorer,
     private_evaluation,
 )
+from sklearn_dpbo.metrics import _errors, _gains, _pairs
 from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._gains import Custom
 from sklearn_dpbo.metrics._histogram import ScoreHistogram
@@ -38,7 +39,6 @@ from sklearn_dpbo.prediction.listed.listed import LISTED
 from sklearn_dpbo.prediction.secret_fits import _TransformedRows
 from sklearn_dpbo.prediction.threshold_curve import LabelGains
 from sklearn_dpbo.privacy.suppress_output import hold_interrupts
-from sklearn_dpbo.scoring import _errors, _gains, _pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

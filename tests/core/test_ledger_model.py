@@ -1,10 +1,11 @@
 """A model of the ledger in a file, searched exhaustively: every order of the steps of processes.
 
-The steps are those that the docstring of ``sklearn_dpbo/privacy/ledger/_file.py`` names. Processes create
-the file, charge it once each and draw; at any moment one may die, wait in vain, write a part, or
-fork, and the power may fail once. In every state that can be reached, each draw has a line that is
-on the disk whatever happens next, no more than the budget is counted, the file can be read, and
-some process can go on. Each step that is left out breaks one of these: that is tested, too."""
+The steps are those that the docstring of ``sklearn_dpbo/privacy/ledger/_file.py`` names. Processes
+create the file, charge it once each and draw; at any moment one may die, wait in vain, write a
+part, or fork, and the power may fail once. In every state that can be reached, each draw has a
+line that is on the disk whatever happens next, no more than the budget is counted, the file can
+be read, and some process can go on. Each step that is left out breaks one of these: that is
+tested, too."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple

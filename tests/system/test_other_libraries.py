@@ -23,8 +23,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_dpbo import PrivateBayesSearchCV, PrivateThresholdClassifier, public
 from sklearn_dpbo.prediction import candidates, record_owner
 from sklearn_dpbo.privacy import suppress_output
+from sklearn_dpbo.search import _explore
 from sklearn_dpbo.search import _threshold as threshold_module
-from sklearn_dpbo.strategies import WorstCase, _explore
+from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
     pytest.mark.usefixtures("seeded"),

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from ...privacy.accounting import PrivacyLoss
 from ...privacy.checks import check_number
 from ...privacy.float_errors import ignore_float_errors
 from ...privacy.ledger._ledger import PrivacyLedger
 from ...privacy.mechanisms import Price
 from ...privacy.sensitive import Secret
 from ...privacy.spending import Spending
-from ...report import PrivacyLoss
 from .._rows import row_norms
 from ._calibration import gaussian_sigma
 

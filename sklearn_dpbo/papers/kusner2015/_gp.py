@@ -26,9 +26,8 @@ from ...privacy.sensitive import Secret
 from ...search._explore import PublicEvaluator
 from ...search._likelihood import fit_kernel
 from ...search._space import Points
-from ...search._strategy import Candidate, Task
+from ...search._strategy import Candidate, Release, Strategy, Task
 from ...search._surrogate import KERNEL_SHAPES, Kernel, Surrogate
-from ...strategies import Release, Strategy
 from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_scores
 from ._in_secret import first_of_path
 from ._trace import Explored, SearchModel, Trace

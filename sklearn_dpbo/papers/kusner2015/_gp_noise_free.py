@@ -13,8 +13,7 @@ import numpy as np
 
 from ...search._axes import Distribution
 from ...search._space import SearchSpace
-from ...search._strategy import Task
-from ...strategies import Release
+from ...search._strategy import Release, Task
 from ._branch_and_bound import branch_and_bound
 from ._gp import ASSUMPTION_1, GPStrategy, assemble
 from ._in_secret import require_mean

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...search._strategy import Task
-from ...strategies import Release
+from ...search._strategy import Release, Task
 from ._gp import GPStrategy, assemble
 from ._in_secret import require_mean
 from ._trace import Trace

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics._scorers import PrivateScorer
 from ...prediction.session import Session
 from ...privacy.checks import check_number
 from ...privacy.sensitive import Secret
-from ...scoring import PrivateScorer
 from ...search._explore import report_failures
 from ...search._surrogate import Surrogate
 from ._acquisition import ExpectedImprovement, UpperConfidenceBound

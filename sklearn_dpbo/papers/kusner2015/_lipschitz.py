@@ -16,9 +16,8 @@ from ...prediction.session import Session
 from ...privacy.sensitive import Secret
 from ...records.tables import n_rows
 from ...search._likelihood import default_kernel
-from ...search._strategy import Candidate, Task
+from ...search._strategy import Candidate, Release, Strategy, Task
 from ...search._surrogate import Surrogate
-from ...strategies import Release, Strategy
 from ._acquisition import ExpectedImprovement
 from ._in_secret import (
     check_acquisition,

@@ -138,10 +138,10 @@ xgboost C XGBClassifier XGBRegressor XGBRFClassifier XGBRFRegressor core.Booster
 lightgbm C LGBMClassifier LGBMRegressor basic.Booster
 catboost C CatBoostClassifier CatBoostRegressor
 sklearn_dpbo.learners A PrivateClassifier PrivateLogisticRegression PrivateRegressor PrivateRidge
-sklearn_dpbo.scoring F _agreement.Agreement _errors.ErrorHistogram _errors.Moments _gains.Named
-sklearn_dpbo.scoring F _gains.OfCell _histogram.ScoreHistogram _pairs.MeanArea _pairs.PairCounts
-sklearn_dpbo.scoring F _pairs.Pairs _pairs.PrecisionSum _queries.ClassSizes _queries.Confusion
-sklearn_dpbo.scoring F _queries.MeanOf _ranking.RankedConfusion _variance.ErrorVariance
+sklearn_dpbo.metrics F _agreement.Agreement _errors.ErrorHistogram _errors.Moments _gains.Named
+sklearn_dpbo.metrics F _gains.OfCell _histogram.ScoreHistogram _pairs.MeanArea _pairs.PairCounts
+sklearn_dpbo.metrics F _pairs.Pairs _pairs.PrecisionSum _queries.ClassSizes _queries.Confusion
+sklearn_dpbo.metrics F _queries.MeanOf _ranking.RankedConfusion _variance.ErrorVariance
 sklearn_dpbo.prediction F direct_responses.AsNumbers secret_fits._TransformedRows
 sklearn_dpbo.prediction F threshold_curve.LabelGains
 """
