@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["all_but", "divide", "largest", "round_down", "round_up"]
+__all__ = ["divide", "largest", "round_down", "round_up"]
 
 
 def round_up(x: Fraction) -> float:
@@ -24,11 +24,6 @@ def divide(whole: float, share: float | Fraction) -> tuple[float, float]:
     """Return this share of the whole, and the rest; both rounded down."""
     part = Fraction(whole) * Fraction(share)
     return round_down(part), round_down(Fraction(whole) - part)
-
-
-def all_but(left: float, share: float, *, of: float) -> float:
-    """Return what is left less this share of the whole, rounded down."""
-    return round_down(Fraction(left) - Fraction(of) * Fraction(share))
 
 
 def largest(holds: Callable[[float], bool], start: float) -> float:

@@ -21,7 +21,7 @@ from .accounting import (
 from .mechanisms import Mechanisms
 from .noise import noise_source
 from .noisy_counts import NoisyCounts
-from .rounding import all_but, round_down
+from .rounding import round_down
 from .sensitive import Sensitive
 
 
@@ -138,7 +138,8 @@ class Spending(Mechanisms):
 
     def all_but(self, share: float) -> float:
         """Return what is left of epsilon less this share of the whole, which is kept for later."""
-        return all_but(self._budget.epsilon_left, share, of=self.epsilon)
+        kept = Fraction(self.epsilon) * Fraction(share)
+        return round_down(Fraction(self._budget.epsilon_left) - kept)
 
     # ------------------------------------------------------------ charge, then draw
     def release(

@@ -33,7 +33,7 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.mechanisms import COUNTS, Price
 from ..privacy.noisy_counts import noise_std
 from ..privacy.report._report import PrivacyReport
-from ..privacy.rounding import all_but
+from ..privacy.rounding import divide
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
@@ -336,7 +336,7 @@ class PrivateObjective:
 
     def _price_of(self, epsilon: float, delta: float, n_calls: int) -> Price:
         """Price all calls together, beside what is kept for `best`."""
-        left = all_but(epsilon, self._best_share, of=epsilon)
+        _, left = divide(epsilon, self._best_share)
         return Price.shared(n_calls, left, delta, COUNTS)
 
     def _proxy_offset(self) -> float:

@@ -29,7 +29,7 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.mechanisms import Price
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
-from ..privacy.spending import Spending, Spent
+from ..privacy.spending import Spending
 from ..records.divided_table import TableSchema
 from ..records.units import Units, unit_name
 from ._delegation import (
@@ -297,8 +297,8 @@ class PrivateTableSearchCV(
             if counted and table.schema.classes:
                 own.select_by(own.scorer.of_shares(shares, session.units.m))
             release, estimator = search_table(plan, session, models, self.score_share)
-        parts, also = (first.spent, session.spent), also_released(self, release, list(scorers))
-        privacy = self._report(parts, training, plan, session, units, tried.condition, also)
+        also = also_released(self, release, list(scorers))
+        privacy = self._report(first, training, plan, session, units, tried.condition, also)
         if hasattr(model := last_step(estimator), "privacy_"):
             model.privacy_ = privacy  # of all that was fitted, not of its own fit
         fitted = results_of(self, release, list(scorers), own, privacy)
@@ -400,7 +400,7 @@ class PrivateTableSearchCV(
 
     def _report(
         self,
-        spent: tuple[Spent, Spent],
+        first: Spending,
         training: PrivateTraining,
         plan: Plan,
         session: Session,
@@ -409,9 +409,8 @@ class PrivateTableSearchCV(
         also: str,
     ) -> PrivacyReport:
         """Return the privacy report of both parts."""
-        first, second = spent
         return report_of(
-            first,
+            first.spent,
             title="Differentially private hyper-parameter search on one table",
             unit=units.name,
             m=units.m,
@@ -423,6 +422,6 @@ class PrivateTableSearchCV(
             + also
             + _RELEASED
             + " and best_estimator_" * bool(self.refit),
-            spends=(*first.spends, *second.spends),
-            noise=f"{first.noise}; of the models: {training.noise}" + plan.in_bits,
+            spends=(*first.spent.spends, *session.spent.spends),
+            noise=f"{first.spent.noise}; of the models: {training.noise}" + plan.in_bits,
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,7 @@ from ...prediction.session import Session
 from ...privacy.accounting import CHOICE
 from ...privacy.checks import check_number
 from ...privacy.noisy_counts import NoisyCounts
-from ...privacy.rounding import round_down
+from ...privacy.rounding import divide
 from ...privacy.sensitive import Secret
 from ...search._explore import PublicEvaluator
 from ...search._likelihood import fit_kernel
@@ -213,9 +212,8 @@ class GPStrategy(Strategy):
 
     def _parts(self, epsilon: float, delta: float) -> list[tuple[float, float]]:
         """Return (epsilon, delta) of the candidate and of the score: Corollaries 1 and 2."""
-        share = Fraction(float(self.score_share))
-        whole = Fraction(epsilon), Fraction(delta)
-        return [(round_down(whole[0] * s), round_down(whole[1] * s)) for s in (1 - share, share)]
+        epsilons, deltas = (divide(whole, float(self.score_share)) for whole in (epsilon, delta))
+        return [(epsilons[1], deltas[1]), (epsilons[0], deltas[0])]
 
 
 def _begun(counted: list[Any], model: SearchModel, prior: Surrogate, index: int) -> Trace:
