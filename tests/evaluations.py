@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from sklearn_dpbo.metrics._response import Responses
-from sklearn_dpbo.metrics.evaluations._design import METHODS, design_of
+from sklearn_dpbo.metrics.evaluations._design import METHODS, evaluation_of
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.report import PrivacyReport
@@ -25,7 +25,7 @@ def report_of(epsilon, m):
 def designed(model, X, y, **kwargs):
     """What is counted of a model, given public records."""
     asked = [("predict",), *([METHODS] if hasattr(model, "classes_") else [])]
-    return design_of(Responses.of(model, X, y, asked), **kwargs)
+    return evaluation_of(Responses.of(model, X, y, asked), **kwargs)
 
 
 class Known:

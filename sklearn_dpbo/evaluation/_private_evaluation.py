@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..metrics._response import Responses
 from ..metrics.evaluations._base import Evaluation
-from ..metrics.evaluations._design import METHODS, check_task, design_of
+from ..metrics.evaluations._design import METHODS, check_task, evaluation_of
 from ..privacy.checks import as_floats, check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
@@ -160,7 +160,7 @@ def private_evaluation(
     with without_autologging():
         asked = [("predict",), *([] if is_regressor(estimator) else [METHODS])]
         public = session.answers_of(estimator, asked)
-        design = design_of(
+        design = evaluation_of(
             public,
             m=session.units.m,
             epsilon=session.epsilon,

@@ -18,7 +18,7 @@ from ..records.tables import dense, n_rows
 from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report_failures
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
-from ._release import Designer
+from ._release import Design
 from ._space import Points
 from ._strategy import Task
 from ._surrogate import single_threaded
@@ -98,7 +98,7 @@ class Guidance:
         if self._options.releases_score:
             share = self._options.score_share if len(params) > 1 else 1.0
             n = len(params) if candidates.releases_all else 1
-            candidates.design = Designer.of(candidates, share * self._session.epsilon / n)
+            candidates.design = Design.of(candidates, share * self._session.epsilon / n)
             self.warned = warn_of_wide_intervals(self._session, self.responses, share, n)
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, candidates.fit(params))

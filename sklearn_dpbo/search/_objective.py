@@ -42,7 +42,7 @@ from ._choice import prepare_choice
 from ._explore import PublicEvaluator
 from ._optuna import on_trials, plain
 from ._parameters import check_values, prepare_scorer
-from ._release import Designer, release_scores
+from ._release import Design, release_scores
 from ._results import clipping_in_words
 
 __all__ = ["Best", "Call", "PrivateObjective"]
@@ -231,7 +231,7 @@ class PrivateObjective:
         self._best: Best | None = None
         self._unknown = ""
         self._offset = 0.0 if scorer.is_mean else self._proxy_offset()
-        self._candidates.design = Designer.of(self._candidates, best_share * _SCORE_SHARE * epsilon)
+        self._candidates.design = Design.of(self._candidates, best_share * _SCORE_SHARE * epsilon)
         self._warn_of_noise(delta)
 
     def __call__(self, params: Mapping[str, Any]) -> float:

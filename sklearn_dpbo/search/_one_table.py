@@ -28,7 +28,7 @@ from ..privacy.runs import Composed, Repeated, Runs
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ._proposals import Domain
-from ._release import Designer, release_scores
+from ._release import Design, release_scores
 from ._space import SearchSpace, divide
 from ._strategy import Candidate, Release
 from ._utility import constant_hints, noise_hints
@@ -201,7 +201,7 @@ def search_table(
     model, statistic = _choose(plan, session, epsilon, models)
     index = plan.position(model.fit, model.member)
     params, estimator = plan.params[index], model.estimator()
-    own.design = Designer.of(own, session.share())
+    own.design = Design.of(own, session.share())
     own.add(params, own.make_model(check=False)(estimator))
     released = release_scores(params, statistic, session, plan.n_compared)
     hints = noise_hints(own.scorer, units, (), epsilon=epsilon) if n > 1 else ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +16,7 @@ from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer, Score, score_and_interval
 from ..metrics._unknown import unknown_hint
 from ..metrics.evaluations._base import Evaluation
-from ..metrics.evaluations._design import design_of
+from ..metrics.evaluations._design import evaluation_of
 from ..prediction.candidates import Candidates
 from ..prediction.session import Session
 from ..privacy.accounting import SCORE
@@ -30,8 +31,7 @@ from ..records.tables import take_rows
 from ._strategy import Scores
 
 __all__ = [
-    "Designer",
-    "ReleaseDesign",
+    "Design",
     "Released",
     "expected_widths",
     "release_all_scores",
@@ -76,59 +76,89 @@ class Released(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseDesign:
-    """How the scores of one candidate, and its report, will be released: fixed in public.
+class Design:
+    """How the scores of a candidate, and its report, are released: fixed in public.
 
-    A scorer is None if it is released as it was prepared.
-    """
-
-    scorers: tuple[PrivateScorer | None, ...]
-    evaluation: Evaluation | None
-
-
-@dataclass(frozen=True, eq=False)
-class Designer:
-    """Returns the `ReleaseDesign` of a fitted candidate, by its answers to training rows.
-
-    `report` is what these are asked for; `epsilon` is that of all its scores. It runs where the
-    candidate is fitted, before anything protected is predicted.
+    The report is an `evaluation`, for which `queries` are answered; `epsilon` is that of all
+    scores. Called with a fitted candidate, before anything protected is predicted, it returns the
+    design that fits what this candidate answers to training rows (`Model.design`).
     """
 
     scorers: tuple[PrivateScorer, ...]
-    report: tuple[Query, ...]
+    queries: tuple[Query, ...]
     m: int
     epsilon: float
     subgroups: Subgroups | None = None
+    evaluation: Evaluation | None = None
 
     @classmethod
-    def of(cls, candidates: Candidates, epsilon: float) -> Designer | None:
-        """Return the designer for what is evaluated; None if public answers change nothing."""
-        scorers, report = candidates.scorers, candidates.report
-        if not report and not any(scorer.release_uses_public for scorer in scorers):
-            return None
+    def of(cls, candidates: Candidates, epsilon: float) -> Design:
+        """Return the design by what is known before a candidate is fitted."""
         problem = candidates.problem
-        return cls(scorers, report, problem.units.m, epsilon, problem.subgroups)
+        own = candidates.scorers, candidates.report
+        return cls(*own, problem.units.m, epsilon, problem.subgroups)
 
-    def __call__(self, estimator: Any, training: Training) -> ReleaseDesign:
+    @classmethod
+    def of_model(cls, candidates: Candidates, params: dict[str, Any]) -> Design:
+        """Return the design for a fitted candidate."""
+        adapted: Design | None = candidates.model(params).design
+        if adapted is None:
+            return cls.of(candidates, math.nan)
+        # Those that the fit left as they were are known by identity: see `Candidates.asked`.
+        same = zip(adapted.scorers, candidates.scorers, strict=True)
+        return replace(adapted, scorers=tuple(own or scorer for own, scorer in same))
+
+    @property
+    def asked(self) -> set[tuple[str, ...]]:
+        """The methods of a candidate whose answers matter; empty if none do."""
+        asked = {query.response_method for query in self.queries}
+        return asked | {s.response_method for s in self.scorers if s.release_uses_public}
+
+    def __call__(self, estimator: Any, training: Training) -> Design | None:
         """Let a fitted candidate answer training rows, spread over their labels."""
+        if not self.asked:
+            return None
         rows = spread_rows(training.X, training.y, _MOST_ROWS)
         X, y = take_rows(training.X, rows), take_rows(training.y, rows)
-        asked = {query.response_method for query in self.report}
-        asked |= {each.response_method for each in self.scorers if each.release_uses_public}
-        return self.by_answers(Responses.of(estimator, X, y, asked))
+        adapted = self.by_answers(Responses.of(estimator, X, y, self.asked))
+        pairs = zip(adapted.scorers, self.scorers, strict=True)
+        scorers: Any = tuple(None if own is each else own for own, each in pairs)
+        return replace(adapted, scorers=scorers, queries=())
 
-    def by_answers(self, public: Responses) -> ReleaseDesign:
+    def by_answers(self, public: Responses) -> Design:
         """Return the design for these answers of a candidate."""
-        design = None
-        if self.report:
+        evaluation = None
+        if self.queries:
             positive = getattr(self.scorers[0], "positive", None)
             own: dict[str, Any] = {"m": self.m, "epsilon": self.epsilon, "pos_label": positive}
-            design = design_of(public, subgroups=self.subgroups, **own)
-        given = design._parts if design else () if len(self.scorers) > 1 else None
+            evaluation = evaluation_of(public, subgroups=self.subgroups, **own)
+        given = evaluation._parts if evaluation else () if len(self.scorers) > 1 else None
         m = self.m // (self.subgroups.n if self.subgroups else 1)
-        released = [each.release(public, m, self.epsilon, given) for each in self.scorers]
-        pairs = zip(released, self.scorers, strict=True)
-        return ReleaseDesign(tuple(None if own is each else own for own, each in pairs), design)
+        scorers = tuple(each.release(public, m, self.epsilon, given) for each in self.scorers)
+        return replace(self, scorers=scorers, evaluation=evaluation)
+
+    @property
+    def parts(self) -> list[_Part]:
+        """The releases: scores that do not follow from the report's parts, and these parts.
+
+        If there are both, all the scores have the same weight as the parts together.
+        """
+        report = self.evaluation._parts if self.evaluation else ()
+        shared = _distinct(self.scorers)
+        alone = [(counts, group) for counts, group in shared if counts not in report]
+        parts = [
+            _Part(counts, Fraction(1, len(alone)), SCORE, _names(self.scorers, group))
+            for counts, group in alone
+        ]
+        whole = sum(counts.weight for counts in report)
+        for counts in report:
+            names = [
+                self.scorers[k].name for other, group in shared if other == counts for k in group
+            ]
+            detail = ", also for ".join([counts.what, *names])
+            share = Fraction(counts.weight, whole)
+            parts.append(_Part(counts, share, "evaluation of the chosen candidate", detail))
+        return parts
 
 
 def release_scores(
@@ -145,8 +175,13 @@ def release_scores(
     `population_interval`.
     """
     own = session.candidates
-    scorers, evaluation = _designed(own, own.model(params).design)
-    parts, units = _parts(scorers, evaluation), session.units
+    design = Design.of_model(own, params)
+    scorers, evaluation, parts, units = (
+        design.scorers,
+        design.evaluation,
+        design.parts,
+        session.units,
+    )
     tables = [
         statistic
         if own.scorer.query.counts_as(part.counts, units)
@@ -166,22 +201,12 @@ def release_scores(
     ]
     unknown = _first(unknown_hint(part.counts, of(part.counts), units) for part in parts)
     if evaluation is None:
-        return Released(scores, populations, None, tuple(scorers), unknown=unknown)
+        return Released(scores, populations, None, scorers, unknown=unknown)
     counts, luck = tuple(map(of, evaluation._parts)), luck_of(n_compared or 1)
     report = partial(evaluation._released, counts, luck=luck)
     hint = evaluation._labels_hint()
     hints = (hint,) * bool(hint)
-    return Released(scores, populations, report, tuple(scorers), hints, unknown=unknown)
-
-
-def _designed(
-    candidates: Candidates, design: ReleaseDesign | None
-) -> tuple[list[PrivateScorer], Evaluation | None]:
-    """Return scorers and evaluation as a design says."""
-    if design is None:
-        return list(candidates.scorers), None
-    pairs = zip(design.scorers, candidates.scorers, strict=True)
-    return [own or scorer for own, scorer in pairs], design.evaluation
+    return Released(scores, populations, report, scorers, hints, unknown=unknown)
 
 
 def expected_widths(
@@ -195,10 +220,9 @@ def expected_widths(
 
     `public` are responses of a candidate to public records; means alone need none.
     """
-    designer = Designer.of(candidates, epsilon / n)
-    own = designer.by_answers(public) if designer and public else None
-    scorers, evaluation = _designed(candidates, own)
-    parts, units = _parts(scorers, evaluation), candidates.problem.units
+    design = Design.of(candidates, epsilon / n)
+    design = design.by_answers(public) if design.asked and public else replace(design, queries=())
+    scorers, parts, units = design.scorers, design.parts, candidates.problem.units
     whole = sum(part.weight for part in parts)
     widths: list[Callable[[], Width]] = []
     for scorer in scorers:
@@ -216,7 +240,7 @@ def release_all_scores(
 ) -> Released:
     """Release all scores of evaluated candidates, by number, with what the budget has left."""
     own, units = session.candidates, session.units
-    scorers = {i: _designed(own, own.model(params).design)[0] for i, params in candidates.items()}
+    scorers = {i: Design.of_model(own, params).scorers for i, params in candidates.items()}
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
     populations: dict[int, tuple[float, float] | None] = {}
@@ -251,28 +275,7 @@ def _first(hints: Iterable[str]) -> str:
     return next(filter(None, hints), "")
 
 
-def _parts(scorers: list[PrivateScorer], evaluation: Evaluation | None) -> list[_Part]:
-    """Return the releases: scores that do not follow from the report's parts, and these parts.
-
-    If there are both, all the scores have the same weight as the parts together.
-    """
-    report = evaluation._parts if evaluation else ()
-    shared = _distinct(scorers)
-    alone = [(counts, group) for counts, group in shared if counts not in report]
-    parts = [
-        _Part(counts, Fraction(1, len(alone)), SCORE, _names(scorers, group))
-        for counts, group in alone
-    ]
-    whole = sum(counts.weight for counts in report)
-    for counts in report:
-        names = [scorers[k].name for other, group in shared if other == counts for k in group]
-        detail = ", also for ".join([counts.what, *names])
-        share = Fraction(counts.weight, whole)
-        parts.append(_Part(counts, share, "evaluation of the chosen candidate", detail))
-    return parts
-
-
-def _distinct(scorers: list[PrivateScorer]) -> list[tuple[Query, list[int]]]:
+def _distinct(scorers: Sequence[PrivateScorer]) -> list[tuple[Query, list[int]]]:
     """Return what is counted for scores, each once, with the positions of its scores."""
     counted: list[Query] = []
     for scorer in scorers:

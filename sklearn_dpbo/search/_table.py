@@ -49,7 +49,7 @@ from ._one_table import (
     search_table,
 )
 from ._parameters import check_parameters, n_listed, scorers_of, space_of
-from ._release import Designer, expected_widths
+from ._release import Design, expected_widths
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._space import SearchSpace
 from ._table_models import (
@@ -386,7 +386,7 @@ class PrivateTableSearchCV(
         Nothing is known beforehand of scores other than means.
         """
         share = 1.0 if plan.has_one_model else self.score_share
-        tried.design = Designer.of(tried, share * epsilon)
+        tried.design = Design.of(tried, share * epsilon)
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records

@@ -14,7 +14,7 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._response import Responses
 from sklearn_dpbo.metrics._scorers import score_and_interval
-from sklearn_dpbo.metrics.evaluations._design import design_of
+from sklearn_dpbo.metrics.evaluations._design import evaluation_of
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
@@ -109,7 +109,7 @@ def numbers(target, epsilon, seed, factor=1.0, names=tuple(SEARCHED)):
         value, interval = score_and_interval(scorer, Units.of(M), noisy)
         yield name, SEARCHED[name](scorer, y, p), value, *interval
     public = Responses(y_public, None, {"predict": p_public})
-    design = design_of(public, m=M, epsilon=epsilon)
+    design = evaluation_of(public, m=M, epsilon=epsilon)
     noisy = tuple(
         noisy_counts(part, y, p, epsilon * part.weight / 3, 20 * seed + k, factor)
         for k, part in enumerate(design._parts)

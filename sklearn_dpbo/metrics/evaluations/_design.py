@@ -23,7 +23,7 @@ from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
 from ._regressor import RegressorEvaluation
 
-__all__ = ["METHODS", "check_labels", "check_task", "design_of", "needs"]
+__all__ = ["METHODS", "check_labels", "check_task", "evaluation_of", "needs"]
 
 METHODS = ("predict_proba", "decision_function")
 # Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
@@ -81,7 +81,7 @@ def needs(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> tuple[Q
     return ScoreHistogram(edges, classes, positives, METHODS), Confusion(classes)
 
 
-def design_of(
+def evaluation_of(
     responses: Responses,
     *,
     m: int,
