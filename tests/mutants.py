@@ -1203,8 +1203,8 @@ MUTANTS = {
     ),
     "comparison: undefined numbers cancel": Mutant(
         "ModelComparison.score.difference",
-        "float(end > 0), float(end < 0)",
-        "float(end > 0), float(end > 0)",
+        "(None, None) if end is None else ends\n",
+        "(None, None) if end is None else (ends[0], ends[0])\n",
         COMPARISON + "test_undefined_differences_may_be_anything",
     ),
     "comparison: one model is not checked": Mutant(
@@ -1354,9 +1354,9 @@ MUTANTS = {
     ),
     # ------------------------------------------------------------------ tables of papers
     "specificity is the sensitivity": Mutant(
-        "ClinicalScores._usual",
-        "[1 - at if name in _OF_OTHER else at]",
-        "[at]",
+        "usual",
+        "[positive ^ (name in _OF_OTHER)]",
+        "[positive]",
         "core/test_clinical_scores.py::test_numbers_of_labels_are_those_of_sklearn",
     ),
     "net benefit: false positives weigh as much as true ones": Mutant(

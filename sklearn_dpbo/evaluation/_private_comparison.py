@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics._agreement import Agreement
 from ..metrics._histogram import ScoreHistogram
 from ..metrics._labels import position_of
+from ..metrics._make import resolve_scorer
 from ..metrics._queries import Cells, Confusion
-from ..metrics.evaluations._comparison import ModelComparison
+from ..metrics._registry import OF_MATRIX
+from ..metrics._scorers import PrivateScorer
+from ..metrics.evaluations._comparison import ModelComparison, determined
 from ..metrics.evaluations._design import METHODS, check_labels
 from ..prediction.listed.parts import Parts
 from ..privacy.checks import as_floats
@@ -37,7 +41,7 @@ def private_comparison(
     epsilon: float,
     groups_val: Any = None,
     ledger: PrivacyLedger | None = None,
-    scoring: str | None = None,
+    scoring: Any = None,
     pos_label: Any = None,
     thresholds: Any = (),
     prediction: str = "auto",
@@ -77,9 +81,11 @@ def private_comparison(
         privacy unit.
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
-    scoring : {"accuracy"} or None, default=None
-        "accuracy" compares nothing else, from four counts for all classes together. The noise of
-        the difference is then smaller, by the square root of the number of classes.
+    scoring : str, PrivateScorer or scikit-learn scorer, default=None
+        The main number, if one is to be; `ModelComparison.score` lists the names. "accuracy" (and a
+        micro average) compares nothing else, from four counts for all classes together. The noise
+        of the difference is then smaller, by the square root of the number of classes. All others
+        follow from the table of each class; None shows several.
     pos_label : object, default=None
         The positive class of two; None is the second in sorted order.
     thresholds : array-like of shape (2,), default=()
@@ -141,7 +147,7 @@ def private_comparison(
 
 
 def _design_of(
-    model_a: Any, model_b: Any, y: Any, scoring: str | None, pos_label: Any, thresholds: Any
+    model_a: Any, model_b: Any, y: Any, scoring: Any, pos_label: Any, thresholds: Any
 ) -> ModelComparison:
     """Return what to count of these models; ValueError if they cannot be compared so."""
     for model in (model_a, model_b):
@@ -155,8 +161,6 @@ def _design_of(
             f"models to compare know the same classes; model_a knows {classes.tolist()}, and "
             f"model_b {np.asarray(model_b.classes_).tolist()}"
         )
-    if scoring not in (None, "accuracy"):
-        raise ValueError(f"scoring is None, or 'accuracy' to compare that alone; found {scoring!r}")
     if cuts is None or cuts.shape not in ((0,), (2,)):
         raise ValueError(f"thresholds are two numbers, for a and b, or none; found {thresholds!r}")
     probable = any(hasattr(model, "predict_proba") for model in (model_a, model_b))
@@ -171,10 +175,24 @@ def _design_of(
         names = [f"{name} (positive from {cut:g})" for name, cut in zip(names, cuts, strict=True)]
         threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
         parts = tuple(ScoreHistogram(((c,),), classes, (positive,), METHODS) for c in cuts.tolist())
-    query = Agreement(parts, classes, by_class=scoring is None)
-    return ModelComparison(
-        (query,), {}, model_a=names[0], model_b=names[1], _positive=positive, _threshold=threshold
-    )
+    query = Agreement(parts, classes)
+    asked = None if scoring is None else _determined(scoring, model_b, query)
+    if asked is not None and OF_MATRIX[asked.name].follows == "correct":
+        query = replace(query, by_class=False)
+    comparison = ModelComparison((query,), {}, model_a=names[0], model_b=names[1])
+    return replace(comparison, _positive=positive, _threshold=threshold, _scoring=asked)
+
+
+def _determined(scoring: Any, model: Any, table: Agreement) -> PrivateScorer:
+    """Return the scorer, or raise ValueError if the joint table does not determine its score."""
+    scorer = resolve_scorer(scoring, model)
+    known = [name for name in determined(table) if name in OF_MATRIX]
+    if scorer.custom or scorer.name not in known:
+        raise ValueError(
+            f"scoring={scoring!r} is not computed from the joint table of two models' predictions. "
+            f"Of {len(table.classes)} classes, these are: {known}"
+        )
+    return scorer
 
 
 def _name_of(model: Any) -> str:

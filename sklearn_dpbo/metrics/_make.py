@@ -15,17 +15,19 @@ from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ..privacy.checks import as_floats, check_number
-from ._gains import GAINS, Custom
-from ._metrics import AVERAGES, CONFUSION, OF_CLASS
-from ._of_counts import RANKING, ConfusionScore, RankingScore
+from ._gains import GAINS, Custom, Gain
+from ._metrics import AVERAGES
+from ._of_counts import ConfusionScore, RankingScore
 from ._queries import same
+from ._registry import METRICS, OF_MATRIX, Metric, OfMatrix, OfScores
 from ._scorers import MeanScore, PrivateScorer
-from ._variance import VARIANCE, VarianceExplained
+from ._variance import VarianceExplained
 
 __all__ = [
     "NAMES",
     "NO_WEIGHTS",
     "is_several",
+    "labels_scorer",
     "make_private_scorer",
     "references",
     "resolve_scorer",
@@ -49,20 +51,9 @@ _OF_CLUSTERERS = (
     "make_private_scorer(gain, bounds=(-10, 0), response_method='transform') with "
     "def gain(y, distances): return -distances.min(axis=1)"
 )
-_POSITIVE = (*OF_CLASS, "average_precision", "roc_auc")
-
-
-def _parameters(name: str) -> tuple[str, ...]:
-    if name in GAINS:
-        return GAINS[name].params
-    own = ("weights",) * (name == "cohen_kappa") + ("beta",) * name.startswith("fbeta")
-    return own + ("largest_error",) * (name in VARIANCE) + ("pos_label",) * (name in _POSITIVE)
-
-
-# All names, with their parameters.
-NAMES = {
-    name: _parameters(name) for name in sorted({*GAINS, *_ROOTS, *RANKING, *VARIANCE, *CONFUSION})
-}
+# What is known of all names; accuracy is counted as a mean, unless a matrix is released anyway.
+_KNOWN: dict[str, Gain | Metric] = METRICS | GAINS | {name: GAINS[_ROOTS[name]] for name in _ROOTS}
+NAMES = {name: _KNOWN[name] for name in sorted(_KNOWN)}
 
 
 def make_private_scorer(
@@ -125,26 +116,32 @@ def make_private_scorer(
         raise ValueError(_unknown(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    if others := sorted(set(params) - set(NAMES[gain])):
-        raise ValueError(f"{gain!r} has no parameters {others}; it has {list(NAMES[gain])}")
+    known = NAMES[gain]
+    if others := sorted(set(params) - set(known.params)):
+        raise ValueError(f"{gain!r} has no parameters {others}; it has {list(known.params)}")
     _check_params(gain, params)
-    base = _ROOTS.get(gain, gain)
     if bounds is not None:
-        if not (base in GAINS and GAINS[base].takes_bounds):
+        if not (isinstance(known, Gain) and known.takes_bounds):
             raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
         params = {"bounds": _check_bounds(gain, bounds, below=0.0)} | params
-    if base in GAINS:
-        return MeanScore.of(gain, base, params)
-    if gain in VARIANCE:
-        return VarianceExplained(gain, (-math.inf, 1.0), params)
-    if gain in CONFUSION:
+    if isinstance(known, Gain):
+        return MeanScore.of(gain, _ROOTS.get(gain, gain), params)
+    if isinstance(known, OfMatrix):
         return ConfusionScore.of(gain, params)
-    methods = ("predict_proba",) if gain == "roc_auc_ovr" else RankingScore.response_method
-    return RankingScore(gain, (0.0, 1.0), params, response_method=methods)
+    if isinstance(known, OfScores):
+        return RankingScore(gain, known.bounds, params, response_method=known.methods)
+    return VarianceExplained(gain, known.bounds, params)
+
+
+def labels_scorer(name: str, params: Any, classes: Any, pos_label: Any) -> ConfusionScore:
+    """Return the metric of the confusion matrix with this name, of these classes."""
+    own = {"pos_label": pos_label} if OF_MATRIX[name].of_one else {}
+    given = make_private_scorer(name, **(own | params))
+    return ConfusionScore.of(name, given.params).of_labels(classes)
 
 
 def _check_params(name: str, params: dict[str, Any]) -> None:
-    if name.startswith("fbeta") and "beta" not in params:
+    if "beta" in NAMES[name].params and "beta" not in params:
         raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
     for key in {"beta", "largest_error", "slope"} & set(params):
         check_number(key, params[key], "a positive number", lambda value: value > 0)
@@ -230,15 +227,18 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
 @cache
 def references() -> dict[str, Any]:
     """Return scikit-learn's scorers by the name that they have here."""
-    fbeta, make = metrics.fbeta_score, metrics.make_scorer
-    extra = {
-        "cohen_kappa": make(metrics.cohen_kappa_score),
-        "neg_mean_pinball_loss": make(metrics.mean_pinball_loss, greater_is_better=False),
-        "fbeta": make(fbeta, beta=1),
-        **{f"fbeta_{average}": make(fbeta, beta=1, average=average) for average in AVERAGES},
-    }
-    known = set(metrics.get_scorer_names()) & set(NAMES)
-    return {name: metrics.get_scorer(name) for name in known} | extra
+    found = {name: _reference(name, known) for name, known in NAMES.items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _reference(name: str, known: Gain | Metric) -> Any:
+    """Return scikit-learn's scorer: the one of this name; or of a gain, that of its loss."""
+    if isinstance(known, Metric):
+        return None if known.reference is None else metrics.get_scorer(known.reference or name)
+    if name in metrics.get_scorer_names():
+        return metrics.get_scorer(name)
+    loss = getattr(metrics, name.removeprefix("neg_"), None)
+    return loss and metrics.make_scorer(loss, greater_is_better=False)
 
 
 def _like(theirs: Any) -> PrivateScorer:
@@ -252,8 +252,9 @@ def _like(theirs: Any) -> PrivateScorer:
     asked = {methods} if isinstance(methods, str) else set(methods)
     for name, each in references().items():
         if each._score_func is getattr(theirs, "_score_func", None) and each._sign == theirs._sign:
-            own = {key: kwargs[key] for key in NAMES[name] if key in kwargs}
-            if same(_others(each, NAMES[name]), _others(theirs, NAMES[name])):
+            params = NAMES[name].params
+            own = {key: kwargs[key] for key in params if key in kwargs}
+            if same(_others(each, params), _others(theirs, params)):
                 ours = make_private_scorer(name, **own)
                 if asked & set(ours.response_method):
                     return ours

@@ -9,6 +9,8 @@ mixed evenly within a bin.
 Counts are not negative if `undefined` is None, and a ratio with denominator 0 is 0 then, as with
 ``zero_division=0``. Simulated noisy counts may be negative. If a denominator is then not positive,
 every value is possible: the ratio is `undefined`, the lowest or highest one.
+
+`_registry` says what else is known of each metric.
 """
 
 from __future__ import annotations
@@ -16,29 +18,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
 __all__ = [
-    "AVERAGES",
-    "CONFUSION",
-    "OF_CLASS",
-    "SIZE_FREE",
-    "average_precision",
-    "class_metric",
-    "confusion_metric",
-    "disagreement",
-    "gradient",
-    "hidden_order",
-    "monotone",
-    "ratio",
-    "roc_auc",
-]
+    "AVERAGES", "accuracy", "average_precision", "balanced_accuracy", "class_metric",
+    "disagreement", "f_measure", "gradient", "hidden_order", "informedness", "jaccard", "kappa",
+    "matthews", "monotone", "of_classes", "precision", "ratio", "recall", "roc_auc",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
+# From true positives, false positives and false negatives: numerator and denominator of a ratio.
+Parts: TypeAlias = Callable[..., tuple[Floats, Floats]]
 AVERAGES = ("macro", "micro", "weighted")
 # What is added to each cell before a gradient is taken: no cell is empty then.
 _PRIOR, _STEP = 0.5, 1e-3
@@ -66,22 +60,25 @@ def _or_zero(over: Floats, under: Floats, undefined: float | None = None) -> Flo
 
 
 # ------------------------------------------------ of one class: numerator and denominator
-def _f(tp: Floats, fp: Floats, fn: Floats, beta: float = 1.0) -> tuple[Floats, Floats]:
+def f_measure(tp: Floats, fp: Floats, fn: Floats, beta: float = 1.0) -> tuple[Floats, Floats]:
     b = beta**2
     return (1 + b) * tp, (1 + b) * tp + b * fn + fp
 
 
-OF_CLASS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
-    "f1": _f,
-    "fbeta": _f,
-    "jaccard": lambda tp, fp, fn: (tp, tp + fp + fn),
-    "precision": lambda tp, fp, fn: (tp, tp + fp),
-    "recall": lambda tp, fp, fn: (tp, tp + fn),
-}
+def jaccard(tp: Floats, fp: Floats, fn: Floats) -> tuple[Floats, Floats]:
+    return tp, tp + fp + fn
+
+
+def precision(tp: Floats, fp: Floats, fn: Floats) -> tuple[Floats, Floats]:
+    return tp, tp + fp
+
+
+def recall(tp: Floats, fp: Floats, fn: Floats) -> tuple[Floats, Floats]:
+    return tp, tp + fn
 
 
 def class_metric(
-    base: str,
+    parts: Parts,
     tp: Floats,
     fp: Floats,
     fn: Floats,
@@ -90,7 +87,7 @@ def class_metric(
     **params: Any,
 ) -> Floats:
     """Return the metric of each class against the others; no denominator is below `least`."""
-    over, under = OF_CLASS[base](tp, fp, fn, **params)
+    over, under = parts(tp, fp, fn, **params)
     return _or_zero(over, np.maximum(under, least) if least else under, undefined)
 
 
@@ -103,17 +100,26 @@ def _mean(of_class: Floats, occurs: NDArray[np.bool_], undefined: float | None) 
     return ratio((occurs * of_class).sum(axis=-1), 1.0 * occurs.sum(axis=-1))
 
 
-def _accuracy(C: Floats, undefined: float | None) -> Floats:
+def accuracy(C: Floats, undefined: float | None) -> Floats:
     return ratio(np.trace(C, axis1=-2, axis2=-1), C.sum(axis=(-2, -1)), undefined)
 
 
-def _balanced_accuracy(C: Floats, undefined: float | None) -> Floats:
+def balanced_accuracy(C: Floats, undefined: float | None) -> Floats:
     size = C.sum(axis=-1)[..., : C.shape[-1]]
     recalls = ratio(np.diagonal(C, axis1=-2, axis2=-1), size, undefined)
     return _mean(recalls, size > 0, undefined)
 
 
-def _matthews(C: Floats, undefined: float | None) -> Floats:
+def informedness(C: Floats, undefined: float | None) -> Floats:
+    """Balanced accuracy, on a scale from 0 for chance to 1: of two classes, Youden's J."""
+    K: Any = C.shape[-1]
+    if undefined is None:
+        K = (C.sum(axis=-1)[..., :K] > 0).sum(axis=-1)
+    recall = undefined if undefined is None else max(undefined, 0.0)
+    return ratio(K * balanced_accuracy(C, recall) - 1, K - 1, undefined)
+
+
+def matthews(C: Floats, undefined: float | None) -> Floats:
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     a, b = n**2 - (true**2).sum(axis=-1), n**2 - (predicted**2).sum(axis=-1)
     under = np.sqrt(np.where((a > 0) & (b > 0), a * b, 0.0))
@@ -129,43 +135,24 @@ def disagreement(K: int, weights: str | None = None) -> Floats:
     return w
 
 
-def _kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
+def kappa(C: Floats, undefined: float | None, weights: str | None = None) -> Floats:
     w = disagreement(C.shape[-2], weights)[:, : C.shape[-1]]
     n, true, predicted = C.sum(axis=(-2, -1)), C.sum(axis=-1), C.sum(axis=-2)
     expected = (w * true[..., :, None] * predicted[..., None, :]).sum(axis=(-2, -1))
     return ratio(expected - n * (w * C).sum(axis=(-2, -1)), expected, undefined)
 
 
-_OF_MATRIX: dict[str, Callable[..., Floats]] = {
-    "accuracy": _accuracy,
-    "balanced_accuracy": _balanced_accuracy,
-    "cohen_kappa": _kappa,
-    "matthews_corrcoef": _matthews,
-}
-# Those that rank predictions in the same way whatever the sizes of the classes are.
-SIZE_FREE = ("accuracy", "recall", "recall_weighted", *(f"{name}_micro" for name in OF_CLASS))
-# Names of metrics of the confusion matrix.
-CONFUSION = (
-    *_OF_MATRIX,
-    *OF_CLASS,
-    *(f"{name}_{average}" for name in OF_CLASS for average in AVERAGES),
-)
-
-
-def confusion_metric(
-    name: str, C: Floats, undefined: float | None = None, positive: int = 1, **params: Any
+def of_classes(
+    parts: Parts, average: str, C: Floats, undefined: float | None, positive: int = 1, **params: Any
 ) -> Floats:
-    """Return the metric of this name, one of `CONFUSION`, of each confusion matrix."""
-    if name in _OF_MATRIX:
-        return _OF_MATRIX[name](C, undefined, **params)
-    base, _, average = name.partition("_")
+    """Return an average over classes of a metric of one of them, or that of the positive class."""
     tp = np.diagonal(C, axis1=-2, axis2=-1)
     n, size = C.sum(axis=(-2, -1)), C.sum(axis=-1)[..., : C.shape[-1]]
     fp, fn = C.sum(axis=-2) - tp, size - tp
     if average == "micro":
         right = tp.sum(axis=-1)
-        return _or_zero(*OF_CLASS[base](right, n - right, n - right, **params), undefined)
-    of_class = class_metric(base, tp, fp, fn, undefined, **params)
+        return _or_zero(*parts(right, n - right, n - right, **params), undefined)
+    of_class = class_metric(parts, tp, fp, fn, undefined, **params)
     if not average:
         one: Floats = of_class[..., positive]
         return one

@@ -30,33 +30,21 @@ from ..records.units import Units
 from ._histogram import ScoreHistogram, n_bins
 from ._intervals import likely, sampled_mean
 from ._labels import encode, position_of
-from ._metrics import (
-    OF_CLASS,
-    SIZE_FREE,
-    average_precision,
-    confusion_metric,
-    gradient,
-    hidden_order,
-    monotone,
-    roc_auc,
-)
+from ._metrics import average_precision, gradient, hidden_order, monotone, roc_auc
 from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
 from ._queries import MOST_CLASSES, Cells, ClassSizes, Confusion, Query, unit_weight
-from ._ranking import RankedConfusion, Ranking, faithful_rankings, linear
+from ._ranking import RankedConfusion, Ranking, linear
+from ._registry import OF_MATRIX, OF_SCORES
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 from ._unknown import settled
 
-__all__ = ["RANKING", "ClassScore", "ConfusionScore", "RankingScore", "first_of"]
+__all__ = ["ClassScore", "ConfusionScore", "RankingScore", "first_of"]
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
 # Share of correct predictions of each class, where nothing public is known.
 _ASSUMED_RECALL = 0.8
-# Share of the negative records that a positive one has to beat before it counts: what matters to
-# the average precision happens among the highest scores.
-_FLOORS = {"roc_auc": 0.5, "average_precision": 0.7}
-RANKING = ("average_precision", "roc_auc", "roc_auc_ovr")
 # Number of units times epsilon from which on pairs tell the area better than a histogram, and from
 # which on the noise of a histogram is less than what smoothing it changes.
 _ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
@@ -125,16 +113,19 @@ class ConfusionScore(ClassScore):
 
     @classmethod
     def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
-        signed = name in ("matthews_corrcoef", "cohen_kappa")
-        varies = name not in (*SIZE_FREE, "balanced_accuracy", "recall_macro")
-        return cls(name, (-1.0 if signed else 0.0, 1.0), params, choice_uses_public=varies)
+        known = OF_MATRIX[name]
+        return cls(name, known.bounds, params, choice_uses_public=callable(known.order))
 
     def prepare(self, y_train: Any) -> ConfusionScore:
-        of_one = self.name in OF_CLASS
-        most, other = (2, f"'{self.name}_macro'") if of_one else (MOST_CLASSES, "'accuracy'")
-        prepared = self._with_classes(y_train, 2, most, other)
-        counted = replace(prepared, counts=Confusion(prepared.classes))
-        return counted._for_shares(np.array(prepared.shares), len(y_train))
+        known = self.of_labels(y_train)
+        return known._for_shares(np.array(known.shares), len(y_train))
+
+    def of_labels(self, y_train: Any) -> ConfusionScore:
+        """Return the score of these classes, without what a choice needs."""
+        most = 2 if OF_MATRIX[self.name].of_one else MOST_CLASSES
+        other = next(name for name in (f"{self.name}_macro", "accuracy") if name in OF_MATRIX)
+        known = self._with_classes(y_train, 2, most, f"{other!r}")
+        return replace(known, counts=Confusion(known.classes))
 
     def _for_shares(self, shares: Floats, n: int) -> ConfusionScore:
         """As if each class were recognised equally well, and errors were as frequent as classes."""
@@ -147,7 +138,7 @@ class ConfusionScore(ClassScore):
 
     @property
     def first(self) -> Cells | None:
-        return None if self.name in SIZE_FREE else Confusion(self.classes)
+        return None if OF_MATRIX[self.name].order == "fixed" else Confusion(self.classes)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> ConfusionScore:
         """Return the score, prepared to tell candidates apart that predict like the one counted."""
@@ -164,7 +155,8 @@ class ConfusionScore(ClassScore):
         if not self.adapted:
             return
         M = self.matrix * units.m
-        for ranking in faithful_rankings(self.name, M, self.positions[0], **self._options):
+        order = OF_MATRIX[self.name].order
+        for ranking in order(M, **self._options) if callable(order) else ():
             yield self._ranked_by(ranking, M)
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
@@ -178,23 +170,25 @@ class ConfusionScore(ClassScore):
 
     def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
         """Return the score that ranks by its gradient at a matrix of shares, of n records."""
-        G = gradient(self._metric, n * matrix)
+        G = gradient(self.metric, n * matrix)
         matrix = matrix / matrix.sum()  # widths are proven for matrices of all units
         return replace(self, matrix=matrix)._ranked_by(linear(G), matrix)
 
     def _ranked_by(self, ranking: Ranking, C: Floats) -> ConfusionScore:
         """Return the score that ranks by a function; the line touches the metric at C."""
         rise = ranking.slope * ranking.width * C.sum()
-        low = float(self._metric(C) - ranking.slope * ranking(C))
+        low = float(self.metric(C) - ranking.slope * ranking(C))
         query = RankedConfusion(self.classes, ranking)
         return replace(self, query=query, ends=(low, low + rise))
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {key: value for key, value in self.params.items() if key != "pos_label"}
+        own = {"positive": self.positions[0]} if OF_MATRIX[self.name].of_one else {}
+        return own | {key: value for key, value in self.params.items() if key != "pos_label"}
 
-    def _metric(self, C: Floats, undefined: float | None = None) -> Floats:
-        return confusion_metric(self.name, C, undefined, self.positions[0], **self._options)
+    def metric(self, C: Floats, undefined: float | None = None) -> Floats:
+        """Return the score of each confusion matrix; see `_metrics` on `undefined`."""
+        return np.asarray(OF_MATRIX[self.name].of(C, undefined, **self._options))
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -204,10 +198,10 @@ class ConfusionScore(ClassScore):
         return replace(self, counts=known) if follows else self
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        return self._metric(self.counts.matrices(counts), undefined)
+        return self.metric(self.counts.matrices(counts), undefined)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        return float(self._metric(self._matrix(public, sample_weight)))
+        return float(self.metric(self._matrix(public, sample_weight)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,7 +218,7 @@ class RankingScore(ClassScore):
         takes = (
             (3, math.inf, "'roc_auc'") if self.name == "roc_auc_ovr" else (2, 2, "'roc_auc_ovr'")
         )
-        return self._with_classes(y_train, *takes)._ranked_by(Pairs, _FLOORS.get(self.name, 0.0))
+        return self._with_classes(y_train, *takes)._ranked_by(Pairs, OF_SCORES[self.name].floor)
 
     @property
     def first(self) -> Cells:

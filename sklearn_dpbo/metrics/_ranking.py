@@ -16,18 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..records.units import Units
-from ._metrics import OF_CLASS, class_metric, disagreement, ratio
+from ._metrics import Parts, class_metric, disagreement, f_measure, jaccard, precision
 from ._queries import GRID, Confusion, in_steps, steps_of_unit, unit_weight
 
-__all__ = ["RankedConfusion", "Ranking", "faithful_rankings", "linear"]
+__all__ = [
+    "RankedConfusion", "Ranking", "f_slopes", "jaccard_slopes", "kappa_rankings", "linear",
+    "matthews_rankings", "precision_slopes", "rankings_of_classes",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
+# A ratio that has the order of a metric of one class; a floor of its denominator; for each class,
+# what a right prediction adds at most, and what a wrong one takes; the metric's slope by the ratio.
+Slopes: TypeAlias = tuple[Parts, float, Floats, Floats, float]
 # Denominators are kept above one of these: the metric itself, if it is the smallest.
 _FLOORS = 2.0 ** np.arange(-1, 40)
 
@@ -102,28 +108,23 @@ def _weighted_sum(G: Floats, C: Floats) -> Any:
     return (G * C).sum()
 
 
-def faithful_rankings(name: str, M: Floats, positive: int, **params: Any) -> Iterator[Ranking]:
-    """Return functions that rank as a metric does if the classes have the sizes of M's rows.
-
-    None if the metric is linear then. The first ones are the most faithful, later ones have less
-    noise: they keep denominators above a floor, at most half as large as those of M.
-    """
-    n, predicted = M.sum(axis=1), M.sum(axis=0)
-    if name == "cohen_kappa":
-        yield _kappa(n, **params)
-    if name == "matthews_corrcoef":
-        most = (M.sum() - predicted.max()) / 2
-        yield from (_matthews(n, floor) for floor in _floors(most))
-    base, _, average = name.partition("_")
-    if base not in OF_CLASS or base == "recall" or average == "micro":
-        return
-    K = len(n)
+# Rankings of a metric order matrices as it does if the classes have the sizes of M's rows. The
+# first ones are the most faithful, later ones have less noise: they keep denominators above a
+# floor, at most half as large as those of M.
+# ------------------------------------------------ of one class, and means over classes
+def rankings_of_classes(
+    parts: Parts, slopes: Any, average: str, M: Floats, positive: int = 1, **params: Any
+) -> Iterator[Ranking]:
+    """Yield the rankings of `_metrics.of_classes`: means with weights w of ratios with `slopes`."""
+    n, K = M.sum(axis=1), len(M)
     weights = {"macro": np.full(K, 1 / K), "weighted": n / M.sum(), "": np.eye(K)[positive]}
-    w, floors = weights[average], [0.0]
-    if base == "precision":
-        floors = [max(floor, 1.0) for floor in _floors(predicted[w > 0].min() / 2)]
-    score = float(class_metric(base, *_of_class(n, M), **params) @ w)
-    yield from (_mean_of_classes(base, n, w, floor, score, **params) for floor in floors)
+    w, most = weights[average], M.sum(axis=0)[weights[average] > 0].min() / 2
+    score = float(class_metric(parts, *_of_class(n, M), **params) @ w)
+    alone = score if np.count_nonzero(w) == 1 else None
+    for ratio, floor, right, wrong, slope in slopes(n, most, alone, **params):
+        low = np.where(np.eye(K) > 0, 0.0, -w * wrong)
+        value = partial(_weighted_metric, ratio, n, w, floor, params)
+        yield Ranking(value, low, np.diag(w * right), slope)
 
 
 def _floors(most: float) -> Sequence[float]:
@@ -137,57 +138,64 @@ def _of_class(n: Floats, C: Floats) -> tuple[Floats, Floats, Floats]:
     return tp, C.sum(axis=0) - tp, np.maximum(n - tp, 0.0)
 
 
-def _mean_of_classes(
-    base: str, n: Floats, w: Floats, floor: float, score: float, **params: Any
-) -> Ranking:
-    """Return the mean of a metric of one class against the others, with weights w.
+def f_slopes(n: Floats, most: float, alone: float | None, beta: float = 1.0) -> Iterator[Slopes]:
+    """Yield what bounds F_beta, for classes of n records.
 
     Let b = beta^2, q records be predicted as the class, and tp of them correctly. Of F_beta = (1 +
     b) tp / (b n + q) one correct prediction adds at most (1 + b) / (b n), and a wrong one takes
-    (1 + b) tp / (b n + q)^2 <= (1 + b) / (4 b n). If it is of one class alone, x = F / (1 + b - F)
-    = tp / (b n + q - tp) <= 1 / b has the same order, and moves by less. So does Jaccard's, x for b
-    = 1. Precision is tp / max(q, floor).
+    (1 + b) tp / (b n + q)^2 <= (1 + b) / (4 b n). If it is of one class `alone`, and about this, x
+    = F / (1 + b - F) = tp / (b n + q - tp) <= 1 / b has the same order, and moves by less.
     """
-    alone, slope = bool(np.count_nonzero(w) == 1), 1.0
-    b = params.get("beta", 1.0) ** 2
-    if base == "jaccard":
-        right, wrong = 1 / n, 1 / n
-    elif base == "precision":
-        right, wrong = np.full((2, len(n)), 1 / floor)
-    elif alone:
-        right, wrong = 1 / (b * n), 1 / (b**2 * n)
-        slope = (1 + b - score) ** 2 / (1 + b)
+    b = beta**2
+    if alone is None:
+        yield f_measure, 0.0, (1 + b) / (b * n), (1 + b) / (4 * b * n), 1.0
     else:
-        right, wrong = (1 + b) / (b * n), (1 + b) / (4 * b * n)
-    odds = b if alone and base in ("f1", "fbeta") else None
-    value = partial(_weighted_metric, base, n, w, floor, odds, params)
-    low = np.where(np.eye(len(n)) > 0, 0.0, -w * wrong)
-    return Ranking(value, low, np.diag(w * right), slope)
+        yield _odds, 0.0, 1 / (b * n), 1 / (b**2 * n), (1 + b - alone) ** 2 / (1 + b)
+
+
+def _odds(tp: Floats, fp: Floats, fn: Floats, beta: float = 1.0) -> tuple[Floats, Floats]:
+    return tp, beta**2 * (tp + fn) + fp
+
+
+def jaccard_slopes(n: Floats, most: float, alone: float | None) -> Iterator[Slopes]:
+    """Yield what bounds Jaccard's index, which is x of `f_slopes` for b = 1."""
+    yield jaccard, 0.0, 1 / n, 1 / n, 1.0
+
+
+def precision_slopes(n: Floats, most: float, alone: float | None) -> Iterator[Slopes]:
+    """Yield what bounds tp / max(q, floor), for floors up to `most`."""
+    for floor in _floors(most):
+        c = max(floor, 1.0)
+        yield precision, c, np.full(len(n), 1 / c), np.full(len(n), 1 / c), 1.0
 
 
 def _weighted_metric(
-    base: str, n: Floats, w: Floats, floor: float, odds: float | None, params: Any, C: Floats
+    ratio: Parts, n: Floats, w: Floats, floor: float, params: Any, C: Floats
 ) -> Any:
-    tp, fp, fn = _of_class(n, C)
-    if odds is None:
-        return w @ class_metric(base, tp, fp, fn, least=floor, **params)
-    return w @ ratio(tp, odds * (tp + fn) + fp)
+    return w @ class_metric(ratio, *_of_class(n, C), least=floor, **params)
 
 
-def _kappa(n: Floats, weights: str | None = None) -> Ranking:
-    """Return kappa = 1 - v with v = (sum of w C) / (sum of e q), e = w'n / m; cut off at v = 2.
+# ------------------------------------------------ of the whole matrix
+def kappa_rankings(M: Floats, weights: str | None = None) -> Iterator[Ranking]:
+    """Yield kappa = 1 - v with v = (sum of w C) / (sum of e q), e = w'n / m; cut off at v = 2.
 
     The slopes of v are (w[i, j] - v e[j]) / (sum of e q), and that sum is (m - 1) min e or more.
     """
-    w = disagreement(len(n), weights)
+    n, w = M.sum(axis=1), disagreement(len(M), weights)
     m, e = n.sum(), n @ w / n.sum()
     least = max(m - 1, 0.5) * e.min()
-    return Ranking(partial(_kappa_of, w, e), -w / least, np.maximum(2 * e - w, 0.0) / least)
+    yield Ranking(partial(_kappa_of, w, e), -w / least, np.maximum(2 * e - w, 0.0) / least)
 
 
 def _kappa_of(w: Floats, e: Floats, C: Floats) -> Any:
     expected = C.sum(axis=0) @ e
     return 1 - min((w * C).sum() / expected, 2.0) if expected > 0 else 1.0
+
+
+def matthews_rankings(M: Floats) -> Iterator[Ranking]:
+    """Yield the rankings of the correlation coefficient."""
+    most = (M.sum() - M.sum(axis=0).max()) / 2
+    yield from (_matthews(M.sum(axis=1), floor) for floor in _floors(most))
 
 
 def _matthews(n: Floats, floor: float) -> Ranking:

@@ -209,7 +209,7 @@ ODD = [np.nan, np.inf, -np.inf, 1e308, 1e-170, 5e-324, -0.0]
 def test_a_replaced_record_changes_the_values_of_no_other(name):
     """Of each metric, what is counted for the choice and for the score."""
     rng = np.random.default_rng(0)
-    needs = {"beta": 2} if name.startswith("fbeta") else {}
+    needs = {"beta": 2} if "beta" in NAMES[name].params else {}
     needs |= {"cost_matrix": [[0, 1], [2, 0]]} if name == "neg_cost" else {}
     needs |= {"k": 1} if name == "top_k_accuracy" else {}
     scorer = make_private_scorer(name, **needs)

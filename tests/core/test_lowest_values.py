@@ -21,15 +21,14 @@ TRAINING |= {
     "labels, twice": np.stack([np.arange(24) % 2, np.arange(24) % 3 % 2], axis=1),
 }
 PARAMS = {"neg_cost": {"cost_matrix": [[0, 1], [3, 0]]}, "neg_mean_pinball_loss": {"alpha": 0.9}}
-POSITIVE = ("f1", "fbeta", "precision", "recall", "jaccard", "average_precision", "roc_auc")
 
 
 def scorers_for(y):
     """Yield every scorer that takes such labels, prepared for the choice and the release."""
     classes, code = np.unique(y, return_inverse=True)
-    for name in NAMES:
-        params = PARAMS.get(name, {}) | ({"beta": 2.0} if name.startswith("fbeta") else {})
-        if name in POSITIVE:
+    for name, known in NAMES.items():
+        params = PARAMS.get(name, {}) | ({"beta": 2.0} if "beta" in known.params else {})
+        if "pos_label" in known.params:
             params |= {"pos_label": classes.tolist()[1]}
         try:
             scorer = make_private_scorer(name, **params).prepare(y)

@@ -60,7 +60,7 @@ def released_matrices(rng, m, epsilon, n, factor=1.0):
 def coverage(name, m, epsilon, sampling, n=300, factor=1.0):
     """Share of intervals that contain the score of the population."""
     scorer = make_private_scorer(name).prepare(CLASSES)
-    exact, units = float(scorer._metric(P.reshape(2, 2))), Units.of(m)
+    exact, units = float(scorer.metric(P.reshape(2, 2))), Units.of(m)
     inside = []
     for noisy in released_matrices(np.random.default_rng(0), m, epsilon, n, factor):
         low, high = scorer.interval(noisy, units, 0.95, sampling)

@@ -16,13 +16,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import PrivacyLedger, private_comparison
+from sklearn_dpbo import PrivacyLedger, make_private_scorer, private_comparison
 from sklearn_dpbo.evaluation import Estimate, ModelComparison
 from sklearn_dpbo.evaluation._private_comparison import _name_of
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._agreement import Agreement
+from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._queries import Confusion
+from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 
@@ -100,6 +102,81 @@ def test_numbers_are_those_of_sklearn(binary, pos_label, thresholds):
     assert ("net_benefit" in comparison.scores()) == (thresholds == (0.2, 0.2))
 
 
+def theirs(name, y, predicted, **params):
+    """scikit-learn's number."""
+    scorer = references()[name]
+    params |= {"beta": 2} if "beta" in OF_MATRIX[name].params else {}
+    of_class = {"zero_division": 0} if "average" in scorer._kwargs else {}
+    return scorer._score_func(y, predicted, **scorer._kwargs | of_class | params)
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_every_metric_that_the_table_determines_is_that_of_sklearn(
+    binary, three, n_classes, scoring
+):
+    models, _, (X, y) = problem = binary if n_classes == 2 else three
+    comparison, computed = compared(problem, scoring=scoring), []
+    for name, metric in OF_MATRIX.items():
+        if name not in references() or (metric.of_one and n_classes == 3):
+            continue
+        params = {"beta": 2} if "beta" in metric.params else {}
+        exact = [
+            theirs(name, y, m.predict(X), **{"pos_label": "q"} if metric.of_one else {})
+            for m in models
+        ]
+        try:
+            found = [comparison.score(name, model=of, **params) for of in ("a", "b", None)]
+        except ValueError as error:
+            assert "score takes one of" in str(error)
+            continue
+        assert [*map(float, found)] == pytest.approx([*exact, exact[1] - exact[0]]), name
+        computed.append(metric.follows)
+    most = {"correct"} | ({"recalls"} if scoring is None else set())
+    most |= {"matrix"} if scoring is None and n_classes == 2 else set()
+    assert {*computed} == most
+    assert len(computed) >= sum(m.follows in most and not m.of_one for m in OF_MATRIX.values())
+
+
+@pytest.mark.parametrize("name", ["matthews_corrcoef", "cohen_kappa"])
+def test_signed_metrics_of_models_that_are_mostly_wrong(binary, name):
+    """The pair: within 0 and 1 each would be 0."""
+    (a, b), public, (X, y) = binary
+    wrong = np.where(y == "p", "q", "p")
+    comparison = compared(((a, b), public, (X, wrong)), scoring=name)
+    exact = [theirs(name, wrong, model.predict(X)) for model in (a, b)]
+    assert max(exact) < -0.1
+    found = [comparison.score(name, model=of) for of in "ab"]
+    assert [*map(float, found)] == pytest.approx(exact)
+    assert all(each.low <= each.value <= each.high < 0 for each in found)
+    assert float(comparison.score(name)) == pytest.approx(exact[1] - exact[0])
+
+
+SCORINGS = {
+    "f1": "f1",
+    "matthews_corrcoef": "matthews_corrcoef",
+    "fbeta": make_private_scorer("fbeta", beta=2, pos_label="q"),
+    "cohen_kappa": metrics.make_scorer(metrics.cohen_kappa_score, weights="linear"),
+}
+
+
+@pytest.mark.parametrize("name", SCORINGS)
+def test_the_score_that_is_asked_for_is_the_main_number(binary, name):
+    models, _, (X, y) = binary
+    comparison = compared(binary, scoring=SCORINGS[name])
+    assert list(comparison.scores()) == [name] == [*comparison.to_dict()["scores"]]
+    own = {"pos_label": "q"} if OF_MATRIX[name].of_one else {}
+    a, b = (theirs(name, y, model.predict(X), **own) for model in models)
+    assert float(comparison.scores()[name]) == pytest.approx(b - a)
+    assert f"{name}, b - a" in repr(comparison)
+    assert comparison._noisy == compared(binary)._noisy, "the table is the same"
+
+
+def test_what_follows_from_correct_predictions_alone_has_four_counts(three):
+    for scoring, n in [("accuracy", 4), ("f1_micro", 4), ("balanced_accuracy", 12), (None, 12)]:
+        assert compared(three, scoring=scoring)._parts[0].known_sizes == (n,)
+
+
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 def test_numbers_of_three_classes_are_those_of_sklearn(three, scoring):
     models, _, (X, y) = three
@@ -164,6 +241,10 @@ def test_unknown_classes_count_as_in_sklearn(binary, params):
     label = [params.get("pos_label", "q")]
     for name, model in zip("ab", models, strict=True):
         of = model.predict(X)
+        for metric in ("matthews_corrcoef", "cohen_kappa"):
+            found = comparison.score(metric, model=name)
+            if not params.get("thresholds"):
+                assert float(found) == pytest.approx(theirs(metric, strange, of), abs=1e-6)
         for metric in ("precision", "recall", "f1"):
             score = getattr(metrics, f"{metric}_score")
             exact = score(strange, of, labels=label, average="macro")
@@ -187,6 +268,7 @@ def test_unknown_classes_beside_three_are_left_out_of_balanced_accuracy(three):
 def test_undefined_differences_may_be_anything(binary, monkeypatch):
     """Where no denominator is positive, a may be best and b worst, or the other way round."""
     comparison, computed = compared(binary), []
+    assert comparison._range("matthews_corrcoef") == 2
 
     def estimate(self, compute, **_):
         computed.append(compute)
@@ -199,6 +281,11 @@ def test_undefined_differences_may_be_anything(binary, monkeypatch):
     negative = np.full((1, 8), -1.0)
     assert [difference(negative, end).tolist() for end in (-1.0, 1.0)] == [[-1.0], [1.0]]
     assert [own(negative, end).tolist() for end in (-0.0, 1.0)] == [[0.0], [1.0]]
+    computed.clear()
+    comparison.score("cohen_kappa", interval="records")
+    (difference,) = computed
+    nothing = np.array([[0, 0, 0, 5.0, 0, 0, 0, -5.0]])
+    assert [difference(nothing, end).tolist() for end in (-2.0, 2.0)] == [[-2.0], [2.0]]
 
 
 class Fragile(LogisticRegression):
@@ -289,6 +376,11 @@ def test_each_model_is_checked_row_by_row(binary, first, tmp_path):
     assert "record by record: your class Centred" in report.condition
 
 
+def f1(y, predicted):
+    """A gain with the name of a metric."""
+    return y == predicted
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
@@ -296,7 +388,14 @@ def test_each_model_is_checked_row_by_row(binary, first, tmp_path):
         (dict(thresholds=[0.5]), "thresholds are two numbers"),
         (dict(thresholds=[0.5, None]), "thresholds are two numbers"),
         (dict(pos_label=5), "is not a class of y"),
-        (dict(scoring="f1"), "scoring is None, or 'accuracy'"),
+        (dict(scoring="roc_auc"), "not computed from the joint table .* these are: .*'f1'"),
+        (dict(scoring="neg_brier_score"), "not computed from the joint table"),
+        (dict(scoring=make_private_scorer(f1, bounds=(0, 1))), "not computed from the joint table"),
+        (dict(scoring="f1_marco"), "did you mean 'f1_macro'"),
+        (dict(scoring=["f1", "recall"]), "takes one score here"),
+        (dict(scoring="r2"), "not computed from the joint table"),
+        (dict(scoring="fbeta"), "needs beta"),
+        (dict(scoring=make_private_scorer("f1", pos_label="z")), "is not a class of y"),
         (dict(prediction="alone"), "prediction is"),
         (dict(X_val=None), "found None"),
         (dict(y_val=["p"]), "give one label each"),
@@ -305,11 +404,13 @@ def test_each_model_is_checked_row_by_row(binary, first, tmp_path):
         (dict(model_b=LinearRegression().fit([[1.0]], [1.0])), "only classifiers can be compared"),
     ],
 )
-def test_wrong_arguments_are_named(binary, change, message):
+def test_wrong_arguments_are_named(binary, change, message, tmp_path):
     (a, b), (X, y), (X_val, y_val) = binary
+    ledger = PrivacyLedger(tmp_path / "budget.db", "patients", epsilon=3.0, create=True)
     given = dict(model_a=a, model_b=b, X_val=X_val, y_val=y_val, X=X, y=y, epsilon=1.0) | change
     with pytest.raises((ValueError, NotFittedError), match=message):
-        private_comparison(**given)
+        private_comparison(**given, ledger=ledger)
+    assert ledger.spent["epsilon"] == 0
 
 
 def test_models_that_cannot_be_compared_are_refused(binary, three):
@@ -319,6 +420,8 @@ def test_models_that_cannot_be_compared_are_refused(binary, three):
     for given in ({"thresholds": (0.5, 0.5)}, {"pos_label": "p"}):
         with pytest.raises(ValueError, match="are for two classes; found 3"):
             compared(three, **given)
+    with pytest.raises(ValueError, match="Of 3 classes, these are: .*'balanced_accuracy'"):
+        compared(three, scoring="f1_macro")
 
 
 def test_what_a_comparison_does_not_have_is_refused(binary):
@@ -330,10 +433,12 @@ def test_what_a_comparison_does_not_have_is_refused(binary):
         ("net_benefit", {}, "threshold must be above 0 and below 1; found None"),
         ("net_benefit", {"threshold": 1.0}, "above 0 and below 1"),
         ("f1", {"interval": "all"}, "interval must be"),
+        ("f1", {"beta": 2}, "'f1' has no parameters"),
+        ("net_benefit", {"threshold": 0.5, "beta": 2}, "depends on no beta"),
     ]:
         with pytest.raises(ValueError, match=message):
             comparison.score(name, **given)
-    with pytest.raises(ValueError, match=r"score takes one of \['accuracy'\]"):
+    with pytest.raises(ValueError, match=r"score takes one of \['accuracy', 'f1_micro'"):
         compared(binary, scoring="accuracy").score("f1")
 
 

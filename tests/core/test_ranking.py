@@ -16,28 +16,28 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo.metrics._metrics import AVERAGES, OF_CLASS, confusion_metric
+from sklearn_dpbo.metrics._metrics import AVERAGES
 from sklearn_dpbo.metrics._pairs import MeanArea, PrecisionSum
 from sklearn_dpbo.metrics._queries import GRID, ClassSizes, Confusion
-from sklearn_dpbo.metrics._ranking import RankedConfusion, faithful_rankings, linear
+from sklearn_dpbo.metrics._ranking import RankedConfusion, linear
+from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.metrics._variance import ErrorVariance
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 
-AVERAGED = [f"{name}_{average}" for name in OF_CLASS for average in AVERAGES]
+# Parameters, where there are.
+PARAMS = {
+    "fbeta": [{"beta": 0.5}, {"beta": 2.0}],
+    "cohen_kappa": [{}, {"weights": "quadratic"}],
+    **{f"fbeta_{average}": [{"beta": 3.0}] for average in AVERAGES},
+}
 # Metrics whose order depends on the sizes of classes in another way than a weight for each.
 FAITHFUL = [
-    ("f1", {}),
-    ("fbeta", {"beta": 0.5}),
-    ("fbeta", {"beta": 2.0}),
-    ("jaccard", {}),
-    ("precision", {}),
-    *((name, {}) for name in AVERAGED if name.startswith(("f1", "jaccard", "precision"))),
-    *((f"fbeta_{average}", {"beta": 3.0}) for average in AVERAGES),
-    ("cohen_kappa", {}),
-    ("cohen_kappa", {"weights": "quadratic"}),
-    ("matthews_corrcoef", {}),
+    (name, params)
+    for name, metric in OF_MATRIX.items()
+    if callable(metric.order)
+    for params in PARAMS.get(name, [{}])
 ]
 IDS = ["-".join([name, *map(str, params.values())]) for name, params in FAITHFUL]
 # With numbers of classes and of records: those of one class are for two classes.
@@ -45,8 +45,17 @@ CASES = [
     pytest.param(name, params, K, most, id=f"{K}-{most}-{label}")
     for (name, params), label in zip(FAITHFUL, IDS, strict=True)
     for K, most in [(2, 7), (3, 3)]
-    if K == 2 or name not in OF_CLASS
+    if K == 2 or not OF_MATRIX[name].of_one
 ]
+
+
+def own(name, params):
+    """What functions of a metric get beside a matrix."""
+    return params | ({"positive": 1} if OF_MATRIX[name].of_one else {})
+
+
+def rankings(name, M, **params):
+    return OF_MATRIX[name].order(M, **own(name, params))
 
 
 def matrices(K, m):
@@ -67,7 +76,7 @@ def test_one_more_record_raises_a_ranking_by_the_width_at_most(name, params, K, 
     for m in (2, most):
         M = rng.uniform(0.1, 3, (K, K))
         M *= m / M.sum()
-        for ranking in itertools.islice(faithful_rankings(name, M, 1, **params), 4):
+        for ranking in itertools.islice(rankings(name, M, **params), 4):
             for C in matrices(K, m - 1):
                 rises = [rise(ranking, C, unit) for unit in units]
                 assert min(rises) > -1e-9 and max(rises) < ranking.width * (1 + 1e-9)
@@ -78,18 +87,18 @@ def test_one_more_record_raises_a_ranking_by_the_width_at_most(name, params, K, 
 def test_a_group_raises_a_ranking_by_no_more_than_a_record(seed, metric, K):
     rng = np.random.default_rng(seed)
     name, params = metric
-    K = 2 if name in OF_CLASS else K
+    K = 2 if OF_MATRIX[name].of_one else K
     m = int(rng.integers(2, 200))
     M = rng.dirichlet(np.full(K * K, 0.3)).reshape(K, K) * m + 1e-3
     C = rng.dirichlet(np.full(K * K, 0.2)).reshape(K, K) * (m - 1)
-    for ranking in faithful_rankings(name, M, 1, **params):
+    for ranking in rankings(name, M, **params):
         for share in (1.0, 0.05):
             unit = rng.dirichlet(np.full(K * K, share)).reshape(K, K)
             assert -1e-6 < rise(ranking, C, unit) / ranking.width < 1 + 1e-6
 
 
 def test_a_tiny_beta_divides_by_nothing():
-    (ranking,) = faithful_rankings("fbeta", np.array([[240.0, 10], [10, 240]]), 1, beta=1e-9)
+    (ranking,) = rankings("fbeta", np.array([[240.0, 10], [10, 240]]), beta=1e-9)
     all_right = np.array([[250.0, 0], [10, 240]])
     rises = [rise(ranking, all_right, unit) for unit in np.eye(4).reshape(-1, 2, 2)]
     assert min(rises) > -1e-9 and max(rises) < ranking.width * (1 + 1e-9)
@@ -114,7 +123,7 @@ def test_one_candidate_is_no_reason_to_take_any_noise():
 
 def test_the_width_of_f1_is_reached():
     """More noise than needed would be no defect of privacy, but one of utility."""
-    (ranking,) = faithful_rankings("f1", np.array([[80.0, 10.0], [10.0, 10.0]]), 1)
+    (ranking,) = rankings("f1", np.array([[80.0, 10.0], [10.0, 10.0]]))
     assert ranking.width == pytest.approx(1 / 20)
     none = np.array([[80.0, 0.0], [19.0, 0.0]])
     assert rise(ranking, none, np.array([[0.0, 0], [0, 1]])) == pytest.approx(1 / 20)
@@ -227,7 +236,7 @@ def test_without_noise_candidates_are_ranked_as_the_metric_ranks_them(name, para
     every = [np.array(list(map(rng.multinomial, sizes, each))) for each in rates]
     scorer, units = adapted(name, every[0], **params), Units.of(int(sizes.sum()))
     chosen = scorer.for_choice(units, len(every), 1e9)
-    exact = confusion_metric(name, np.array(every, dtype=float), None, 1, **params)
+    exact = OF_MATRIX[name].of(np.array(every, dtype=float), None, **own(name, params))
     ranks = []
     for C in every:
         y, predicted = (np.repeat(i.ravel(), C.ravel()) for i in np.indices(C.shape))

@@ -32,7 +32,8 @@ from sklearn_dpbo.metrics._intervals import nearest_counts
 from sklearn_dpbo.metrics._make import NAMES, references, resolve_scorer, resolve_scorers
 from sklearn_dpbo.metrics._pairs import PairCounts, Pairs
 from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
-from sklearn_dpbo.metrics._ranking import RankedConfusion, faithful_rankings, linear
+from sklearn_dpbo.metrics._ranking import RankedConfusion, linear
+from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
 from sklearn_dpbo.metrics._unknown import settled, unknown_hint
 from sklearn_dpbo.metrics.evaluations._design import _STEPS
@@ -52,7 +53,13 @@ def prepared(name, y, **params):
 
 
 # ------------------------------------------------------------------ names
-CONFUSION = sorted({*_metrics.CONFUSION} - {"accuracy"})
+CONFUSION = sorted(({*OF_MATRIX} & {*references()}) - {"accuracy"})
+# Of two classes, or of three.
+CLASSES = {name: np.arange(2 if OF_MATRIX[name].of_one else 3) for name in CONFUSION}
+
+
+def needed(name):
+    return {"beta": 2} if "beta" in NAMES[name].params else {}
 
 
 def test_the_documentation_lists_every_name():
@@ -63,6 +70,7 @@ def test_the_documentation_lists_every_name():
     table = text.split("### Refused")[1].split("`make_scorer(")[0]
     reasons = (row.split("|")[1] for row in table.splitlines() if row.startswith('| `"'))
     refused = {name for cell in reasons for name in re.findall(r'"(\w+)"', cell)}
+    assert not set(NAMES) - named, "run: python docs/figures/scores.py"
     known = set(metrics.get_scorer_names())  # fewer in older versions of scikit-learn
     assert refused & known == known - set(NAMES)
     for name in refused & known:
@@ -185,29 +193,26 @@ def of_counts(scorer, y, response, classes=None):
 
 
 def theirs(name, y, predicted):
-    base, _, average = name.partition("_")
-    if base in ("f1", "fbeta", "precision", "recall", "jaccard"):
-        compute = getattr(metrics, f"{base}_score")
-        extra = {"beta": 2} if base == "fbeta" else {}
-        return compute(y, predicted, average=average or "binary", zero_division=0, **extra)
-    suffix = {"cohen_kappa": "_score", "balanced_accuracy": "_score"}.get(name, "")
-    return getattr(metrics, name + suffix)(y, predicted)
+    scorer = references()[name]
+    of_class = {"zero_division": 0} if "average" in scorer._kwargs else {}
+    return scorer._score_func(y, predicted, **scorer._kwargs | of_class | needed(name))
 
 
 @pytest.mark.parametrize("name", CONFUSION)
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label")
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 @settings(max_examples=15)
 @given(st.data())
 def test_scores_of_the_confusion_matrix_equal_scikit_learn_also_in_edge_cases(name, data):
     """One class only, nothing predicted positive, a perfect classifier: all of that occurs."""
-    classes = np.arange(2 if name in ("f1", "fbeta", "precision", "recall", "jaccard") else 3)
+    classes = CLASSES[name]
     labels = st.lists(st.sampled_from(classes.tolist()), min_size=5, max_size=9)
     y = np.array(data.draw(labels))
     predicted = np.array(data.draw(st.lists(st.sampled_from(classes.tolist()), min_size=len(y),
                                             max_size=len(y))))  # fmt: skip
-    scorer = prepared(name, classes, **({"beta": 2} if name.startswith("fbeta") else {}))
+    scorer = prepared(name, classes, **needed(name))
     expected = theirs(name, y, predicted)
-    expected = 0.0 if math.isnan(expected) else expected  # kappa of one class
+    expected = expected if math.isfinite(expected) else 0.0  # of one class
     assert of_counts(scorer, y, predicted) == pytest.approx(expected, abs=1e-12)
     assert scorer.exact(Predictions(y, predicted, classes)) == pytest.approx(expected, abs=1e-12)
 
@@ -216,8 +221,7 @@ def test_labels_without_training_records_count_as_the_documentation_says(rng):
     classes, n = np.arange(3), 20_000
     y = np.where(rng.random(n) < 0.05, 3, rng.integers(3, size=n))
     predicted = np.where((rng.random(n) < 0.7) & (y < 3), y, rng.integers(3, size=n))
-    names = [name for name in CONFUSION if "_" in name and not name.startswith("fbeta")]
-    names.append("matthews_corrcoef")
+    names = [n for n in CONFUSION if not OF_MATRIX[n].of_one and not n.startswith("fbeta")]
     sklearn = {name: theirs(name, y, predicted) for name in names}
     for name in names:
         scorer, expected = prepared(name, classes), sklearn[name]
@@ -226,8 +230,8 @@ def test_labels_without_training_records_count_as_the_documentation_says(rng):
             of = getattr(metrics, f"{base}_score")
             expected = of(y, predicted, labels=classes, average="macro")
             assert sklearn[name] == pytest.approx(expected * 3 / 4)
-        elif name == "balanced_accuracy":
-            expected *= 4 / 3  # one of four recalls is 0
+        elif name in ("balanced_accuracy", "informedness"):
+            expected = theirs(name, y[y < 3], predicted[y < 3])
         assert of_counts(scorer, y, predicted) == pytest.approx(expected), name
         assert scorer.exact(Predictions(y, predicted, classes)) == pytest.approx(expected), name
     for name in names:  # with a training record of each label, nothing differs
@@ -354,8 +358,10 @@ def test_no_record_moves_a_ranking_further_than_the_sensitivity(name, M):
     if name == "f1" and len(M) > 2:
         return
     universe = list(itertools.product([*classes, 9], classes))
-    line = linear(_metrics.gradient(lambda C: _metrics.confusion_metric(name, C), M))
-    for ranking in (line, *faithful_rankings(name, M, 1)):
+    metric = OF_MATRIX[name]
+    own = {"positive": 1} if metric.of_one else {}
+    line = linear(_metrics.gradient(lambda C: metric.of(C, None, **own), M))
+    for ranking in (line, *(metric.order(M, **own) if callable(metric.order) else ())):
         query = RankedConfusion(classes, ranking)
         for others in itertools.product(universe, repeat=2):
             found = [counted(query, (*others, last), units, int)[0] for last in universe]
@@ -441,8 +447,8 @@ def test_weights_of_a_group_add_up_to_what_a_record_has():
 @pytest.mark.parametrize("name", CONFUSION)
 def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
     """With the classes' sizes unchanged, as they are for all candidates."""
-    classes = np.arange(2 if name in ("f1", "fbeta", "precision", "recall", "jaccard") else 3)
-    scorer = prepared(name, classes, **({"beta": 2} if name.startswith("fbeta") else {}))
+    classes = CLASSES[name]
+    scorer = prepared(name, classes, **needed(name))
     K, n = len(classes), 300_000
     C = rng.integers(10_000, 20_000, (K, K)) + np.diag([30_000] * K)
     units = Units.of(int(C.sum()))

@@ -17,7 +17,11 @@ from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 
 N_RUNS, N_SLOW = 100, 500
-NAMES = ("accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1", "net_benefit")
+NAMES = (
+    "accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1", "net_benefit",
+    "matthews_corrcoef", "cohen_kappa",
+)  # fmt: skip
+QUICK = ("accuracy", "f1", "matthews_corrcoef")
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +41,7 @@ def shares_of(prevalence, agree, right):
     return np.outer([1 - prevalence, prevalence], of_class).ravel()
 
 
-def covered(shares, m, epsilon, n, rng, claimed=1.0, scoring=None, names=("accuracy", "f1")):
+def covered(shares, m, epsilon, n, rng, claimed=1.0, scoring=None, names=QUICK):
     """How often each kind of interval covers each difference, of n comparisons.
 
     The noise is claimed to be that of a scale `claimed` times the one that it has.

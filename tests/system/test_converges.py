@@ -3,8 +3,8 @@
 A limit is an oracle that needs no second implementation: at a huge epsilon the choice, the score,
 its interval, the threshold, the evaluation and the private model are compared with scikit-learn's
 own numbers, in the situations of `situations.py`. `METRICS` says how close each has to come and, if
-that is not to rounding, why not: there the product names the reason, too. A new metric needs its
-row.
+that is not to rounding, why not: there the product names the reason, too. Metrics of the confusion
+matrix have theirs from the registry; another new one needs its row.
 """
 
 import warnings
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 from situations import COLUMNS, NUMBERS, SHIPPED, THREE_CLASSES, TWO_CLASSES, census
-from sklearn import metrics
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -41,6 +40,8 @@ from sklearn_dpbo.learners import (
 )
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._make import references
+from sklearn_dpbo.metrics._metrics import AVERAGES
+from sklearn_dpbo.metrics._registry import OF_MATRIX
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{kind.__module__}.{kind.__name__}")
@@ -64,7 +65,6 @@ class Row:
     why_not: str = ""
 
 
-LABELS = ("f1", "fbeta", "jaccard", "precision", "recall")
 RANKINGS = ("average_precision", "roc_auc")
 SEVERAL = ("roc_auc_ovr", "top_k_accuracy")
 BINS = "records are counted in bins of the score"
@@ -77,13 +77,12 @@ REGRESSION = {
     if name in ("r2", "explained_variance") or name.startswith(("neg_mean", "neg_root_mean"))
 }
 METRICS = REGRESSION | {
-    **{f"{name}{average}": Row() for name in LABELS for average in ("", "_macro", "_weighted")},
-    **{f"{name}_micro": Row(ROUNDING) for name in LABELS},
-    "accuracy": Row(ROUNDING),
+    **{
+        name: Row(ROUNDING if metric.follows == "correct" else 2e-4)
+        for name, metric in OF_MATRIX.items()
+        if name in references()
+    },
     "average_precision": Row(error=0.01, why_not=BINS),
-    "balanced_accuracy": Row(),
-    "cohen_kappa": Row(),
-    "matthews_corrcoef": Row(),
     "neg_brier_score": Row(ROUNDING),
     "neg_log_loss": Row(1e-4, 1e-4, "a probability below .01 counts as .01, unless bounds= is"),
     "roc_auc": Row(0.001),
@@ -265,10 +264,8 @@ def test_scores_of_all_candidates():
     assert search.cv_results_["mean_test_score"] == pytest.approx(expected, abs=ROUNDING)
 
 
-OF_LABELS = ("accuracy", "balanced_accuracy", "cohen_kappa", "matthews_corrcoef")
 OF_THREE = [
-    *(f"{name}_{average}" for name in LABELS for average in ("macro", "weighted", "micro")),
-    *OF_LABELS,
+    *(name for name in OF_MATRIX if name in METRICS and not OF_MATRIX[name].of_one),
     *SEVERAL,
     "neg_brier_score",
 ]
@@ -287,14 +284,24 @@ def test_several_classes_of_the_same_shares(metric):
     check(metric, "three classes", "three weights")
 
 
-# Macro averages run over the classes of the training set, as the page of scores says: a class that
-# occurs by noise alone must not count. All others count a label that training never saw as
-# scikit-learn does.
-NEVER_SAW = [
-    m for m in OF_THREE
-    if m not in ("balanced_accuracy", "roc_auc_ovr", "top_k_accuracy", "neg_brier_score")
-    and not m.endswith("macro") and "fbeta" not in m
-]  # fmt: skip
+def counts_unknown(name):
+    """Whether a label that training never saw counts as one more class, as in scikit-learn.
+
+    Means over classes run over those of the training set, as the page of scores says: a class that
+    occurs by noise alone must not count.
+    """
+    C = np.arange(1.0, 13).reshape(4, 3)
+    needed = {"beta": 2} if "fbeta" in name else {}
+    known, whole = (OF_MATRIX[name].of(M, None, **needed) for M in (C, np.c_[C, np.zeros(4)]))
+    return np.isclose(known, whole)
+
+
+NEVER_SAW = [m for m in OF_THREE if m in OF_MATRIX and counts_unknown(m) and "fbeta" not in m]
+
+
+def test_all_but_means_over_classes_count_unknown_labels():
+    others = {m for m in OF_THREE if m in OF_MATRIX and not counts_unknown(m)}
+    assert {m for m in others if not m.endswith("_macro")} <= {"balanced_accuracy", "informedness"}
 
 
 @pytest.mark.parametrize("metric", NEVER_SAW)
@@ -379,15 +386,11 @@ def test_all_intervals_contain_the_number_or_it_is_named_as_clipped(metric, situ
 
 
 # ---------------------------------------------------------------- thresholds
-THRESHOLDS = {
-    "accuracy": metrics.accuracy_score,
-    "balanced_accuracy": metrics.balanced_accuracy_score,
-    "f1": metrics.f1_score,
-    "matthews_corrcoef": metrics.matthews_corrcoef,
-    "cohen_kappa": metrics.cohen_kappa_score,
-    "f1_macro": lambda *args, **kwargs: metrics.f1_score(*args, average="macro", **kwargs),
-    "jaccard": metrics.jaccard_score,
-}
+THRESHOLDS = [
+    name
+    for name in OF_MATRIX
+    if name in METRICS and (name == "f1_macro" or not name.endswith(("fbeta", *AVERAGES)))
+]
 # How close the public thresholds lie to the best of all.
 BETWEEN_THRESHOLDS = 0.002
 
@@ -399,7 +402,9 @@ def check_threshold(metric, situation):
     tuned.fit(**tables.public, **tables.protected)
 
     def score(labels):
-        return THRESHOLDS[metric](tables.y_val, labels, sample_weight=tables.weight)
+        scorer = references()[metric]
+        weight = {"sample_weight": tables.weight}
+        return scorer._score_func(tables.y_val, labels, **scorer._kwargs | weight)
 
     s = tuned.estimator_.predict_proba(tables.X_val)[:, 1]
     best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 80)))
@@ -431,7 +436,8 @@ OF_BINS = {
     "roc_auc_ovr": 0.003,
     "neg_brier_score": 5e-4,
 }
-OF_TWO = ("accuracy", "f1", "matthews_corrcoef", "roc_auc", "average_precision", "neg_brier_score")
+OF_COUNTS = [name for name in OF_MATRIX if name in METRICS and not name.startswith("fbeta")]
+OF_TWO = (*OF_COUNTS, "roc_auc", "average_precision", "neg_brier_score")
 
 
 def check_evaluation(evaluation, tables, model, names, error=ROUNDING):
@@ -462,7 +468,7 @@ def test_evaluation_of_a_classifier(situation):
 def test_evaluation_of_several_classes(situation):
     model = DecisionTreeClassifier(max_depth=4, random_state=0)
     evaluation = evaluation_of(situation, model)
-    names = ("accuracy", "f1_macro", "matthews_corrcoef", "balanced_accuracy", "roc_auc_ovr")
+    names = [name for name in OF_COUNTS if not OF_MATRIX[name].of_one] + ["roc_auc_ovr"]
     names = ("accuracy",) if situation == "unseen label" else names
     check_evaluation(evaluation, tables_of(situation), model, names)
 

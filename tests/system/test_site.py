@@ -270,7 +270,7 @@ def parameters(value):
 
 
 def test_the_interface_is_the_one_that_was_frozen():
-    """After a change that is meant: python tests/system/test_site.py > tests/public_names.txt."""
+    """After a change that is meant: PYTHONPATH=.:tests python this > tests/public_names.txt."""
     assert interface() == (ROOT / "tests" / "public_names.txt").read_text().splitlines()
 
 

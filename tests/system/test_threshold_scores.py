@@ -18,7 +18,9 @@ from sklearn.svm import LinearSVC
 from thresholds import FirstColumn, data_of, fitted, tuner
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo.metrics._make import resolve_scorer
+from sklearn_dpbo.metrics._make import references, resolve_scorer
+from sklearn_dpbo.metrics._metrics import AVERAGES
+from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.prediction.companions import Companions
 from sklearn_dpbo.prediction.model import Model
 from sklearn_dpbo.prediction.protected_values import ProtectedTable
@@ -29,21 +31,24 @@ from sklearn_dpbo.records.units import Units
 
 pytestmark = pytest.mark.usefixtures("trusted_models")
 
-SCORINGS = {
-    "f1": metrics.f1_score,
-    "f1_macro": lambda y, p: metrics.f1_score(y, p, average="macro"),
-    "fbeta": lambda y, p: metrics.fbeta_score(y, p, beta=2),
-    "jaccard": metrics.jaccard_score,
-    "matthews_corrcoef": metrics.matthews_corrcoef,
-    "cohen_kappa": metrics.cohen_kappa_score,
-    "balanced_accuracy": metrics.balanced_accuracy_score,
-    "precision": lambda y, p: metrics.precision_score(y, p, zero_division=0),
-    "recall": metrics.recall_score,
-}
+# Metrics of the confusion matrix, without means over classes but one.
+SCORINGS = [
+    name for name in OF_MATRIX
+    if name in references() and name != "accuracy"
+    and (name == "f1_macro" or not name.endswith(AVERAGES))
+]  # fmt: skip
 
 
 def scorer_of(name):
     return make_private_scorer(name, **({"beta": 2} if name == "fbeta" else {}))
+
+
+def exact_score(name, y, predicted):
+    """scikit-learn's."""
+    scorer = references()[name]
+    extra = {"zero_division": 0} if "average" in scorer._kwargs else {}
+    extra |= {"beta": 2} if name == "fbeta" else {}
+    return scorer._score_func(y, predicted, **scorer._kwargs | extra)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +77,13 @@ def responses(tuned, X):
 def test_best_score_equals_scikit_learn_and_is_nearly_the_best(rare, name, estimator):
     _, _, X_val, y_val = rare
     t = fitted(rare, estimator, scoring=scorer_of(name))
-    exact = SCORINGS[name](y_val, t.predict(X_val))
+    exact = exact_score(name, y_val, t.predict(X_val))
     assert t.best_score_ == pytest.approx(exact, abs=1e-9)
     assert t.scorer_(t, X_val, y_val) == pytest.approx(exact, abs=1e-9)
     low, high = t.best_score_interval_
     assert low - 1e-9 <= exact <= high + 1e-9
     s = responses(t, X_val)
-    best = max(SCORINGS[name](y_val, (s >= at).astype(int)) for at in np.unique(s)[::50])
+    best = max(exact_score(name, y_val, (s >= at).astype(int)) for at in np.unique(s)[::50])
     assert exact >= best - 0.025
 
 
@@ -112,7 +117,7 @@ def test_one_predicted_class_gives_the_score_of_scikit_learn_without_warning(nam
     t = fitted(data_of(y), FirstColumn(), scoring=scorer_of(name), thresholds=thresholds)
     labels = np.full(100, int(predicted == "all"))
     assert (t.predict(np.full((100, 1), 0.5)) == labels).all()
-    assert t.best_score_ == pytest.approx(SCORINGS[name](y, labels), abs=1e-9)
+    assert t.best_score_ == pytest.approx(exact_score(name, y, labels), abs=1e-9)
     assert t.best_score_interval_[0] <= t.best_score_ <= t.best_score_interval_[1]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...records.subgroups import OTHER
 from ...records.units import Units
 from .._queries import total_weight, unit_weight
+from .._registry import METRICS
 from .._scorers import CONFIDENCE
 
 __all__ = ["SubgroupScores"]
@@ -24,7 +25,6 @@ __all__ = ["SubgroupScores"]
 _WIDE = 0.2
 # Share of records that are "other" from which on a level without records is warned of.
 _MANY = 0.05
-_READABLE = {"roc_auc": "ROC AUC", "roc_auc_ovr": "ROC AUC (one class against the rest)"}
 _SIZES = np.unique(np.geomspace(20, 1_000_000, 40).astype(int)).tolist()
 
 
@@ -129,7 +129,7 @@ class SubgroupScores:
             texts.append(f"{_text(levels)} ({size:,})" + "\ntoo few to tell" * bool(note))
         ax.set_yticks(range(len(texts)), texts)
         ax.set(
-            xlabel=_READABLE.get(name, name.replace("_", " ")),
+            xlabel=(name in METRICS and METRICS[name].label) or name.replace("_", " "),
             ylim=(len(texts) - 0.5, -0.5),
             xlim=view,
         )

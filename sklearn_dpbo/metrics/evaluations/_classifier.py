@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ...privacy.checks import check_number
 from ...privacy.warn import warn
 from ...records.subgroups import Subgroups
-from .._make import NAMES, make_private_scorer
-from .._metrics import CONFUSION
-from .._of_counts import ConfusionScore, RankingScore
+from .._make import labels_scorer
+from .._of_counts import RankingScore
 from .._queries import unit_weight
+from .._registry import METRICS, OF_MATRIX
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings, unknown_name
 from ._by_group import SubgroupScores
@@ -175,8 +175,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         params: dict[str, Any],
     ) -> Estimate:
         """Return a number by name; its interval has the sampling error this many times."""
-        of_matrix, of_probabilities = name in CONFUSION, name in OF_PROBABILITIES
-        known = NAMES[name] if of_matrix else ()
+        of_matrix, of_probabilities = name in OF_MATRIX, name in OF_PROBABILITIES
+        known = OF_MATRIX[name].params if of_matrix else ()
         unused = {key: value for key, value in params.items() if key not in known}
         if not of_matrix and name not in ("net_benefit", "selection_rate"):
             unused["threshold"] = threshold
@@ -185,9 +185,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if found := {key: value for key, value in unused.items() if value is not None}:
             raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
         if of_matrix:
-            own = {"pos_label": self.pos_label} if "pos_label" in NAMES[name] else {}
-            params = make_private_scorer(name, **(own | params)).params
-            scorer = ConfusionScore.of(name, params).prepare(self.classes)
+            scorer = labels_scorer(name, params, self.classes, self.pos_label)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
         if of_probabilities:
             compute, most = self._of_probabilities(name, threshold)
@@ -199,7 +197,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if name == "brier_score":
             return self._brier_score(sampling)
         if name not in _OF_CLASS:
-            names = [*CONFUSION, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
+            names = [*OF_MATRIX, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(unknown_name(name, list(dict.fromkeys(names))))
         c, histogram = self._score_of(label), self._parts[-1]
         k = histogram.positives[c]
@@ -213,7 +211,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             return self._estimate(
                 lambda n, end: curves.prevalence(self._tables(n)[c], end), sampling=sampling
             )
-        area = RankingScore(name, (0.0, 1.0), {}, counts=histogram, positions=(k,))
+        area = RankingScore(name, METRICS[name].bounds, {}, counts=histogram, positions=(k,))
         return self._score(area, sampling=sampling)
 
     def _brier_score(self, sampling: float) -> Estimate:
@@ -251,7 +249,10 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     def _range(self, name: str) -> float:
         if name.startswith("calibration"):
             return 5.0  # it may be any number: a fifth of this tells
-        return 2.0 if name == "brier_score" and not self._binary else 1.0
+        if name == "brier_score":
+            return 1.0 if self._binary else 2.0
+        low, high = METRICS[name].bounds if name in METRICS else (0.0, 1.0)
+        return high - low
 
     # ------------------------------------------------------------ curves
     def roc_curve(self, label: Any = None) -> tuple[Floats, Floats, Floats]:

@@ -20,15 +20,15 @@ from ._plots import COVERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLINICAL", "OF_PROBABILITIES", "ClinicalScores"]
+__all__ = ["CLINICAL", "OF_PROBABILITIES", "OF_TWO", "ClinicalScores", "usual"]
 
 Floats = NDArray[np.float64]
 # What metrics of the positive class are called in scikit-learn, and those of the other one.
 _OF_POSITIVE = {"sensitivity": "recall", "ppv": "precision"}
 _OF_OTHER = {"specificity": "recall", "npv": "precision"}
-_METRICS = _OF_POSITIVE | _OF_OTHER
+OF_TWO = _OF_POSITIVE | _OF_OTHER
 OF_PROBABILITIES = ("calibration_slope", "calibration_intercept", "net_benefit")
-CLINICAL = (*_METRICS, *OF_PROBABILITIES)
+CLINICAL = (*OF_TWO, *OF_PROBABILITIES)
 # Probabilities beyond this, and 1 minus this, count as it: the logit of 0 is not finite.
 _LEAST = 1e-4
 # Of Newton's method: at most this many steps of at most this size, until they are this small. What
@@ -93,13 +93,10 @@ class ClinicalScores:
 
     def _usual(self: Any, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return the name that a number has in scikit-learn, and its parameters."""
-        if name not in _METRICS:
-            return name, params
-        if not self._binary:
+        if name in OF_TWO and not self._binary:
             raise ValueError(f"{name!r} is for two classes; there are {len(self.classes)}")
-        (at,) = self._parts[-1].positives
-        label = self.classes.tolist()[1 - at if name in _OF_OTHER else at]
-        return _METRICS[name], {"pos_label": label} | params
+        name, own = usual(name, self.classes, self._parts[-1].positives[0])
+        return name, own | params
 
     def _decisions(self: Any) -> NDArray[np.intp]:
         """Return the numbers of the thresholds between 0 and 1; ValueError if there are none."""
@@ -124,6 +121,13 @@ class ClinicalScores:
         self._check_threshold(p)
         at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
         return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
+
+
+def usual(name: str, classes: NDArray[Any], positive: int) -> tuple[str, dict[str, Any]]:
+    """Return the name that a number of two classes has in scikit-learn, and its parameters."""
+    if name not in OF_TWO:
+        return name, {}
+    return OF_TWO[name], {"pos_label": classes.tolist()[positive ^ (name in _OF_OTHER)]}
 
 
 def calibration_fit(

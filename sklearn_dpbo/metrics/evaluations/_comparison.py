@@ -10,14 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...privacy.checks import check_number
-from .._metrics import confusion_metric, ratio
+from .._agreement import Agreement
+from .._intervals import Compute
+from .._make import labels_scorer
+from .._metrics import ratio
+from .._registry import OF_MATRIX
+from .._scorers import PrivateScorer
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
+from ._clinical import OF_TWO, usual
 
-__all__ = ["ModelComparison"]
+__all__ = ["ModelComparison", "determined"]
 
 Floats = NDArray[np.float64]
-_OF_SEVERAL = ["accuracy", "balanced_accuracy"]
-_OF_TWO = [*_OF_SEVERAL, "recall", "specificity", "precision", "f1", "net_benefit"]
+# The main numbers.
+_MAIN = ["accuracy", "balanced_accuracy"]
+_MAIN_OF_TWO = [*_MAIN, "recall", "specificity", "precision", "f1"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +51,8 @@ class ModelComparison(Evaluation):
     model_b: str = ""
     _positive: int = 1
     _threshold: float | None = None
+    # The score that was asked for, if one was.
+    _scoring: PrivateScorer | None = None
     _title = "Differentially private comparison"
 
     def score(
@@ -53,14 +62,18 @@ class ModelComparison(Evaluation):
         model: str | None = None,
         threshold: float | None = None,
         interval: str = "population",
+        **params: Any,
     ) -> Estimate:
         """Return a difference, or one model's own number, by name.
 
         Parameters
         ----------
-        name : {"accuracy", "balanced_accuracy", "recall", "specificity", "precision", "f1", \
-                "net_benefit"}
-            "accuracy" alone if nothing else is compared; for more than two classes the first two.
+        name : str
+            Of two classes, any metric of the confusion matrix, as for ``scoring=``, such as "f1" or
+            "matthews_corrcoef"; "sensitivity" (the recall), "specificity", "ppv" (the precision)
+            and "npv"; or "net_benefit". Of more classes, those that follow from how many records of
+            each class are predicted correctly, such as "balanced_accuracy". Of all classes
+            together, "accuracy" and micro averages.
         model : {"a", "b"}, default=None
             Whose number to return; None is the difference, b minus a.
         threshold : float, default=None
@@ -71,54 +84,59 @@ class ModelComparison(Evaluation):
             "population": a 95 % interval for the number of the population that the records (or
             groups) are a random sample of, which covers noise and sampling; "records": for the
             exact number of these records, which covers the noise alone.
+        **params
+            Parameters of a metric, as for `make_private_scorer`, such as ``beta=2``.
         """
-        if name not in self._known:
-            raise ValueError(unknown_name(name, self._known))
+        if name not in (known := determined(self._parts[0])):
+            raise ValueError(unknown_name(name, known))
         if model not in (None, "a", "b"):
             raise ValueError(f"model is 'a', 'b' or None; found {model!r}")
-        odds, p = 0.0, self._positive
+        number, (lowest, highest) = self._number(name, threshold, params)
+
+        def of(k: int, counts: Floats, undefined: float | None) -> Floats:
+            return number(self._parts[0].matrices(counts, k), undefined)
+
+        def difference(counts: Floats, end: float | None) -> Floats:
+            # The lowest difference has the lowest number of b, and the highest of a.
+            ends = (highest, lowest) if end is not None and end > 0 else (lowest, highest)
+            b, a = (None, None) if end is None else ends
+            return of(1, counts, b) - of(0, counts, a)
+
+        compute, bounds = difference, (lowest - highest, highest - lowest)
+        if model is not None:
+            compute, bounds = partial(of, "ab".index(model)), (lowest, highest)
+        each = [self._estimate(compute, bounds=bounds, sampling=s) for s in samplings(interval)]
+        return hull(each)
+
+    def _number(
+        self, name: str, threshold: float | None, params: dict[str, Any]
+    ) -> tuple[Compute, tuple[float, float]]:
+        """Return how a number is computed from confusion matrices, and its bounds."""
+        classes, p = self._parts[0].classes, self._positive
+        unused = params if name == "net_benefit" else {"threshold": threshold}
+        if found := {key: value for key, value in unused.items() if value is not None}:
+            raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
         if name == "net_benefit":
             t: Any = self._threshold if threshold is None else threshold
             check_number("threshold", t, "above 0 and below 1", lambda t: 0 < t < 1)
             odds = t / (1 - t)
-        elif threshold is not None:
-            raise ValueError(f"{name!r} depends on no threshold; found {threshold!r}")
-
-        def of(k: int, counts: Floats, undefined: float | None) -> Floats:
-            C = self._parts[0].matrices(counts, k)
-            if name == "net_benefit":
-                C = C[..., :2, :]  # of known labels, as the evaluation's
-                benefit = C[..., p, p] - odds * C[..., 1 - p, p]
-                return ratio(benefit, C.sum(axis=(-2, -1)), undefined)
-            if name == "specificity":
-                return confusion_metric("recall", C, undefined, 1 - p)
-            return confusion_metric(name, C, undefined, p)
-
-        def difference(counts: Floats, end: float | None) -> Floats:
-            # The lowest difference has the lowest number of b, and the highest of a.
-            b, a = (None, None) if end is None else (float(end > 0), float(end < 0))
-            return of(1, counts, b) - of(0, counts, a)
-
-        compute, bounds = difference, (-1.0 - odds, 1.0 + odds)
-        if model is not None:
-            compute, bounds = partial(of, "ab".index(model)), (-odds, 1.0)
-        each = [self._estimate(compute, bounds=bounds, sampling=s) for s in samplings(interval)]
-        return hull(each)
-
-    @property
-    def _known(self) -> list[str]:
-        counts = self._parts[0]
-        if not counts.by_class:
-            return ["accuracy"]
-        binary = len(counts.classes) == 2
-        return _OF_TWO if binary else _OF_SEVERAL
+            return partial(_net_benefit, p, odds), (-odds, 1.0)
+        if self._scoring is not None and name == self._scoring.name:
+            params = self._scoring.params | params
+        name, own = usual(name, classes, p)
+        scorer = labels_scorer(name, own | params, classes, classes.tolist()[p])
+        return scorer.metric, scorer.bounds
 
     @property
     def _names(self) -> list[str]:
-        return [name for name in self._known if name != "net_benefit" or self._threshold]
+        if self._scoring is not None:
+            return [self._scoring.name]
+        binary = len(self._parts[0].classes) == 2
+        return [*_MAIN_OF_TWO, *["net_benefit"] * bool(self._threshold)] if binary else _MAIN
 
     def _range(self, name: str) -> float:
-        return 1.0
+        low, high = OF_MATRIX[name].bounds if name in OF_MATRIX else (0.0, 1.0)
+        return high - low
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as numbers, texts, and lists and dicts of them.
@@ -140,3 +158,17 @@ class ModelComparison(Evaluation):
             a, b = (self.score(name, model=k).value for k in "ab")
             shown[f"{name}, b - a"] = f"{difference}; a: {a:.4g}, b: {b:.4g}"
         return shown
+
+
+def determined(table: Agreement) -> list[str]:
+    """Return the names of all numbers that follow from a joint table."""
+    if table.by_class and len(table.classes) == 2:
+        return [*OF_MATRIX, *OF_TWO, "net_benefit"]
+    enough = ("correct", "recalls")[: 1 + table.by_class]
+    return [name for name, each in OF_MATRIX.items() if each.follows in enough and not each.of_one]
+
+
+def _net_benefit(p: int, odds: float, C: Floats, undefined: float | None) -> Floats:
+    C = C[..., :2, :]  # of known labels, as the evaluation's
+    benefit = C[..., p, p] - odds * C[..., 1 - p, p]
+    return ratio(benefit, C.sum(axis=(-2, -1)), undefined)

@@ -16,8 +16,8 @@ from .._histogram import ScoreHistogram, n_bins, usual_cut
 from .._labels import encode, position_of
 from .._make import make_private_scorer
 from .._queries import GRID, MOST_CLASSES, Confusion, Query
+from .._registry import OF_ERRORS
 from .._response import Predictions, Responses, are_probabilities, class_scores
-from .._variance import VARIANCE
 from ._base import Evaluation
 from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
@@ -149,7 +149,7 @@ def _of_regressor(
     edges = [*evenly, *np.quantile(errors, shares), 2 * c_e, 4 * c_e, *tolerances]
     histogram = ErrorHistogram(tuple(np.unique(edges).tolist()))
     scorers = {
-        name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in VARIANCE
+        name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in OF_ERRORS
     }
     return RegressorEvaluation((sums, histogram), scorers)
 
