@@ -960,7 +960,7 @@ class Frozen(datetime):
 @contextlib.contextmanager
 def frozen():
     """All ledgers are made at one time, and have one identity."""
-    ledger = "sklearn_dpbo.ledger."
+    ledger = "sklearn_dpbo.privacy.ledger."
     with contextlib.ExitStack() as stack:
         for module in ("_ledger", "_budget"):
             stack.enter_context(mock.patch(f"{ledger}{module}.datetime", Frozen))
