@@ -881,15 +881,11 @@ class Tape:
         known = self.replayed.released if self.replayed else ()
         released = known[i] if i < len(known) else mechanisms_draw(draw, sealed)
         self.released.append(released)
-        if self.replayed and isinstance(released, tuple) and len(released) == 2:
-            return released[0], self._model(sealed._open()[0][released[0]], released[1])
         if self.replayed and isinstance(released, SecretModel):
-            return self._model(sealed._open()[0], released)
+            # That of this run: it is the same, unless its noise came from a worker.
+            own = sealed._open()
+            return replace(own, pickled=released.pickled) if self.apart else own
         return released
-
-    def _model(self, own, released):
-        """Return the model of this run: it is the same, unless its noise came from a worker."""
-        return replace(own, pickled=released.pickled) if self.apart else own
 
     def _seen(self, draw, sealed):
         own = getattr(draw, "func", None)
@@ -900,8 +896,6 @@ class Tape:
         if own in self.claims:
             claims, series, n = self.claims[own]
             return Opened(sealed._open(), next(claims), 2, series, n)
-        if isinstance(draw, partial):  # the best of models: the scores come last
-            return Opened(sealed._open()[1], self.claims["scores"], 1)  # of models
         return Opened([], 0, 1)
 
 
@@ -910,7 +904,7 @@ mechanisms_draw = mechanisms._draw
 
 @contextlib.contextmanager
 def taped(tape):
-    tables, best_of = Mechanisms.tables, Mechanisms.best_of
+    tables = Mechanisms.tables
 
     def spied(self, price, sensitivities, **record):
         series = tables(self, price, sensitivities, **record)
@@ -919,12 +913,8 @@ def taped(tape):
         tape.claims[series._draw] = iter(claims), len(tape.claims), len(claims)
         return series
 
-    def chosen(self, models, fitted, scores, *args, **params):
-        tape.claims["scores"] = scores.sensitivity
-        return best_of(self, models, fitted, scores, *args, **params)
-
     with (
-        mock.patch.multiple(Mechanisms, tables=spied, best_of=chosen),
+        mock.patch.object(Mechanisms, "tables", spied),
         mock.patch.object(mechanisms, "_draw", tape.draw),
     ):
         yield
