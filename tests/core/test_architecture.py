@@ -21,7 +21,7 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "privacy", "ledger", "report", "testing", "records", "scoring",
+    "exceptions", "privacy", "testing", "records", "scoring", "report", "ledger",
     "learners",
     "prediction", "evaluation", "strategies", "search", "papers", "audit",
     "plotting", "planning",
