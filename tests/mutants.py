@@ -47,6 +47,7 @@ TWINS = "system/test_twins.py::test_chosen_twins_differ_in_nothing_but_what_gets
 LEAKS = "system/test_leaks.py::test_no_raw_score_is_kept_printed_or_logged"
 
 FREQUENT = "core/test_frequent_values.py::test_"
+SEALED = "core/test_sealed.py::test_a_fit_keeps_and_says_what_follows_from_its_releases_alone"
 
 MUTANTS = {
     # ------------------------------------------------------------------ too little noise
@@ -83,8 +84,8 @@ MUTANTS = {
     ),
     "ranges of columns: sensitivity of one unit": Mutant(
         "_sensitivity_of_cells",
-        "return _STEPS * math.sqrt(2 * d)",
-        "return _STEPS * math.sqrt(d)",
+        "return STEPS * math.sqrt(2 * d)",
+        "return STEPS * math.sqrt(d)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
     "ranges of columns: sensitivity of sizes without pairs": Mutant(
@@ -100,15 +101,15 @@ MUTANTS = {
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
     "ranges of columns: a group counts for more than a record": Mutant(
-        "_scaling:_shares",
-        "_STEPS // np.bincount(unit)[unit]",
-        "np.full(n, _STEPS)",
+        "_counts:_shares",
+        "STEPS // rows.sizes",
+        "np.full(len(rows.X), STEPS)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
     "ranges of columns: cells by what was counted without noise": Mutant(
         "places_of_counts",
-        "places.zoom(release(places.counts(X, units.labels)), std)",
-        "release(places.counts(X, units.labels)), places.zoom(places.counts(X, units.labels), std)",
+        "places.zoom(noisy, std)",
+        "places.zoom(numbers.cells(places.center, places.width, places.reach)._open(), std)",
         LEARNERS + "test_no_unit_moves_counts_further_than_promised",
     ),
     "ranges of columns: noise alone decides where nothing stands out": Mutant(
@@ -124,14 +125,14 @@ MUTANTS = {
         LEARNERS + "test_ridge_warns_where_noise_is_larger_than_what_columns_say",
     ),
     "tails of the columns of a regressor are cut off": Mutant(
-        "PrivateLearner._scaling",
-        "self._wider(units.m, self._many_for_columns)",
-        "self._wider(units.m)",
+        "PrivateLearner._scaling_of_counts",
+        "self._wider(m, self._many_for_columns)",
+        "self._wider(m)",
         LEARNERS + "test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets",
     ),
     "ranges of columns: shares of the budget that add up to more": Mutant(
-        "PrivateLearner._tables",
-        "rest = 1 - sum(share for _, share in counts)",
+        "SharedTables.__init__",
+        "rest = 1 - sum(share for _, share in first)",
         "rest = 1.0",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale[False]",
     ),
@@ -211,7 +212,7 @@ MUTANTS = {
         LEARNERS + "test_the_release_of_a_ridge_moves_as_far_as_promised",
     ),
     "learners: noise halved": Mutant(
-        "PrivateLearner._tables",
+        "SharedTables.__init__",
         "relative = [moved / math.sqrt(share * len(moves))",
         "relative = [moved / 2 / math.sqrt(share * len(moves))",
         LEARNERS + "test_tables_have_gaussian_noise_of_the_documented_scale",
@@ -321,11 +322,57 @@ MUTANTS = {
         "or None in read:",
         SCORING + "test_units_refuse_groups_that_are_not_labels_of_one_type",
     ),
+    # A careless line in a learner: nobody can read records there.
+    "a ridge keeps a count of targets": Mutant(
+        "PrivateRidge._release",
+        "columns = self._scale(records, tables)\n",
+        "columns = self._scale(records, tables)\n"
+        "        self.n_high_ = int((columns._rows > 0.9).sum())\n",
+        SEALED,
+    ),
+    "a ridge adds noise to a count that nothing is charged for": Mutant(
+        "PrivateRidge._release",
+        "columns = self._scale(records, tables)\n",
+        "columns = self._scale(records, tables)\n"
+        "        noise = tables.spending._noise.discrete_gaussian(2.0)\n"
+        "        self.n_high_ = noise([int((columns._rows > 0.9).sum())])\n",
+        SEALED,
+    ),
+    "a ridge keeps a count from inside": Mutant(
+        "PrivateRidge._release",
+        "columns = self._scale(records, tables)\n",
+        "columns = self._scale(records, tables)\n"
+        '        keep = lambda rows: setattr(self, "n_high_", int((rows.y > 0.9).sum()))\n'
+        "        columns._rows.then(keep)\n",
+        "core/test_sealed.py::test_one_module_computes_with_records_and_by_functions_that_belong"
+        "_to_no_object",
+    ),
+    "a descent keeps a norm": Mutant(
+        "Gradients.at",
+        "return self._rows.then(partial(gradient, W=W, clip=clip))",
+        "self.largest = []\n"
+        "        self._rows.then(lambda rows: self.largest.append(rows.norms.max()))\n"
+        "        return self._rows.then(partial(gradient, W=W, clip=clip))",
+        "core/test_sealed.py::test_one_module_computes_with_records_and_by_functions_that_belong"
+        "_to_no_object",
+    ),
+    "a learner counts targets while it codes them": Mutant(
+        "PrivateLearner._sealed",
+        "return Records(",
+        "self.n_high_ = int((rows.y > 0.9).sum())\n        return Records(",
+        SEALED,
+    ),
+    "a learner counts missing numbers while it codes them": Mutant(
+        "PrivateLearner._coded",
+        "return table, occurring",
+        "self.n_missing_ = int(np.isnan(table).sum())\n        return table, occurring",
+        SEALED,
+    ),
     "learners raise floating-point errors": Mutant(
         "PrivateLearner.fit",
         "    @ignore_float_errors()\n    def fit(",
         "    def fit(",
-        "core/test_float_errors.py::test_an_odd_number_raises_nothing[ridge-1e-170-in X]",
+        "core/test_float_errors.py::test_an_odd_number_raises_nothing[ridge--1.7e+308-in y]",
     ),
     "a group's records summed": Mutant(
         "Units.mean",
@@ -444,21 +491,21 @@ MUTANTS = {
     ),
     "rows not cut to the unit ball": Mutant(
         "Scaling.rows",
-        "rows: Floats = scaled / np.maximum(norms, self.max_norm)[:, None]",
-        "rows: Floats = scaled / self.max_norm",
+        "shortened(self.columns(X), self.max_norm)",
+        "self.columns(X) / self.max_norm",
         LEARNERS + "test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction",
     ),
     "columns are cut off at any epsilon": Mutant(
-        "PrivateLearner._scaling",
-        "reach = self._wider(units.m, self._many_for_columns)",
+        "PrivateLearner._scaling_of_counts",
+        "reach = self._wider(m, self._many_for_columns)",
         "reach = 1.0",
         LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
         "[PrivateRidge]",
     ),
     "values beyond the bounds count": Mutant(
-        "PrivateLearner._indicated",
-        "X[:, :d] = X[:, :d].clip(*self._bounds(d))",
-        "pass",
+        "indicated",
+        "numbers if ends is None else numbers.clip(*ends)",
+        "numbers",
         LEARNERS + "test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts"
         "[PrivateRidge]",
     ),
@@ -491,14 +538,14 @@ MUTANTS = {
         "test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make[str]",
     ),
     "frequent values: a group counts for values of all its records": Mutant(
-        "Coded.counts",
-        "if units.labels is None else units.labels",
-        "if True else units.labels",
+        "value_counts",
+        "if rows.unit is None else rows.unit",
+        "if True else rows.unit",
         FREQUENT + "replacing_a_unit_moves_counts_by_no_more_than_one_value_of_a_column[True]",
     ),
     "frequent values: those of no unit get noise": Mutant(
-        "Coded.counts",
-        "            if count\n",
+        "value_counts",
+        "        if count\n",
         "",
         FREQUENT + "what_a_unit_has_in_other_records_is_not_counted",
     ),
@@ -510,24 +557,24 @@ MUTANTS = {
     ),
     "frequent values: the threshold forgets the unit itself": Mutant(
         "least_count",
-        "return 2 + _threshold(",
-        "return _threshold(",
+        "return 2 + threshold(",
+        "return threshold(",
         FREQUENT + "a_value_of_one_unit_passes_as_seldom_as_its_part_of_delta_says[1e-07-1-30.0]",
     ),
     "frequent values: columns do not share delta": Mutant(
         "least_count",
-        "_threshold(std, max(n_columns, 1), delta)",
-        "_threshold(std, 1, delta)",
+        "threshold(std, n_columns, delta)",
+        "threshold(std, 1, delta)",
         FREQUENT + "a_value_of_one_unit_passes_as_seldom_as_its_part_of_delta_says[0.01-5-30.0]",
     ),
     "frequent values: noise for one column": Mutant(
-        "PrivateLearner._tables",
-        "(math.sqrt(2 * k), _OF_COUNTS)",
-        "(math.sqrt(2), _OF_COUNTS)",
+        "SharedTables.__init__",
+        "(math.sqrt(2 * k), _OF_FREQUENT)",
+        "(math.sqrt(2), _OF_FREQUENT)",
         FREQUENT + "no_unit_costs_more_than_promised[ridge-False]",
     ),
     "frequent values: their delta is spent on noise, too": Mutant(
-        "PrivateLearner._tables",
+        "SharedTables.__init__",
         "delta - rare, GAUSSIAN_ONLY",
         "delta, GAUSSIAN_ONLY",
         FREQUENT + "no_unit_costs_more_than_promised[ridge-False]",
@@ -676,7 +723,7 @@ MUTANTS = {
     ),
     "bins of a column not cut to the unit ball": Mutant(
         "Blocks._of_bins",
-        "return _shortened(values.reshape(len(columns), -1) / usual)",
+        "return shortened(values.reshape(len(columns), -1) / usual)",
         "return values.reshape(len(columns), -1) / usual",
         LEARNERS + "test_all_functions_of_a_record_together_have_a_norm_of_at_most_one",
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import replace
+from functools import partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,45 +18,30 @@ from ..exceptions import LowUtilityWarning
 from ..privacy.checks import as_floats, check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.gdp import gdp_within
-from ..privacy.mechanisms import GAUSSIAN_ONLY, Price, Series
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
-from ..privacy.sensitive import Secret
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
 from ..records.tables import is_frame, objects
 from ..records.units import Units
 from ._columns import (
-    Coded,
+    Ends,
     as_declared,
     asks_for_frequent,
     declared_levels,
+    indicated,
     names_of_columns,
-    with_indicators,
 )
 from ._declaration import PrivateTraining
-from ._scaling import (
-    INDICATOR,
-    SHORTENED,
-    Release,
-    Scaling,
-    least_count,
-    norm_counts,
-    norm_of_counts,
-    places_of_counts,
-    tables,
-)
-
-__all__ = ["LARGEST", "POSITIVE", "PrivateLearner"]
-
-Floats = NDArray[np.float64]
+from ._places import SHORTENED, norm_of_counts, places_of_counts
+from ._records import Columns, Records
+from ._rows import INDICATOR, Floats, Levels, Rows, Scaling
+from ._tables import SharedTables
 
 # Beyond these, numbers overflow: an error after the charge, or a warning that reveals a record.
 LARGEST = 1e100
-# If frequent values are released: the share of the budget (in mu squared) for their counts, and the
-# share of delta for values that one unit alone has.
-_OF_COUNTS, _OF_RARE = 0.1, 1 / 8
 POSITIVE = "a number from 1e-100 to 1e100", lambda v: 1 / LARGEST <= v <= LARGEST
+COUNT = "a whole number from 1 up", lambda n: n >= 1, Integral
 
 _NOT_PROTECTED = (
     "the number of records (or groups) and columns, group identifiers, the classes, bounds and "
@@ -66,14 +53,15 @@ _NOT_PROTECTED = (
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
     """Linear model fitted from noisy sums over privacy units."""
 
+    # Parameters of all.
+    epsilon: Any
+    delta: Any
+    bounds: Any
+    categories: Any
+    max_norm: Any
+    ledger: Any
     coef_: Floats
     intercept_: Any
-    center_: Floats
-    scale_: Floats
-    max_norm_: float
-    reach_: float
-    categories_: dict[int, NDArray[Any]]
-    unresolved_: NDArray[np.intp]
     privacy_: PrivacyReport
 
     # Parameters that can be changed after the fit, from what was released.
@@ -87,22 +75,6 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     _of_rows = 1
     # Whether numbers that are missing are indicated by columns of their own.
     _indicates_missing = False
-
-    def __init__(
-        self,
-        epsilon: Any,
-        delta: Any,
-        bounds: Any,
-        categories: Any,
-        max_norm: Any,
-        ledger: Any,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.categories = categories
-        self.max_norm = max_norm
-        self.ledger = ledger
 
     def private_training(self) -> PrivateTraining:
         """Return how the model protects its training records."""
@@ -145,12 +117,27 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self : estimator
         """
         self._check()
-        coded = self._coded(X, reset=True)
-        self._fit(coded, y, Units.of(len(coded), groups))
+        self._fit(self._sealed(X, y, groups))
         return self
 
-    def _fit(self, X: Coded, y: Any, units: Units) -> None:
-        """Fit the model to protected records; floating-point errors are ignored."""
+    def _sealed(self, X: Any, y: Any, groups: Any) -> Records:
+        """Return records as they are coded by what is declared: nobody can read them then."""
+        table, occurring = self._coded(X, reset=True)
+        self._ends()  # raises before anything is charged
+        units = Units.of(len(table), groups)
+        code = self._code_of(y)
+        rows = Rows(table, code(y, len(table)), units.labels, occurring)
+        return Records(rows, units.m, units.name)
+
+    def _code_of(self, y: Any) -> partial[NDArray[Any]]:
+        """Return what makes numbers of labels, or targets, and of how many there should be.
+
+        Classes that nobody has declared are read from y; they are public then.
+        """
+        raise NotImplementedError
+
+    def _fit(self, records: Records) -> None:
+        """Fit the model; floating-point errors are ignored."""
         raise NotImplementedError
 
     def _check(self) -> None:
@@ -160,18 +147,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _table(self, X: Any) -> Floats:
         """Return columns of numbers, NaN for what is missing, and then indicators."""
-        return self._indicated(self._coded(X, reset=False).table)
+        return self._indicated(self._coded(X, reset=False)[0])
 
     def _indicated(self, table: Floats) -> Floats:
         """Return columns of numbers, within the bounds, and then indicators."""
-        X = with_indicators(table, self.categories_, self._indicates_missing)
-        if self.bounds is not None:
-            d = self._n_numbers
-            X[:, :d] = X[:, :d].clip(*self._bounds(d))
-        return X
+        return indicated(table, self.categories_, self._indicates_missing, self._ends())
 
-    def _coded(self, X: Any, *, reset: bool) -> Coded:
-        """Return numbers, NaN for what is missing, and positions among categories."""
+    def _coded(self, X: Any, *, reset: bool) -> tuple[Floats, Levels]:
+        """Return numbers, NaN for what is missing, and positions among categories.
+
+        And the values that occur in columns whose categories are to be released: see `Rows`.
+        """
         X, declared, frequent = declared_levels(X, self.categories if reset else None)
         if reset:
             self.categories_ = declared
@@ -182,14 +168,18 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         table: Floats = validate_data(
             self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
         )
-        if reset and self.bounds is not None:
-            self._bounds(self._n_numbers)  # raises before anything is charged
-        return Coded(table, occurring)
+        return table, occurring
 
     @property
     def _n_numbers(self) -> int:
         """The number of columns that are no categories."""
         return int(self.n_features_in_) - len(self.categories_)
+
+    @property
+    def _n_columns(self) -> int:
+        """The number of columns of numbers and indicators."""
+        of_levels = sum(len(own) + 1 for own in self.categories_.values())
+        return self._n_numbers * (1 + self._indicates_missing) + of_levels
 
     @property
     def _numbers(self) -> NDArray[np.intp]:
@@ -204,7 +194,11 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         named = names_of_columns(names, self.categories_, self._indicates_missing)
         return np.array(named, dtype=object)
 
-    def _bounds(self, d: int) -> tuple[Floats, Floats]:
+    def _ends(self) -> Ends | None:
+        """Return the bounds of the columns of numbers, if there are any."""
+        if self.bounds is None:
+            return None
+        d = self._n_numbers
         with contextlib.suppress(TypeError, ValueError):  # wrong shape
             ends = (np.array(as_floats(end), dtype=float) for end in self.bounds)
             low, high = (np.broadcast_to(end, d) for end in ends)
@@ -217,112 +211,83 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             f"1e100 of 0; found {self.bounds!r}"
         )
 
-    def _tables(
-        self,
-        X: Coded,
-        n: int,
-        sensitivity: float,
-        *,
-        what: str,
-        units: Units,
-        target: tuple[Floats, float] | None = None,
-    ) -> tuple[Floats, Scaling, Spending, Series[Any], float]:
-        """Return columns, how they are scaled, what adds noise to n tables of integers, its scale.
+    @property
+    def _counted(self) -> bool:
+        """Whether noisy counts say how rows are scaled, if any columns are to be scaled."""
+        return self.bounds is None or self.max_norm is None
 
-        All is (epsilon, delta)-private together, with the frequent values, with the counts from
-        which rows are scaled, and a `target`: a column, and how far its values can lie from 0 (NaN:
-        unknown).
+    def _tables(
+        self, records: Records, n: int, sensitivity: float, what: str, half: float | None = None
+    ) -> SharedTables:
+        """Open the budget, for n tables that a unit moves so far, and for what `_scale` counts.
+
+        `half`: how far targets can lie from 0 (NaN: unknown), if they are counted as columns are.
         """
-        d, k = self._n_numbers + (target is not None), len(X.occurring)
-        counted = d > 0 and (self.bounds is None or self.max_norm is None)
-        what = "frequent values, " * (k > 0) + "ranges of columns, and " * counted + what
+        d = self._n_numbers + (half is not None)
+        counted = d > 0 and self._counted
+        what = "ranges of columns, and " * counted + what
+        what = "frequent values, " * (len(records.frequent) > 0) + what
         mechanism = type(self).__name__
         spending = Spending.begin(
-            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=units.name
+            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=records.unit
         )
-        spending.warn_if_weak(units.m, units.name)
-        epsilon, delta = spending.epsilon, spending.delta
-        mu = gdp_within(epsilon, delta)
-        counts, pairs = tables(units.m, max(d, 1), mu)
-        counts = counts[: 4 if self.max_norm is None else 3] if counted else []
-        counts = [(math.sqrt(2 * k), _OF_COUNTS)] * (k > 0) + counts
-        rest = 1 - sum(share for _, share in counts)
-        moves = [*counts, *[(sensitivity, rest / n)] * n]
-        # Noise in proportion to these numbers gives each table its share of the budget.
-        relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
-        rare = delta * _OF_RARE * (k > 0)
-        price = Price.shared(len(moves), epsilon, delta - rare, GAUSSIAN_ONLY)
-        stds = [price.scale(moved) for moved in relative]
-        least = least_count(stds[0], k, rare)
-        of = f"where about {least:,.0f} {units.name}s make one frequent, {_OF_COUNTS} of mu squared"
-        record: dict[str, Any] = {"threshold": least, "detail": of * (k > 0), "delta": delta}
-        noisy = spending.tables(price, relative, purpose=what, **record)
-        columns = self._with_frequent(X, units, noisy)
-
-        def release(table: NDArray[np.int64]) -> Any:
-            return noisy(Secret(table))
-
-        stds = stds[k > 0 :]
-        scaling = self._scaling(columns, target, units, release, stds, counted, pairs)
-        self.center_ = scaling.center
-        self.scale_ = scaling.scale
-        self.max_norm_ = scaling.max_norm
-        self.reach_ = scaling.reach
-        return columns, scaling, spending, noisy, stds[-1]
-
-    def _with_frequent(self, X: Coded, units: Units, noisy: Series[Any]) -> Floats:
-        """Release the frequent values, if they are asked for; return columns and indicators."""
-        if X.occurring:
-            released = noisy(Secret(X.counts(units)))
-            own = {j: objects([v for i, _, v in released if i == j]) for j in X.occurring}
-            self.categories_ = self.categories_ | own
-        return self._indicated(X.among(self.categories_))
+        spending.warn_if_weak(records.m, records.unit)
+        n_counts = (4 if self.max_norm is None else 3) * counted
+        return SharedTables(
+            spending, records, what, n_columns=d, n_counts=n_counts, n=n, sensitivity=sensitivity
+        )
 
     def _wider(self, m: int, many: float | None = None) -> float:
         """Return how many times less is cut off of m units than where noise matters."""
         strength: float = m * gdp_within(self.epsilon, self.delta) / (many or self._many)
         return math.sqrt(math.sqrt(max(1.0, strength)))
 
-    def _scaling(
-        self,
-        X: Floats,
-        target: tuple[Floats, float] | None,
-        units: Units,
-        release: Release,
-        stds: list[float],
-        counted: bool,
-        pairs: bool,
-    ) -> Scaling:
-        """Return how columns are scaled: as the parameters say, or by noisy counts.
+    def _scale(self, records: Records, tables: SharedTables, half: float | None = None) -> Columns:
+        """Release frequent values, if asked for; set how rows are scaled; return columns.
 
-        Indicators are 0 or 1, which is public: they keep their values.
+        As the parameters say, or by noisy counts; `half` is as in `_tables`. Indicators are 0 or 1,
+        which is public: they keep their values.
         """
-        d, features, max_norm = self._n_numbers, int(self.n_features_in_), self.max_norm
+        if records.frequent:
+            released = tables.release(records.values())
+            own = {j: objects([v for i, _, v in released if i == j]) for j in records.frequent}
+            self.categories_ = self.categories_ | own
+        columns = records.columns(self.categories_, self._indicates_missing, self._ends())
         self.unresolved_ = np.array([], dtype=np.intp)
-        low = high = middle = np.zeros(d)
-        half = np.full(d, np.nan)
-        if self.bounds is not None:
-            low, high = self._bounds(d)
-            middle, half = (low + high) / 2, (high - low) / 2
-            X = np.hstack([X[:, :d] - middle, X[:, d:]])
-        n_indicators = X.shape[1] - d
-        if not counted:
-            norm = float(max_norm or INDICATOR * math.sqrt(features))
-            return Scaling.between(low, high).beside(n_indicators, norm)
-        table = X[:, :d]
-        if target is not None:
-            table, half = np.column_stack([table, target[0]]), np.append(half, target[1])
-        places = places_of_counts(table, units, release, stds, pairs, half)
+        if tables.n_counts:
+            scaling = self._scaling_of_counts(columns, records.m, tables, half)
+        else:
+            d, features = self._n_numbers, int(self.n_features_in_)
+            norm = float(self.max_norm or INDICATOR * math.sqrt(features))
+            low, high = self._ends() or (np.zeros(d), np.zeros(d))
+            scaling = Scaling.between(low, high).beside(self._n_columns - d, norm)
+        self.center_, self.scale_ = scaling.center, scaling.scale
+        self.max_norm_, self.reach_ = scaling.max_norm, scaling.reach
+        return columns
+
+    def _scaling_of_counts(
+        self, columns: Columns, m: int, tables: SharedTables, half: float | None
+    ) -> Scaling:
+        """Return how rows are scaled, by noisy counts; set what they say of targets."""
+        d, features, max_norm = self._n_numbers, int(self.n_features_in_), self.max_norm
+        middle, far = np.zeros(d), np.full(d, np.nan)
+        if (ends := self._ends()) is not None:
+            low, high = ends
+            middle, far = (low + high) / 2, (high - low) / 2
+            columns = columns.moved(middle)
+        if half is not None:
+            far = np.append(far, half)
+        places = places_of_counts(columns.numbers(d, half is not None), tables, far)
         self.unresolved_ = places.unresolved
-        reach = self._wider(units.m, self._many_for_columns)
-        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
-        if target is not None:
+        if half is not None:
             self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
+        reach = self._wider(m, self._many_for_columns)
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
+        n_indicators = self._n_columns - d
         if max_norm is None:
-            columns = scaling.beside(n_indicators, 1.0).columns(X)
-            counts = release(norm_counts(columns, units.labels, features, scaling.reach))
-            shortened = SHORTENED / scaling.reach**self._of_rows
-            max_norm = norm_of_counts(counts, stds[3], units.m, features, shortened)
+            noisy = tables.release(columns.norms(scaling.beside(n_indicators, 1.0), features))
+            shortened = SHORTENED / reach**self._of_rows
+            max_norm = norm_of_counts(noisy, tables.stds[3], m, features, shortened)
         moved = replace(scaling, center=scaling.center + middle)
         return moved.beside(n_indicators, float(max_norm))
 
@@ -359,12 +324,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_
 
-    def _report(self, spending: Spending, units: Units) -> PrivacyReport:
+    def _report(self, tables: SharedTables, records: Records) -> PrivacyReport:
         return report_of(
-            spending.spent,
+            tables.spending.spent,
             title="Differentially private model",
-            unit=units.name,
-            m=units.m,
+            unit=records.unit,
+            m=records.m,
             data="training set",
             protected="X and y as given",
             not_protected=_NOT_PROTECTED,
@@ -372,20 +337,20 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             released="the fitted model",
         )
 
-    def _released_scaling(self) -> Scaling:
-        """Return how rows are scaled."""
-        check_is_fitted(self, "coef_")
+    @property
+    def _scaling(self) -> Scaling:
+        """How rows are scaled."""
         return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
 
     @ignore_float_errors()
     def _linear(self, X: Any) -> Floats:
         """Return the linear functions of records."""
-        scaling = self._released_scaling()  # before the table: it checks that there is a model
-        return self._values(self._table(X), scaling)
+        check_is_fitted(self, "coef_")
+        return self._values(self._table(X))
 
-    def _values(self, table: Floats, scaling: Scaling) -> Floats:
+    def _values(self, table: Floats) -> Floats:
         """Return the linear functions of columns and indicators."""
-        rows = scaling.rows(table)
+        rows = self._scaling.rows(table)
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)
         return values

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Blocks"]
-
-Floats = NDArray[np.float64]
+from ._rows import Floats, Scaling, shortened
 
 # Bins of each column, how fast their likeness falls with their distance, and how many combinations
 # of them are kept.
@@ -58,13 +56,13 @@ class Blocks:
 
     def of(self, columns: Floats, max_norm: float) -> list[Any]:
         """Return the blocks of rows: one dense table, and a sparse one of trees."""
-        rows = _shortened(columns / max_norm)
+        rows = shortened(columns / max_norm)
         if not self.curved:
             return [rows]
         share = math.sqrt(self.curved / 3)
         near = columns.clip(-1, 1)
         dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(near, max_norm)]
-        phases = _shortened(near / max_norm) @ self.frequencies
+        phases = shortened(near / max_norm) @ self.frequencies
         share_of_wave = share / math.sqrt(phases.shape[1])
         dense += [share_of_wave * np.cos(phases), share_of_wave * np.sin(phases)]
         return [np.hstack(dense), self._of_trees(near, share)]
@@ -75,7 +73,7 @@ class Blocks:
         place = np.clip((numbers + 1) * (_BINS / 2), 0, _BINS - 1).astype(np.intp)
         values = np.where(numbers[:, :, None] == 0, 0.0, self.bins[place])
         usual = _USUAL * max_norm * math.sqrt(2 * _FALL)
-        return _shortened(values.reshape(len(columns), -1) / usual)
+        return shortened(values.reshape(len(columns), -1) / usual)
 
     def _of_trees(self, columns: Floats, share: float) -> Any:
         """Return in which leaf of each tree rows are: one column for each leaf."""
@@ -93,11 +91,11 @@ class Blocks:
         return sparse.csr_array((values, leaf.ravel(), starts), shape=(n, int(ends[-1])))
 
 
-def _shortened(rows: Floats) -> Floats:
-    """Return rows, those with a norm above 1 shortened to it."""
-    norms = np.sqrt((rows**2).sum(axis=1))
-    shortened: Floats = rows / np.maximum(norms, 1.0)[:, None]
-    return shortened
+def blocks_of(X: Floats, scaling: Scaling, functions: Blocks | None) -> list[Any]:
+    """Return what a model is linear in, together of norm at most 1: without functions, rows."""
+    if functions is None:
+        return [scaling.rows(X)]
+    return functions.of(scaling.columns(X), scaling.max_norm)
 
 
 def _bins() -> Floats:

@@ -7,8 +7,6 @@ from typing import Any
 from ._curved import Curved
 from ._descent import DescentClassifier
 
-__all__ = ["PrivateClassifier"]
-
 
 class PrivateClassifier(Curved, DescentClassifier):
     """Classifier that is (epsilon, delta)-private for each training record, good without tuning.
@@ -103,21 +101,19 @@ class PrivateClassifier(Curved, DescentClassifier):
         random_state: Any = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            bounds,
-            categories,
-            curved,
-            n_trees,
-            C,
-            clip,
-            max_iter,
-            max_norm,
-            random_state,
-            ledger,
-        )
+        self.epsilon = epsilon
+        self.delta = delta
         self.classes = classes
+        self.bounds = bounds
+        self.categories = categories
+        self.curved = curved
+        self.n_trees = n_trees
+        self.C = C
+        self.clip = clip
+        self.max_iter = max_iter
+        self.max_norm = max_norm
+        self.random_state = random_state
+        self.ledger = ledger
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,54 +22,12 @@ from ..records.tables import (
     objects,
     with_columns,
 )
-from ..records.units import Units
+from ._rows import Floats, Levels, Rows
 
-__all__ = ["Coded", "as_declared", "asks_for_frequent", "category_positions", "declared_levels"]
-__all__ += ["names_of_columns", "with_indicators"]
-
-Floats = NDArray[np.float64]
-# The values that a column of categories can have, by its position.
-Levels = dict[int, NDArray[Any]]
+# The lowest and the highest value of columns of numbers.
+Ends = tuple[Floats, Floats]
 # In place of the categories of a column: those that are frequent are released.
 _FREQUENT = "frequent"
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """A table of numbers and of positions among categories.
-
-    In the columns of `occurring`, whose categories are to be released, these are positions among
-    all values that occur: the number of values stands for what is missing.
-    """
-
-    table: Floats
-    occurring: Levels
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def counts(self, units: Units) -> dict[tuple[int, bool, Any], int]:
-        """Return how many units have each value, by its column, whether it is text, and itself.
-
-        A unit has one value of a column: that of its first record. Only values that a unit has are
-        counted, not those of other records.
-        """
-        own = np.arange(len(self)) if units.labels is None else units.labels
-        first = self.table[np.unique(own, return_index=True)[1]]
-        return {
-            (j, isinstance(values[i], str), values[i]): int(count)
-            for j, values in self.occurring.items()
-            for i, count in enumerate(np.bincount(first[:, j].astype(int))[: len(values)])
-            if count
-        }
-
-    def among(self, levels: Levels) -> Floats:
-        """Return the table with positions among these categories in all columns that have some."""
-        table = self.table.copy()
-        for j, values in self.occurring.items():
-            positions = np.append(encode(values, levels[j]), len(levels[j]))
-            table[:, j] = positions[table[:, j].astype(np.intp)]
-        return table
 
 
 def asks_for_frequent(categories: Any) -> bool:
@@ -262,19 +220,44 @@ def category_positions(column: Any, levels: NDArray[Any]) -> Floats:
     return as_numbers
 
 
-def with_indicators(table: Floats, levels: Levels, missing: bool) -> Floats:
-    """Return the columns of numbers, then indicators: 1 where a record is of a kind, else 0.
+def value_counts(rows: Rows) -> dict[tuple[int, bool, Any], int]:
+    """Return how many units have each value, by its column, whether it is text, and itself.
+
+    A unit has one value of a column: that of its first record. Only values that a unit has are
+    counted, not those of other records.
+    """
+    own = np.arange(len(rows.X)) if rows.unit is None else rows.unit
+    first = rows.X[np.unique(own, return_index=True)[1]]
+    return {
+        (j, isinstance(values[i], str), values[i]): int(count)
+        for j, values in rows.occurring.items()
+        for i, count in enumerate(np.bincount(first[:, j].astype(int))[: len(values)])
+        if count
+    }
+
+
+def with_categories(rows: Rows, levels: Levels, missing: bool, ends: Ends | None) -> Rows:
+    """Return rows with indicators of these categories, some of which have been released."""
+    table = rows.X.copy()
+    for j, values in rows.occurring.items():
+        positions = np.append(encode(values, levels[j]), len(levels[j]))
+        table[:, j] = positions[table[:, j].astype(np.intp)]
+    return replace(rows, X=indicated(table, levels, missing, ends), occurring={})
+
+
+def indicated(table: Floats, levels: Levels, missing: bool, ends: Ends | None) -> Floats:
+    """Return the columns of numbers, within their ends, then indicators: 1 or 0.
 
     Of numbers that are missing, if asked for; and of each category, and of missing ones.
     """
     numbers = np.delete(table, [*levels], axis=1)
-    parts = [numbers] + [np.isnan(numbers)] * missing
+    parts = [numbers if ends is None else numbers.clip(*ends)] + [np.isnan(numbers)] * missing
     parts += [table[:, [j]] == np.arange(len(own) + 1) for j, own in levels.items()]
     return np.hstack(parts, dtype=float)
 
 
 def names_of_columns(names: list[Any], levels: Levels, missing: bool) -> list[str]:
-    """Return the names of what `with_indicators` returns, by those of the table's columns.
+    """Return the names of what `indicated` returns, by those of the table's columns.
 
     A name that another one has, as of a category "missing", gets an underscore.
     """

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.checks import check_number
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.gdp import gdp_within
 from ..records.tables import objects
-from ._blocks import Blocks
+from ._base import COUNT
+from ._blocks import Blocks, blocks_of
 from ._columns import category_positions, chances_of_columns
 from ._descent import Descent
-from ._rows import linear, squared_norms
-from ._scaling import Scaling
-
-__all__ = ["Curved"]
-
-Floats = NDArray[np.float64]
+from ._rows import Floats, linear, squared_norms
 
 # The share of curved functions is the number of units of a class times mu, divided by this and, if
 # there are more columns than so many, by the square of how many times more; up to the largest. With
@@ -34,31 +29,11 @@ _N_WAVES = 100
 class Curved(Descent):
     """Model that is linear in columns, functions of single ones, random trees and waves."""
 
+    curved: Any
+    n_trees: Any
+    random_state: Any
     learning_rate = None
     _indicates_missing = True
-
-    def __init__(
-        self,
-        epsilon: Any,
-        delta: Any,
-        bounds: Any,
-        categories: Any,
-        curved: Any,
-        n_trees: Any,
-        C: Any,
-        clip: Any,
-        max_iter: Any,
-        max_norm: Any,
-        random_state: Any,
-        ledger: Any,
-    ) -> None:
-        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
-        self.curved = curved
-        self.n_trees = n_trees
-        self.C = C
-        self.clip = clip
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     @property
     def _n_classes(self) -> int:
@@ -68,12 +43,10 @@ class Curved(Descent):
     def _check(self) -> None:
         super()._check()
         check_number("curved", self.curved, "in [0, 1]", lambda a: 0 <= a <= 1, optional=True)
-        check_number(
-            "n_trees", self.n_trees, "a whole number from 1 up", lambda n: n >= 1, Integral
-        )
+        check_number("n_trees", self.n_trees, *COUNT)
         check_random_state(self.random_state)  # before the charge
 
-    def _draw(self, d: int, m: int) -> None:
+    def _draw(self, d: int, m: int) -> Blocks:
         curved = self.curved
         if curved is None:
             mu = gdp_within(self.epsilon, self.delta)
@@ -85,18 +58,19 @@ class Curved(Descent):
         self.curved_ = drawn.curved
         self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies
         self.tree_columns_, self.tree_thresholds_ = drawn.tree_columns, drawn.tree_thresholds
+        return drawn
 
-    def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
+    def _blocks(self, table: Floats) -> list[Any]:
+        """Return the functions of columns and indicators."""
         trees = self.tree_columns_, self.tree_thresholds_
-        blocks = Blocks(self._n_numbers, self.curved_, self.bins_, *trees, self.frequencies_)
-        return blocks.of(scaling.columns(X), scaling.max_norm)
+        drawn = Blocks(self._n_numbers, self.curved_, self.bins_, *trees, self.frequencies_)
+        return blocks_of(table, self._scaling, drawn)
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
         self.coef_, self.intercept_ = w, constants
 
-    def _values(self, table: Floats, scaling: Scaling) -> Floats:
-        blocks = self._blocks(table, scaling)
-        values: Floats = linear(blocks, self.coef_) + self.intercept_
+    def _values(self, table: Floats) -> Floats:
+        values: Floats = linear(self._blocks(table), self.coef_) + self.intercept_
         return values
 
     @ignore_float_errors()
@@ -131,7 +105,7 @@ class Curved(Descent):
             noise in ``change``, at most (proven for a quadratic loss): see "Shape functions" in the
             documentation.
         """
-        scaling = self._released_scaling()
+        check_is_fitted(self, "coef_")
         j = self._position(column)
         if j in self.categories_:
             values = objects(list(self.categories_[j] if values is None else values))
@@ -143,7 +117,7 @@ class Curved(Descent):
         table = np.full((len(cells), self.n_features_in_), -1.0)
         table[:, self._numbers] = self.center_[: self._n_numbers]
         table[:, j] = cells
-        blocks = self._blocks(self._indicated(table), scaling)
+        blocks = self._blocks(self._indicated(table))
         moved = [block[1:] - block[[0] * len(values)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_
@@ -160,8 +134,8 @@ class Curved(Descent):
     def _range(self, k: int) -> Floats:
         """Return values between which curved functions change with the k-th column of numbers."""
         low, high = self.center_[k] - self.scale_[k], self.center_[k] + self.scale_[k]
-        if self.bounds is not None:
-            lows, highs = self._bounds(self._n_numbers)
+        if (ends := self._ends()) is not None:
+            lows, highs = ends
             low, high = max(low, lows[k]), min(high, highs[k])
         values: Floats = np.linspace(low, high, 101)
         return values

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 from ..privacy.runs import COMPOSITIONS, FitGuarantee
 
-__all__ = ["PrivateTraining"]
-
 _NEIGHBOURS = {"replace-one": 1, "add-or-remove-one": 2}
 
 

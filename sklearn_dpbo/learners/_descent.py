@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
 from ..privacy.checks import check_number
 from ..privacy.float_errors import ignore_float_errors
-from ..privacy.sensitive import Secret
-from ..records.units import Units
-from ._base import POSITIVE, PrivateLearner
-from ._columns import Coded
+from ._base import COUNT, POSITIVE, PrivateLearner
+from ._blocks import Blocks, blocks_of
+from ._gradients import INTERCEPT, Logistic, Loss, probabilities
 from ._labels import class_numbers, public_classes
-from ._rows import IntegerRows, linear, squared_norms
-from ._scaling import Scaling
-
-__all__ = ["Descent", "DescentClassifier"]
-
-Floats = NDArray[np.float64]
+from ._records import Records
+from ._rows import Floats, IntegerRows
 
 # Share of the previous step's velocity that a step keeps.
 _MOMENTUM = 0.9
 # The number of steps, if none is given and noise matters.
 _STEPS = 60
-# The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
-# that of the columns. And about the norm of a row with it.
-_INTERCEPT, _NORM = 0.5, 1.12
+# About the norm of a row, with the column of the intercept.
+_NORM = 1.12
 
 
 class Descent(PrivateLearner):
@@ -44,8 +37,6 @@ class Descent(PrivateLearner):
     clip: Any
     max_iter: Any
     learning_rate: Any
-    clip_: float
-    n_iter_: int
     coef_noise_std_: float
 
     # If no step size is given: the standard deviation that noise has in a coefficient (of rows of
@@ -54,64 +45,45 @@ class Descent(PrivateLearner):
     # The norm to which gradients are clipped, if none is given and noise matters.
     _least_clip = 0.56
 
-    def _draw(self, d: int, m: int) -> None:
-        """Draw what is public of a model of d columns and m units."""
+    def _draw(self, d: int, m: int) -> Blocks | None:
+        """Draw the functions of d columns that the model is linear in; None: it is in rows."""
+        return None
 
     def _usual_clip(self, m: int) -> float:
         """Return the norm to which gradients are clipped, if none is given."""
         return self._least_clip * self._wider(m)
 
-    def _blocks(self, X: Floats, scaling: Scaling) -> list[Any]:
-        """Return what the model is linear in: together of norm at most 1."""
-        return [scaling.rows(X)]
-
-    def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
-        """Return the derivative of each record's loss by the values of the linear functions."""
-        raise NotImplementedError
+    def _loss(self, m: int) -> Loss:
+        """Return the loss of labels or targets of m units, once ranges are known."""
+        return Logistic()
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         """Return the intercepts to start from, by the gradient where all coefficients are 0."""
         raise NotImplementedError
 
-    def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
-        """Return what `_errors` takes of the labels of m units, once ranges are known."""
-        return y
-
-    def _descend(
-        self,
-        X: Coded,
-        y: NDArray[Any],
-        k: int,
-        units: Units,
-        target: tuple[Floats, float] | None = None,
-    ) -> None:
-        """Fit k linear functions; `target`: as for `_tables`, if its range is to be counted."""
-        unit = units.labels
-        wider, sensitivity = self._wider(units.m), IntegerRows.sensitivity
-        n = int(self.max_iter or _STEPS * wider)
-        columns, scaling, spending, noisy, std = self._tables(
-            X, n, sensitivity, what="gradients of a model", units=units, target=target
-        )
-        self._draw(columns.shape[1], units.m)
-        self.clip_ = clip = float(self.clip or self._usual_clip(units.m))
-        y = self._targets(y, units.m)
-        blocks = [*self._blocks(columns, scaling), np.full((len(X), 1), _INTERCEPT)]
-        norms = np.sqrt(squared_norms(blocks))
-        rows = IntegerRows(blocks, None if unit is None else np.bincount(unit)[unit])
-        W = np.zeros((k, sum(block.shape[1] for block in blocks)))
+    def _descend(self, records: Records, k: int, half: float | None = None) -> None:
+        """Fit k linear functions; `half` is as in `_tables`."""
+        m = records.m
+        n, sensitivity = int(self.max_iter or _STEPS * self._wider(m)), IntegerRows.sensitivity
+        tables = self._tables(records, n, sensitivity, "gradients of a model", half)
+        columns, std = self._scale(records, tables, half), tables.stds[-1]
+        functions = self._draw(self._n_columns, m)
+        self.clip_ = clip = float(self.clip or self._usual_clip(m))
+        gradients = columns.gradients(self._scaling, functions, self._loss(m))
+        any_row = blocks_of(np.zeros((1, self._n_columns)), self._scaling, functions)
+        W = np.zeros((k, sum(block.shape[1] for block in any_row) + 1))
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
-        step = clip * rows.step / units.m
+        step = clip * IntegerRows.step / m
         noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
         rate = self.learning_rate or min(self._largest_rate, self._noise / noise_of_steps)
-        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * units.m * self.reach_**2))
+        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * m * self.reach_**2))
         for i in range(n):
-            factors = _clipped(self._errors(linear(blocks, W), y), norms, clip)
-            gradient = step * noisy(Secret(rows.total(factors))).astype(np.float64)
+            gradient = step * tables.release(gradients.at(W, clip)).astype(np.float64)
             if i == 0:
                 # At W = 0 the gradient by the intercepts tells shares of classes, or the mean of
                 # targets: start there, as steps towards rare classes would go too far.
-                by_constant, noise = gradient[:, -1] / _INTERCEPT, std * step / _INTERCEPT
-                W[:, -1] = self._constants(by_constant, noise) / _INTERCEPT
+                by_constant, noise = gradient[:, -1] / INTERCEPT, std * step / INTERCEPT
+                W[:, -1] = self._constants(by_constant, noise) / INTERCEPT
             else:
                 velocity = _MOMENTUM * velocity + gradient
                 W = W - rate * velocity
@@ -119,10 +91,10 @@ class Descent(PrivateLearner):
                 W[:, :-1] *= kept
             if i >= n // 2:
                 averaged += W / (n - n // 2)
-        self._set_linear(averaged[:, :-1], averaged[:, -1] * _INTERCEPT)
+        self._set_linear(averaged[:, :-1], averaged[:, -1] * INTERCEPT)
         self.coef_noise_std_ = rate * step * std * _growth(n, kept)
         self.n_iter_ = n
-        self.privacy_ = self._report(spending, units)
+        self.privacy_ = self._report(tables, records)
         self._warn_of_columns()
 
     def _check(self) -> None:
@@ -130,8 +102,7 @@ class Descent(PrivateLearner):
         check_number("C", self.C, *POSITIVE)
         check_number("clip", self.clip, *POSITIVE, optional=True)
         check_number("learning_rate", self.learning_rate, *POSITIVE, optional=True)
-        of_steps = "a whole number from 1 up", lambda n: n >= 1, Integral
-        check_number("max_iter", self.max_iter, *of_steps, optional=True)
+        check_number("max_iter", self.max_iter, *COUNT, optional=True)
 
 
 class DescentClassifier(ClassifierMixin, Descent):
@@ -142,10 +113,13 @@ class DescentClassifier(ClassifierMixin, Descent):
 
     classes: Any
 
-    def _fit(self, X: Coded, y: Any, units: Units) -> None:
+    def _code_of(self, y: Any) -> partial[NDArray[Any]]:
         self.classes_ = public_classes(self.classes, y)
-        code, K = class_numbers(y, self.classes_, len(X)), len(self.classes_)
-        self._descend(X, code, K if K > 2 else 1, units)
+        return partial(class_numbers, classes=self.classes_)
+
+    def _fit(self, records: Records) -> None:
+        K = len(self.classes_)
+        self._descend(records, K if K > 2 else 1)
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         """Return the intercepts of a model without columns, by its gradient where all are 0."""
@@ -153,14 +127,7 @@ class DescentClassifier(ClassifierMixin, Descent):
         clipped = min(1.0, self.clip_ / (math.sqrt(1 - 1 / K) * _NORM))
         shares = 1 / K - (gradient if K == 2 else gradient / clipped)
         shares = np.clip(shares, min(2 * noise, 1 / K), 1 - min(2 * noise, 1 / K))
-        logits: Floats = np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
-        return logits
-
-    def _errors(self, values: Floats, targets: NDArray[np.intp]) -> Floats:
-        errors = _probabilities(values)
-        errors[np.arange(len(values)), targets] -= 1
-        errors[targets < 0] = 0
-        return errors[:, 1:] if len(self.classes_) == 2 else errors
+        return np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""
@@ -177,15 +144,7 @@ class DescentClassifier(ClassifierMixin, Descent):
     @ignore_float_errors()
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities of all classes, shape (n_samples, n_classes)."""
-        return _probabilities(self._linear(X))
-
-
-def _probabilities(logits: Floats) -> Floats:
-    if logits.shape[1] == 1:
-        p = expit(logits)
-        return np.column_stack([1 - p, p])
-    probabilities: Floats = softmax(logits, axis=1)
-    return probabilities
+        return probabilities(self._linear(X))
 
 
 def _growth(n: int, kept: float) -> float:
@@ -200,10 +159,3 @@ def _growth(n: int, kept: float) -> float:
         if i >= n // 2:
             averaged = averaged + moved / (n - n // 2)
     return float(np.linalg.norm(averaged))
-
-
-def _clipped(errors: Floats, norms: Floats, clip: float) -> Floats:
-    """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
-    lengths = np.sqrt((errors**2).sum(axis=1)) * norms
-    scaled: Floats = errors / np.maximum(lengths, clip)[:, None]
-    return scaled

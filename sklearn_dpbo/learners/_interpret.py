@@ -12,8 +12,6 @@ import numpy as np
 from ..privacy.checks import as_floats
 from ._declaration import PrivateTraining
 
-__all__ = ["CLASSIFIER", "boosting"]
-
 CLASSIFIER = "interpret.glassbox._ebm._ebm.DPExplainableBoostingClassifier"
 
 # Here the floating-point search for the scale of the noise errs by less than its margin, and sums

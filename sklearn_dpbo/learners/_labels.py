@@ -24,8 +24,6 @@ from ..records.tables import (
     of_own_rows,
 )
 
-__all__ = ["class_numbers", "public_classes", "targets_of"]
-
 
 @ignore_float_errors()
 def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
@@ -62,12 +60,24 @@ def public_classes(classes: Any, y: Any, *, warns: bool = True) -> NDArray[Any]:
     return classes  # type: ignore[no-any-return]
 
 
-def targets_of(y: Any, n: int) -> NDArray[np.float64]:
+def _targets_of(y: Any, n: int) -> NDArray[np.float64]:
     """Return one number for each of n rows; NaN for other objects."""
     return numbers(_one_each(y, np.zeros(1), n))
 
 
-def class_numbers(y: Any, classes: NDArray[Any], n: int) -> NDArray[np.intp]:
+def scaled_targets(y: Any, n: int, low: float, high: float) -> NDArray[np.float64]:
+    """Return targets, from the lowest and the highest one to [-1, 1]; 0 for other objects."""
+    scaled = np.nan_to_num((2 * _targets_of(y, n) - low - high) / (high - low))
+    return np.clip(scaled, -1, 1)
+
+
+def centred_targets(y: Any, n: int, middle: float, half: float) -> NDArray[np.float64]:
+    """Return targets less their middle, at most half on either side, if that is a number."""
+    targets = _targets_of(y, n) - middle
+    return targets.clip(-half, half) if half > 0 else targets
+
+
+def class_numbers(y: Any, n: int, classes: NDArray[Any]) -> NDArray[np.intp]:
     """Return the position of each label among the classes; -1 for other labels."""
     return encode(_one_each(y, classes, n), classes)
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from ._descent import DescentClassifier
 
-__all__ = ["PrivateLogisticRegression"]
-
 
 class PrivateLogisticRegression(DescentClassifier):
     """Logistic regression that is (epsilon, delta)-private for each training record.
@@ -111,12 +109,17 @@ class PrivateLogisticRegression(DescentClassifier):
         classes: Any = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
         self.C = C
+        self.epsilon = epsilon
+        self.delta = delta
         self.clip = clip
         self.max_iter = max_iter
         self.learning_rate = learning_rate
+        self.bounds = bounds
+        self.categories = categories
+        self.max_norm = max_norm
         self.classes = classes
+        self.ledger = ledger
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:

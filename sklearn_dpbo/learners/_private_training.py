@@ -13,8 +13,6 @@ from sklearn.utils import get_tags
 from ._declaration import PrivateTraining
 from ._interpret import CLASSIFIER, boosting
 
-__all__ = ["private_training", "what_learns"]
-
 
 def private_training(estimator: Any) -> PrivateTraining:
     """Return how an estimator protects its training records."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ..records.units import Units
-from ._columns import Coded
 from ._curved import Curved
-from ._labels import targets_of
+from ._gradients import CURVATURE, Squared
+from ._labels import centred_targets
+from ._records import Records
 from ._ridge import target_bounds
+from ._rows import Floats
 
-__all__ = ["PrivateRegressor"]
-
-Floats = NDArray[np.float64]
-# Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
-# that the same steps suit both.
-_CURVATURE = 0.25
 # From so many units times mu on, targets are clipped farther from their centre.
 _MANY_FOR_TARGETS = 1_500.0
 
@@ -125,62 +121,57 @@ class PrivateRegressor(RegressorMixin, Curved):
         random_state: Any = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            bounds,
-            categories,
-            curved,
-            n_trees,
-            C,
-            clip,
-            max_iter,
-            max_norm,
-            random_state,
-            ledger,
-        )
+        self.epsilon = epsilon
+        self.delta = delta
         self.y_bounds = y_bounds
+        self.bounds = bounds
+        self.categories = categories
+        self.curved = curved
+        self.n_trees = n_trees
+        self.C = C
+        self.clip = clip
+        self.max_iter = max_iter
+        self.max_norm = max_norm
+        self.random_state = random_state
+        self.ledger = ledger
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
         return {"curved": [0.0, 0.33, 0.66], "clip": [0.05, 0.1, 0.2]}
 
-    def _fit(self, X: Coded, y: Any, units: Units) -> None:
-        counted = self.bounds is None or self.max_norm is None
-        middle, half = 0.0, math.nan
-        if self.y_bounds is not None or not counted:
-            low, high = target_bounds(self.y_bounds)
-            middle, half = (low + high) / 2, (high - low) / 2
-        y = targets_of(y, len(X)) - middle
-        if half > 0:
-            y = y.clip(-half, half)
+    @property
+    def _known(self) -> tuple[float, float]:
+        """The middle of the targets, and how far they can lie from it; NaN: unknown."""
+        if self.y_bounds is None and self._counted:
+            return 0.0, math.nan
+        low, high = target_bounds(self.y_bounds)
+        return (low + high) / 2, (high - low) / 2
+
+    def _code_of(self, y: Any) -> partial[NDArray[Any]]:
+        middle, half = self._known
+        return partial(centred_targets, middle=middle, half=half)
+
+    def _fit(self, records: Records) -> None:
+        middle, half = self._known
         self.y_center_, self.y_scale_ = 0.0, half
-        self._descend(X, y, 1, units, (y, half) if counted else None)
+        self._descend(records, 1, half if self._counted else None)
         self.y_center_ += middle
 
     def _usual_clip(self, m: int) -> float:
         return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
 
-    def _targets(self, y: NDArray[Any], m: int) -> NDArray[Any]:
+    def _loss(self, m: int) -> Squared:
         self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
         if self.y_bounds is not None:
             low, high = target_bounds(self.y_bounds)
             self.y_scale_ = min(self.y_scale_, (high - low) / 2)
-        scaled: Floats = np.nan_to_num((y - self.y_center_) / self.y_scale_)
-        column: Floats = np.clip(scaled, -1, 1)[:, None]
-        return column
-
-    def _errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
-        errors: Floats = _CURVATURE * (values - targets)
-        return errors
+        return Squared(self.y_center_, self.y_scale_)
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
-        constants: Floats = np.clip(-gradient / _CURVATURE, -1, 1)
-        return constants
+        return np.clip(-gradient / CURVATURE, -1, 1)
 
     def predict(self, X: Any) -> Floats:
         """Return predictions."""
         values = self._linear(X)[:, 0]
-        targets: Floats = self.y_center_ + self.y_scale_ * values
-        return targets
+        return self.y_center_ + self.y_scale_ * values

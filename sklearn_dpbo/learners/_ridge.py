@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from numbers import Integral
 from typing import Any, Self, cast
 
@@ -13,17 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import LowUtilityWarning
 from ..privacy.checks import as_floats, check_number
-from ..privacy.sensitive import Secret
 from ..privacy.warn import warn
-from ..records.units import Units
 from ._base import LARGEST, PrivateLearner
-from ._columns import Coded
-from ._labels import targets_of
-from ._rows import exact_product, integer_rows
+from ._labels import scaled_targets
+from ._records import Records
+from ._rows import Floats, released_products
 
-__all__ = ["PrivateRidge", "target_bounds"]
-
-Floats = NDArray[np.float64]
 # Columns are counted in so many steps, 1 and the target in half as many: their sums have twice the
 # noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
 # by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and the target.
@@ -131,58 +127,55 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         max_norm: float | None = None,
         ledger: Any = None,
     ) -> None:
-        super().__init__(epsilon, delta, bounds, categories, max_norm, ledger)
         self.alpha = alpha
         self.columns = columns
         self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.categories = categories
         self.y_bounds = y_bounds
+        self.max_norm = max_norm
+        self.ledger = ledger
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
         """Return values that are worth a search, as its `param_distributions`."""
         return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
-    def _fit(self, X: Coded, y: Any, units: Units) -> None:
+    def _code_of(self, y: Any) -> partial[NDArray[Any]]:
         low, high = target_bounds(self.y_bounds)
-        y = targets_of(y, len(X))
-        target = np.clip(np.nan_to_num((2 * y - low - high) / (high - low)), -1, 1)
-        self._release(X, target, units)
+        return partial(scaled_targets, low=low, high=high)
+
+    def _fit(self, records: Records) -> None:
+        self._release(records)
         self.refitted()
         self._warn_of_bounds()
         self._warn_of_noise()
         self._warn_of_columns()
 
-    def _release(self, X: Coded, target: Floats, units: Units) -> None:
+    def _release(self, records: Records) -> None:
         """Release the sums of products."""
-        n = len(X)
-        self._check_solved(self._indicated(X.table[:0]).shape[1])
-        unit = units.labels
+        self._check_solved(self._n_columns)
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
         b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
-        columns, scaling, spending, noisy, std = self._tables(
-            X, 1, sensitivity, what="sums of products", units=units
-        )
-        d = columns.shape[1]
-        parts: list[Floats] = [scaling.rows(columns), np.ones((n, 1)), target[:, None]]
-        if unit is not None:  # the rows of a unit have the weight of one
-            parts = [part / np.sqrt(np.bincount(unit)[unit])[:, None] for part in parts]
-        rows = np.hstack([integer_rows(p, k, unit) for p, k in zip(parts, steps, strict=True)])
-        sums = exact_product(rows[:, :-1], rows)
-        released = np.triu(np.ones(sums.shape, dtype=bool))
-        released[d, d] = False  # the number of units is public
-        noisy_sums = noisy(Secret(np.append(sums[released], (rows[:, -1] ** 2).sum())))
-        gram = np.zeros(sums.shape)
+        tables = self._tables(records, 1, sensitivity, "sums of products")
+        columns = self._scale(records, tables)
+        noisy_sums = tables.release(columns.sums_of_products(self._scaling, steps))
+        d = self._n_columns
+        released = released_products(d)
+        gram = np.zeros(released.shape)
         gram[released] = noisy_sums[:-1]
         scale = np.repeat(1 / np.array(steps), [d, 1, 1])
         gram *= scale[:-1, None] * scale
-        gram[d, d] = units.m
+        gram[d, d] = records.m
         gram[:, :-1] += np.triu(gram[:, :-1], 1).T
         self.gram_ = gram
-        self.noise_ = std / _STEPS**2
+        self.noise_ = tables.stds[-1] / _STEPS**2
         self._kept = None
         self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
-        self.privacy_ = self._report(spending, units)
+        self.privacy_ = self._report(tables, records)
 
     def _warn_of_noise(self) -> None:
         """Warn if the products with the target are less than twice what noise alone makes them."""

@@ -1,24 +1,98 @@
-"""Rows of integers whose norm is bounded, whatever the records are (zone: sensitive)."""
+"""Rows whose norm is bounded, whatever the records are, also in integers (zone: sensitive)."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["IntegerRows", "exact_product", "integer_rows", "linear", "squared_norms"]
-
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+# The values that a column of categories can have, by its position.
+Levels = dict[int, NDArray[Any]]
 
+# What an indicator is beside columns in [-1, 1], of which most deviate by less from their centre.
+INDICATOR = 0.5
 # Number of rows whose products floats can sum exactly.
 _BLOCK = 2**20
 
 
-def integer_rows(
-    rows: Floats, steps: int, unit: NDArray[np.intp] | None = None
-) -> NDArray[np.int64]:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table, the label or target of each row, and the number of its unit (None: its own).
+
+    In the columns of `occurring`, whose categories are to be released, the table has positions
+    among all values that occur: the number of values stands for what is missing.
+    """
+
+    X: Floats
+    y: NDArray[Any]
+    unit: NDArray[np.intp] | None
+    occurring: Levels
+
+    @property
+    def sizes(self) -> NDArray[np.intp] | None:
+        """How many rows the unit of each row has; None: one each."""
+        return None if self.unit is None else np.bincount(self.unit)[self.unit]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How rows become rows of norm at most 1: `PrivateLogisticRegression` has the attributes.
+
+    `reach`: where columns are clipped.
+    """
+
+    center: Floats
+    scale: Floats
+    max_norm: float = 1.0
+    reach: float = 1.0
+
+    @classmethod
+    def between(cls, low: Floats, high: Floats) -> Self:
+        """Return the scaling to [-1, 1]; what lies between 0 and 1 stays."""
+        is_share = (low == 0) & (high == 1)
+        center = np.where(is_share, 0.0, (low + high) / 2)
+        return cls(center, np.where(is_share, 1.0, (high - low) / 2))
+
+    def beside(self, n: int, max_norm: float) -> Self:
+        """Return the same, with n indicators after the columns."""
+        scale = np.append(self.scale, np.full(n, 1 / INDICATOR))
+        return type(self)(np.append(self.center, np.zeros(n)), scale, max_norm, self.reach)
+
+    def columns(self, X: Floats) -> Floats:
+        """Return columns in [-reach, reach]; missing numbers count as the centre."""
+        scaled = np.nan_to_num((X - self.center) / self.scale)
+        return np.clip(scaled, -self.reach, self.reach)
+
+    def rows(self, X: Floats) -> Floats:
+        """Return scaled rows of norm at most 1."""
+        return shortened(self.columns(X), self.max_norm)
+
+
+def shortened(rows: Floats, norm: float = 1.0) -> Floats:
+    """Return rows by a norm, or by their own if that is larger."""
+    own = np.sqrt((rows**2).sum(axis=1))
+    short: Floats = rows / np.maximum(own, norm)[:, None]
+    return short
+
+
+def moved(rows: Rows, middle: Floats) -> Rows:
+    """Return rows, the first columns less these numbers."""
+    d = len(middle)
+    return replace(rows, X=np.hstack([rows.X[:, :d] - middle, rows.X[:, d:]]))
+
+
+def numbers(rows: Rows, d: int, target: bool) -> Rows:
+    """Return the first d columns alone, and the target if it is wanted."""
+    X = rows.X[:, :d]
+    return replace(rows, X=np.column_stack([X, rows.y]) if target else X)
+
+
+def integer_rows(rows: Floats, steps: int, unit: NDArray[np.intp] | None) -> Integers:
     """Round rows towards 0, in so many steps, such that no unit's rows are too long together.
 
     A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after, which is checked in
@@ -34,7 +108,7 @@ def integer_rows(
     return integers
 
 
-def exact_product(A: NDArray[Any], B: Any) -> NDArray[np.int64]:
+def exact_product(A: NDArray[Any], B: Any) -> Integers:
     """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32.
 
     B may be sparse.
@@ -46,6 +120,27 @@ def exact_product(A: NDArray[Any], B: Any) -> NDArray[np.int64]:
         b = B if len(A) <= _BLOCK else B[rows]  # a slice of a sparse table is a copy
         total += (a.T @ b.astype(float, copy=False)).astype(np.int64)
     return total
+
+
+def sums_of_products(rows: Rows, scaling: Scaling, steps: tuple[int, ...]) -> Integers:
+    """Return the sums of products of scaled columns, 1 and targets, each in so many steps.
+
+    Those of `released_products`, and then the sum of squared targets.
+    """
+    parts = [scaling.rows(rows.X), np.ones((len(rows.X), 1)), rows.y[:, None]]
+    if rows.sizes is not None:  # the rows of a unit have the weight of one
+        parts = [part / np.sqrt(rows.sizes)[:, None] for part in parts]
+    pairs = zip(parts, steps, strict=True)
+    integers = np.hstack([integer_rows(part, k, rows.unit) for part, k in pairs])
+    sums = exact_product(integers[:, :-1], integers)
+    return np.append(sums[released_products(len(sums) - 1)], (integers[:, -1] ** 2).sum())
+
+
+def released_products(d: int) -> NDArray[np.bool_]:
+    """Return which products of d columns and 1, with these and the target, are to be released."""
+    released = np.triu(np.ones((d + 1, d + 2), dtype=bool))
+    released[d, d] = False  # the number of units is public
+    return released
 
 
 def linear(blocks: list[Any], W: Floats) -> Floats:
@@ -77,6 +172,8 @@ class IntegerRows:
     # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
+    # What 1 of a total stands for.
+    step = 1 / _largest
 
     def __init__(self, blocks: list[Any], sizes: NDArray[np.intp] | None = None) -> None:
         self._blocks = [_in_steps(block) for block in blocks]
@@ -84,17 +181,12 @@ class IntegerRows:
         self._each = self._largest / (1 if sizes is None else sizes)
         self._sizes = 1 if sizes is None else sizes[:, None]
 
-    def total(self, factors: Floats) -> NDArray[np.int64]:
+    def total(self, factors: Floats) -> Integers:
         """Return the sum over e x^T, in steps (of a unit the mean), without too long rows."""
         steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
         fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
         steps[~fits] = 0.0
         return np.hstack([exact_product(steps, block) for block in self._blocks])
-
-    @property
-    def step(self) -> float:
-        """What 1 of a total stands for."""
-        return 1 / self._largest
 
 
 def _in_steps(block: Any) -> Any:

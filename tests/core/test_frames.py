@@ -22,7 +22,7 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.learners._scaling import INDICATOR
+from sklearn_dpbo.learners._rows import INDICATOR
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = [

@@ -21,7 +21,9 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.learners._scaling import least_count
+from sklearn_dpbo.learners._columns import value_counts
+from sklearn_dpbo.learners._rows import Rows
+from sklearn_dpbo.learners._tables import least_count
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import GAUSSIAN_ONLY, Mechanisms, Price
 from sklearn_dpbo.records.units import Units
@@ -65,7 +67,8 @@ def table(diagnoses, codes=None):
 def counted(frame, groups=None, categories=FREQUENT):
     """Return the counts of frequent values that get noise."""
     model = PrivateRidge(categories=categories)
-    return model._coded(frame, reset=True).counts(Units.of(len(frame), groups))
+    X, occurring = model._coded(frame, reset=True)
+    return value_counts(Rows(X, None, Units.of(len(frame), groups).labels, occurring))
 
 
 def diseases(n, seed=0):

@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections import UserList, deque
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,25 +25,24 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
 )
 from sklearn_dpbo.learners._blocks import Blocks
+from sklearn_dpbo.learners._counts import size_counts
+from sklearn_dpbo.learners._places import places_of_counts
+from sklearn_dpbo.learners._records import Columns
 from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import (
     IntegerRows,
+    Rows,
+    Scaling,
     exact_product,
     integer_rows,
     squared_norms,
 )
-from sklearn_dpbo.learners._scaling import (
-    Scaling,
-    norm_counts,
-    places_of_counts,
-    size_counts,
-    tables,
-)
+from sklearn_dpbo.learners._tables import tables
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.privacy.gdp import gdp_within
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
-from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -83,19 +83,25 @@ def moves_of(d, pairs):
     return found
 
 
+def places_of(X, release, stds, pairs, unit=None):
+    """Return columns, sealed, and where they lie; `release` takes tables that nobody can read."""
+    columns = Columns(Secret(Rows(X, None, unit, {})))
+    tables = SimpleNamespace(release=release, stds=stds, pairs=pairs)
+    return columns, places_of_counts(columns, tables, np.full(X.shape[1], np.nan))
+
+
 @ignore_float_errors()
 def counted(X, unit, pairs, release):
     """Return where columns lie, and the tables that say so; `release` adds noise."""
-    units, seen = Units(len(X) if unit is None else unit.max() + 1, unit), []
+    seen = []
 
     def call(table):
-        seen.append(table)
-        return release(len(seen) - 1, table)
+        seen.append(table._open())
+        return release(len(seen) - 1, seen[-1])
 
-    stds = [2.0**20] * 3
-    places = places_of_counts(X, units, call, stds, pairs, np.full(X.shape[1], np.nan))
-    columns = Scaling(places.center, places.scale, reach=2.5).columns(X)
-    seen.append(norm_counts(columns, unit, X.shape[1], reach=2.5))
+    columns, places = places_of(X, call, [2.0**20] * 3, pairs, unit)
+    scaling = Scaling(places.center, places.scale, reach=2.5)
+    seen.append(columns.norms(scaling, X.shape[1])._open())
     return places, seen
 
 
@@ -138,7 +144,8 @@ def test_replacing_a_unit_moves_counts_as_far_as_promised(pairs):
 
 def test_a_unit_is_compared_with_one_other_of_a_fixed_permutation():
     """Else a sorted table would look as if values were close."""
-    sizes = size_counts(np.arange(10_000.0)[:, None], Units(10_000), pairs=True)[0, -119:]
+    rows = Rows(np.arange(10_000.0)[:, None], None, None, {})
+    sizes = size_counts(rows, pairs=True)[0, -119:]
     usual = np.flatnonzero(sizes > sizes.sum() / 20)
     assert 2.0 ** (usual.min() - 59) > 100 and sizes.sum() == 5_000 * 2**20
 
@@ -235,10 +242,10 @@ def test_no_far_and_empty_cell_is_taken_for_occupied():
         stds = [150 * 2**20, 200 * 2**20, 200 * 2**20]
 
         def release(table, noise=noise, stds=iter(stds)):
-            return table + np.rint(noise.normal(0, next(stds), table.shape)).astype(int)
+            counts = table._open()
+            return counts + np.rint(noise.normal(0, next(stds), counts.shape)).astype(int)
 
-        unknown = np.full(X.shape[1], np.nan)
-        places = places_of_counts(X.astype(float), Units(2_000), release, stds, True, unknown)
+        _, places = places_of(X.astype(float), release, stds, pairs=True)
         assert places.scale.max() < 1_000
 
 
@@ -249,9 +256,10 @@ def test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tin
         noise = np.random.default_rng(seed)
 
         def release(table, noise=noise):
-            return table + np.rint(noise.normal(0, std, table.shape)).astype(int)
+            counts = table._open()
+            return counts + np.rint(noise.normal(0, std, counts.shape)).astype(int)
 
-        places = places_of_counts(X, Units(300), release, [std] * 3, False, np.full(1, np.nan))
+        _, places = places_of(X, release, [std] * 3, pairs=False)
         reach.append(abs(places.center[0]) + places.scale[0])
     assert np.mean(np.array(reach) > 1e4) < 0.04
     assert np.mean(np.array(reach) < 1) < 0.15

@@ -63,7 +63,7 @@ WAIST = {
     "_open": {"privacy.mechanisms"},
     "_packed": {"privacy.sensitive"},
     "InTransit": COUNTING,
-    "then": {"privacy.mechanisms", "prediction.secret_fits", *KUSNER},
+    "then": {"privacy.mechanisms", "prediction.secret_fits", "learners._records", *KUSNER},
     "measured": {
         "privacy.sensitive", "prediction.record_owner", "papers.balcan2018._configurator",
         "papers.kusner2015._gp", "papers.kusner2015._lipschitz",

@@ -65,8 +65,8 @@ def logistic(kind=PrivateLogisticRegression, **params):
 
 
 class HalfTheNoise(PrivateLogisticRegression):
-    def _tables(self, X, n, sensitivity, **params):
-        return super()._tables(X, n, sensitivity / 2, **params)
+    def _tables(self, records, n, sensitivity, *others):
+        return super()._tables(records, n, sensitivity / 2, *others)
 
 
 class AddedOrRemoved(HalfTheNoise):

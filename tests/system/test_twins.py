@@ -1211,8 +1211,8 @@ def test_halved_sensitivity_is_seen(name, monkeypatch):
 def test_halved_sensitivity_of_a_learner_is_seen(monkeypatch):
     tables = PrivateLogisticRegression._tables
 
-    def halved(self, X, n, sensitivity, **params):
-        return tables(self, X, n, sensitivity / 2, **params)
+    def halved(self, records, n, sensitivity, *others):
+        return tables(self, records, n, sensitivity / 2, *others)
 
     monkeypatch.setattr(PrivateLogisticRegression, "_tables", halved)
     assert broken("bounded logistic regression", "other label")
