@@ -21,8 +21,6 @@ from sklearn.tree import DecisionTreeClassifier
 from ..privacy.float_errors import ignore_float_errors
 from ._report import Floats
 
-__all__ = ["Event", "as_tables", "choose_event", "epsilon_lower_bound"]
-
 # Returns a number for each output in a table.
 Score: TypeAlias = Callable[[Floats], Floats]
 

@@ -23,8 +23,6 @@ from ._mechanism import check, report_on, rough_bound, runs_on
 from ._neighbours import Neighbours, check_neighbours, differing, training_neighbours
 from ._report import AuditReport
 
-__all__ = ["audit_estimator", "audit_search"]
-
 # Size of the largest array of a fitted model that is compared.
 _LARGEST = 256
 # Smallest number of fits to compare pairs of training sets by.

@@ -12,8 +12,6 @@ from ..privacy.checks import check_number
 from ._events import as_tables, choose_event, epsilon_lower_bound
 from ._report import AuditReport, Floats
 
-__all__ = ["audit_mechanism", "check", "report_on", "rough_bound", "runs_on"]
-
 # Failure probability of bounds that only decide which data sets get more runs.
 _ROUGH = 0.1
 

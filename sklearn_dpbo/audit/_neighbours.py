@@ -11,15 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ..records.tables import dense, n_rows
 
-__all__ = [
-    "ConstantClassifier",
-    "Neighbours",
-    "check_neighbours",
-    "differing",
-    "opposed_models",
-    "training_neighbours",
-]
-
 # X and y.
 Table: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 # (X, y) or (X, y, groups), twice.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditReport", "Floats"]
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -26,8 +26,6 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
 from ._release import open_session, released, will_be_wide
 
-__all__ = ["private_comparison"]
-
 
 @ignore_float_errors()
 def private_comparison(

@@ -18,8 +18,6 @@ from ..privacy.warn import warn
 from ..records.subgroups import Subgroups
 from ._release import open_session, released, will_be_wide
 
-__all__ = ["private_evaluation"]
-
 # Share of public records that may have clipped errors.
 _OFTEN = 0.01
 

@@ -13,8 +13,6 @@ from ._labels import class_numbers
 from ._queries import Cells
 from ._response import Responses
 
-__all__ = ["Agreement"]
-
 Floats = NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..records.units import Units
 from ._queries import Cells, Query, numbers
 
-__all__ = ["ErrorHistogram", "Moments"]
-
 Floats = NDArray[np.float64]
 # The tangents that bound a concave function touch it at multiples of one by this.
 _TANGENTS = 2**8

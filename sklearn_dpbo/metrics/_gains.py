@@ -23,8 +23,6 @@ from ..records.tables import dense, without_length
 from ._labels import encode
 from ._response import are_probabilities
 
-__all__ = ["GAINS", "Custom", "Gain", "Named", "OfCell"]
-
 Floats = NDArray[np.float64]
 Bounds: TypeAlias = tuple[float, float]
 # Losses beyond that of this share of the training records count as much, if they are predicted to

@@ -18,8 +18,6 @@ from ._metrics import ratio
 from ._queries import Cells
 from ._response import Predictions, class_scores, few
 
-__all__ = ["ScoreHistogram", "n_bins", "usual_cut"]
-
 _FEWEST, _USUAL, _MOST = 10, 50, 400
 # Where noise is negligible, one bin for this many units of epsilon m.
 _UNITS_PER_BIN = 2_000

@@ -32,8 +32,6 @@ from ..privacy.noisy_counts import NoisyCounts
 from ..records.units import Units
 from ._queries import Cells, Query, unit_weight
 
-__all__ = ["Compute", "draws", "likely", "nearest_counts", "sampled_mean", "simulated_interval"]
-
 Floats = NDArray[np.float64]
 # From rows of counts, and what undefined ratios are (see `_metrics`), to a number for each.
 Compute: TypeAlias = Callable[[Floats, float | None], Floats]

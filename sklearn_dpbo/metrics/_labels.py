@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["class_numbers", "encode", "position_of"]
-
 
 def encode(y: Any, classes: Any) -> NDArray[np.intp]:
     """Return the position of each label in the sorted classes; -1 for labels not among them."""

@@ -23,18 +23,6 @@ from ._registry import METRICS, OF_MATRIX, Metric, OfMatrix, OfScores
 from ._scorers import MeanScore, PrivateScorer
 from ._variance import VarianceExplained
 
-__all__ = [
-    "NAMES",
-    "NO_WEIGHTS",
-    "is_several",
-    "labels_scorer",
-    "make_private_scorer",
-    "references",
-    "resolve_scorer",
-    "resolve_scorers",
-    "selecting_scorer",
-]
-
 NO_WEIGHTS = (
     "scores are not weighted here, weights concern fits alone. Pass them to fit, and let no score "
     "request them (set_score_request(sample_weight=False)). To let some validation records count "

@@ -24,12 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
-__all__ = [
-    "AVERAGES", "accuracy", "average_precision", "balanced_accuracy", "class_metric",
-    "disagreement", "f_measure", "gradient", "hidden_order", "informedness", "jaccard", "kappa",
-    "matthews", "monotone", "of_classes", "precision", "ratio", "recall", "roc_auc",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 # From true positives, false positives and false negatives: numerator and denominator of a ratio.
 Parts: TypeAlias = Callable[..., tuple[Floats, Floats]]

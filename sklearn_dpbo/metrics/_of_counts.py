@@ -39,8 +39,6 @@ from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 from ._unknown import settled
 
-__all__ = ["ClassScore", "ConfusionScore", "RankingScore", "first_of"]
-
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
 # Share of correct predictions of each class, where nothing public is known.

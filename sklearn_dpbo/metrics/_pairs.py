@@ -24,8 +24,6 @@ from ._metrics import ratio
 from ._queries import GRID, Query, in_steps, steps_of_unit, total_weight, unit_weight, weights
 from ._response import class_scores
 
-__all__ = ["MeanArea", "PairCounts", "Pairs", "PrecisionSum"]
-
 Floats = NDArray[np.float64]
 
 

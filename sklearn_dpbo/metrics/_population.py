@@ -15,8 +15,6 @@ from ..privacy.noisy_counts import NoisyCounts
 from ..records.units import Units
 from ._scorers import CONFIDENCE, PrivateScorer, score_and_interval
 
-__all__ = ["luck_of", "population_interval"]
-
 
 def luck_of(n_compared: float) -> float:
     """Return how many times the sampling error counts after a choice among so many candidates.

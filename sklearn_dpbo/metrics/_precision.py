@@ -20,15 +20,6 @@ from ._queries import Query
 from ._response import Predictions
 from ._scorers import PrivateScorer, Public, Score, score_and_interval
 
-__all__ = [
-    "Width",
-    "expected_counts",
-    "expected_width",
-    "sampling_deviation",
-    "warn_of_expected_width",
-    "wide_hint",
-]
-
 # Intervals wider than this share of a score's range are warned of.
 _WIDE = 0.2
 # The mean gain, as a share of its range, where predictions are not known: in a mean, the width of

@@ -36,24 +36,6 @@ from ..records.units import Units
 from ._gains import Named
 from ._labels import class_numbers, encode
 
-__all__ = [
-    "GRID",
-    "MOST_CLASSES",
-    "Cells",
-    "ClassSizes",
-    "Confusion",
-    "MeanOf",
-    "Query",
-    "in_steps",
-    "numbers",
-    "same",
-    "spread_of",
-    "steps_of_unit",
-    "total_weight",
-    "unit_weight",
-    "weights",
-]
-
 Floats = NDArray[np.float64]
 # Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
 GRID = 2**20

@@ -25,11 +25,6 @@ from ..records.units import Units
 from ._metrics import Parts, class_metric, disagreement, f_measure, jaccard, precision
 from ._queries import GRID, Confusion, in_steps, steps_of_unit, unit_weight
 
-__all__ = [
-    "RankedConfusion", "Ranking", "f_slopes", "jaccard_slopes", "kappa_rankings", "linear",
-    "matthews_rankings", "precision_slopes", "rankings_of_classes",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 # A ratio that has the order of a metric of one class; a floor of its denominator; for each class,
 # what a right prediction adds at most, and what a wrong one takes; the metric's slope by the ratio.

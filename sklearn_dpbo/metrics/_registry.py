@@ -17,8 +17,6 @@ from sklearn import metrics
 
 from . import _metrics, _ranking
 
-__all__ = ["METRICS", "OF_ERRORS", "OF_MATRIX", "OF_SCORES", "Metric", "OfMatrix", "OfScores"]
-
 
 @dataclass(frozen=True, eq=False)
 class Metric:

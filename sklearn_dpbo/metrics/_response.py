@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 from ..privacy.float_errors import ignore_float_errors
 from ..records.tables import dense, n_rows
 
-__all__ = [
-    "Predictions",
-    "Responses",
-    "are_probabilities",
-    "call_method",
-    "check_response",
-    "class_scores",
-    "few",
-    "method_of",
-    "respond",
-]
-
 
 def respond(estimator: Any, X: Any, response_method: tuple[str, ...]) -> NDArray[Any]:
     """Return the response of a fitted estimator to X; a single column becomes one-dimensional.

@@ -37,19 +37,6 @@ from ._queries import GRID, Cells, MeanOf, Query
 from ._response import Predictions, respond
 from ._unknown import settled
 
-__all__ = [
-    "CONFIDENCE",
-    "UNSET",
-    "Given",
-    "MeanScore",
-    "PrivateScorer",
-    "Public",
-    "Score",
-    "check_one_output",
-    "large_error",
-    "score_and_interval",
-]
-
 Floats = NDArray[np.float64]
 # What `prepare` or `release` will set.
 UNSET: Any = None

@@ -22,8 +22,6 @@ from ..privacy.noisy_counts import NoisyCounts, noise_std
 from ..records.units import Units
 from ._queries import Query
 
-__all__ = ["named", "settled", "unknown_hint"]
-
 Q = TypeVar("Q", bound=Query)
 # Probability that noise alone makes scores count unknown labels, and that it is said that there are
 # some; classes that are named at most.

@@ -29,8 +29,6 @@ from ._queries import GRID, MeanOf, Query, in_steps, steps_of_unit
 from ._response import Predictions
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
 
-__all__ = ["VarianceExplained"]
-
 Floats = NDArray[np.float64]
 # Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .53,
 # .40, .04 and .03, near the best for models of all kinds.

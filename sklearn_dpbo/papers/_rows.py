@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from ..privacy.float_errors import ignore_float_errors
 
-__all__ = ["row_norms"]
-
 
 @ignore_float_errors()
 def row_norms(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,9 +15,7 @@ from typing import ClassVar, cast
 
 from ..privacy.checks import check_number
 from ..privacy.noisy_counts import NoisyCounts
-from ..search._utility import mean_of_choice, tail_of_choice
-
-__all__ = ["MeanErrors", "least", "mean_of_choice", "quantile_of_choice", "tail_of_choice"]
+from ..search._utility import tail_of_choice
 
 # `sklearn_dpbo.scoring` rounds gains to this many steps between the lowest and the highest.
 GRID_STEPS = 2**20

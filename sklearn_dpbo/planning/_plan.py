@@ -11,10 +11,9 @@ from typing import Any, cast
 
 from ..privacy.checks import check_number
 from ..privacy.report._card import in_lines
-from ._bounds import MeanErrors, least, mean_of_choice, quantile_of_choice
+from ..search._utility import mean_of_choice
+from ._bounds import MeanErrors, least, quantile_of_choice
 from ._shares import ShareErrors
-
-__all__ = ["SearchPlan", "plan_search"]
 
 # The search for an answer stops here.
 _MOST_CANDIDATES = 10**6

@@ -23,8 +23,6 @@ from ..metrics._response import Predictions
 from ..metrics._scorers import PrivateScorer
 from ..records.units import Units
 
-__all__ = ["ShareErrors"]
-
 # Made-up records, and at least so many of each class.
 _N, _OF_EACH_CLASS = 4096, 16
 

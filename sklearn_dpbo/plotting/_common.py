@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
 
-__all__ = ["BLUE", "GREEN", "VERMILION", "figure_and_axes", "legend_above", "text_color"]
 
 # From Okabe and Ito's palette, which is safe for colour-blind readers; legible on white and black.
 BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"

@@ -20,7 +20,6 @@ from ..search._space import SearchSpace
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ParameterAxis"]
 
 _MAX_LABEL_LENGTH = 20
 # Distance of marks from the numbers and from each other, relative to the range of the numbers.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PathCollection
 
-__all__ = ["SearchPathDisplay"]
-
 
 class SearchPathDisplay:
     """Candidates of a search: in two parameters, or in one over the order of evaluation.

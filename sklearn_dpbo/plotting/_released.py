@@ -15,8 +15,6 @@ from ._common import BLUE, VERMILION, figure_and_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ScoreDisplay"]
-
 
 class ScoreDisplay:
     """Released scores with their intervals, one search or estimator per row.

@@ -15,7 +15,6 @@ from ._common import BLUE, VERMILION, figure_and_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ShapeDisplay"]
 
 _SHOWN, _PER_ROW = 6, 3
 _POINTS = 150  # about the width of one picture

@@ -20,8 +20,6 @@ from ..privacy.suppress_output import drop_errors
 from ..records.pickles import Unpickler, fresh, packed
 from .listed.listed import is_listed
 
-__all__ = ["Calls", "query_for_protected"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ from ..records.public_rows import companion_rows
 from ..records.split import Problem
 from ..records.tables import dense, n_rows, take_rows
 
-__all__ = ["Companions"]
-
 
 @dataclass(frozen=True, eq=False)
 class Companions:

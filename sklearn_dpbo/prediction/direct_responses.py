@@ -21,8 +21,6 @@ from .model import Model
 from .public_rows import PublicRows
 from .responses import agree
 
-__all__ = ["AsNumbers", "DirectResponses"]
-
 # Methods that say how near a label was, and how near it is if rounding decides it.
 _FINER, _NEAR = ("decision_function", "predict_proba"), 1e-6
 # A model that predicts by chance gives something else in one of so many tries.

@@ -24,11 +24,6 @@ from ..records.split import Training
 from ..records.tables import copied, copy_rows
 from .progress import in_parallel
 
-__all__ = [
-    "Fit", "FitOptions", "check_prediction", "fit", "fit_all", "fit_one", "set_candidate",
-    "without_callbacks", "without_side_effects",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:

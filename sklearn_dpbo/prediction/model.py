@@ -16,8 +16,6 @@ from .companions import Companions
 from .listed.parts import Parts, cut
 from .responses import Response
 
-__all__ = ["Model", "Models"]
-
 
 @dataclass(frozen=True, eq=False)
 class Model:

@@ -16,7 +16,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from ..privacy.noise import seed_noise, seeds_here
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # the same name on purpose
@@ -25,9 +26,6 @@ except ImportError:  # scikit-learn before 1.9
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method: there is nothing to tear down."""
         return method
-
-
-__all__ = ["CallbackSupportMixin", "Progress", "call_hook", "in_parallel", "in_shares", "watched"]
 
 
 def in_parallel(

@@ -37,8 +37,6 @@ from .listed.separately import Batch, for_batch
 from .model import Model
 from .responses import agree
 
-__all__ = ["ProtectedTable"]
-
 # By how much the companions' values may differ through rounding, in steps of their grid. One unit's
 # is what 65,536 records would make together of such a difference.
 _TOLERANCE = 16

@@ -16,8 +16,6 @@ from ..records.public_rows import PublicSample, companion_rows
 from ..records.split import Problem
 from ..records.tables import as_table, dense, is_frame, is_series, with_columns
 
-__all__ = ["PublicRows"]
-
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:

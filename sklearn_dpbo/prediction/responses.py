@@ -18,8 +18,6 @@ from scipy.sparse import issparse
 from ..records.canonical import as_array, single_cells
 from ..records.tables import dense, is_frame
 
-__all__ = ["Response", "agree"]
-
 # By how much responses may differ, relative to their range (and to their size), through the
 # rounding of sums in another order.
 _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}

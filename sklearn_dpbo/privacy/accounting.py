@@ -17,9 +17,6 @@ from ..exceptions import BudgetExceededError, PrivacyWarning
 from .rounding import round_down
 from .warn import warn
 
-__all__ = ["CHOICE", "SCORE", "TRAINING", "Budget", "PrivacyLoss", "Receipt"]
-__all__ += ["budget_without_ledger", "uncounted", "warn_of_weak_guarantee", "weak_because"]
-
 # Purposes that identify parts of a budget, as privacy reports name them.
 TRAINING = "training of models"
 CHOICE = "choice of the candidate"

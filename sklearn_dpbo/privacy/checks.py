@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_floats", "check_number", "is_finite", "is_number"]
-
 
 def is_number(
     holds: Callable[[Any], bool] = lambda _: True,

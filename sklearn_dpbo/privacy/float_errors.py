@@ -12,8 +12,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-__all__ = ["ignore_float_errors"]
-
 
 @contextlib.contextmanager
 def ignore_float_errors() -> Iterator[None]:

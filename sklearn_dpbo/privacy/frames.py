@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from types import CodeType, TracebackType
 
-__all__ = ["ClearFrames"]
-
 
 class ClearFrames(contextlib.ContextDecorator):
     """Remove stack frames from exceptions raised inside: debuggers would show their variables.

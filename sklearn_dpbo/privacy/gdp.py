@@ -15,8 +15,6 @@ from scipy.special import erfcx
 from .float_errors import ignore_float_errors
 from .rounding import largest
 
-__all__ = ["delta_of_gdp", "epsilon_of_gdp", "gdp_within"]
-
 # So that rounding in floats cannot make what is returned too large.
 _DOWN = 1 - 1e-9
 # Bound on the relative rounding error of Mills' ratio and of the density.

@@ -28,8 +28,6 @@ from .noisy_counts import NoisyCounts
 from .rounding import round_up
 from .sensitive import Secret, Sensitive
 
-__all__ = ["COUNTS", "GAUSSIAN_ONLY", "Mechanisms", "Price", "Series"]
-
 R = TypeVar("R")
 # Of a protected value as it is sealed, and as it is opened.
 Draw: TypeAlias = Callable[[Any, Any], R]

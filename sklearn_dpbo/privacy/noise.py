@@ -17,8 +17,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Noise", "NoisyMax", "SeededNoise", "noise_source", "seed_noise", "seeds_here"]
-
 # Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
 NoisyMax: TypeAlias = Callable[[list[int]], int]
 AddNoise: TypeAlias = Callable[[list[int]], list[int]]

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NoisyCounts", "noise_std"]
-
 
 @dataclass(frozen=True)
 class NoisyCounts:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-__all__ = ["divide", "largest", "round_down", "round_up"]
-
 
 def round_up(x: Fraction) -> float:
     """Return the smallest float that is at least x."""

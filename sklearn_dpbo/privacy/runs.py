@@ -20,8 +20,6 @@ from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
 from .rounding import largest
 from .zcdp import epsilon_of_zcdp, log_delta_of_renyi, zcdp_within
 
-__all__ = ["COMPOSITIONS", "Composed", "FitGuarantee", "Repeated", "Runs"]
-
 COMPOSITIONS = ("pure", "zCDP", "GDP", "approximate")
 # What epsilons and deltas are multiplied by, so that rounding in floats cannot make them too large.
 _DOWN = 1 - 1e-9

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from .float_errors import ignore_float_errors
 from .frames import ClearFrames
 
-__all__ = ["InTransit", "Secret", "Sensitive"]
-
 
 class Secret:
     """Anything computed from protected records. It cannot be printed, stored or compared.

@@ -34,10 +34,6 @@ from sklearn import get_config, set_config
 
 from .float_errors import ignore_float_errors
 
-__all__ = [
-    "drop_errors", "hold_interrupts", "kept_registries", "suppress_output", "without_autologging",
-]  # fmt: skip
-
 _REGISTRY = "__warningregistry__"
 # Of numpy's usual generator: 624 words, and the position among them.
 _MT19937_BYTES = 625 * 4

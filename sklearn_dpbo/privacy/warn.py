@@ -8,8 +8,6 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["warn"]
-
 # Of this package, and of decorators in it.
 _OURS = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__
 

@@ -12,8 +12,6 @@ from scipy.optimize import minimize_scalar
 from .float_errors import ignore_float_errors
 from .rounding import largest
 
-__all__ = ["epsilon_of_zcdp", "log_delta_of_renyi", "zcdp_within"]
-
 # So that rounding in floats cannot make what is returned too large.
 _DOWN = 1 - 1e-9
 # Bound on the rounding error of a computed logarithm of delta.

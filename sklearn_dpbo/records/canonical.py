@@ -40,11 +40,6 @@ from .tables import (
     without_length,
 )  # fmt: skip
 
-__all__ = [
-    "as_array", "as_labels", "check_labels", "in_one_form", "key_of_name", "kind_of",
-    "labels_in_one_form", "single_cells",
-]  # fmt: skip
-
 _OBJECT = np.dtype(object)
 _KINDS = {
     **dict.fromkeys("biuf", "numbers"),

@@ -20,8 +20,6 @@ from .split import Problem, Training, check_same_index
 from .tables import as_table, is_frame, n_rows, objects, plain_array, take_rows
 from .units import Units
 
-__all__ = ["DividedTable", "plain_table", "stand_in_rows"]
-
 Levels = Mapping[int, Any]
 
 

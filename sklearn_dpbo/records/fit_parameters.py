@@ -19,9 +19,6 @@ from scipy.sparse import issparse
 
 from .tables import n_rows
 
-__all__ = ["Public", "check_fit_params", "per_row", "public", "refuse_protected"]
-__all__ += ["share_memory", "unmarked"]
-
 
 @dataclass(frozen=True, eq=False)
 class Public:

@@ -14,8 +14,6 @@ from typing import Any
 import cloudpickle
 from cloudpickle import cloudpickle as internals
 
-__all__ = ["Unpickler", "fresh", "packed"]
-
 
 def packed(value: Any, *, by_value: bool = False) -> bytes:
     """Return an object pickled, also if its class was defined in a notebook or a function.

@@ -12,8 +12,6 @@ from sklearn.utils import _safe_indexing
 
 from .tables import as_table, dense, n_rows, narrowed, of_own_rows, take_rows
 
-__all__ = ["PublicSample", "companion_rows", "spread_rows", "taken"]
-
 # Training rows spread over the labels: beside protected ones, and in the place of such.
 _COMPANIONS, _IN_PLACE = 16, 32
 

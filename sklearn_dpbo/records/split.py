@@ -40,8 +40,6 @@ from .tables import (
 )
 from .units import Units, one_column
 
-__all__ = ["Problem", "ProtectedRows", "Training", "check_same_index", "hold_out", "split_training"]
-
 _TEST_SIZE = 0.25
 _PUBLIC_TEST_SIZE = 0.2
 

@@ -20,8 +20,6 @@ from ..privacy.suppress_output import suppress_output
 from .canonical import key_of_name, kind_of
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 
-__all__ = ["OTHER", "Subgroups"]
-
 OTHER = "other"
 # The noise of all records' numbers grows with the root of how many subgroups there are.
 _MOST = 50

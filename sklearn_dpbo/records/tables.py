@@ -23,13 +23,6 @@ from scipy.sparse import issparse
 
 from .pickles import fresh, packed
 
-__all__ = [
-    "EXACT", "as_number", "as_table", "check_readable", "copied", "copy_rows", "dense", "is_frame",
-    "is_missing", "is_number", "is_series", "kind_of_cell", "like_column", "n_rows", "narrowed",
-    "numbered", "objects", "of_own_rows", "plain_array", "read_like", "stack", "take_rows",
-    "with_columns", "with_own_cells", "without_length",
-]  # fmt: skip
-
 _OBJECT = np.dtype(object)
 # Floats hold all integers up to this.
 EXACT = 2**53

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from .tables import EXACT, dense, is_missing, plain_array
 
-__all__ = ["Units", "one_column", "unit_name"]
-
 # Types that labels of groups can have, and how labels of each are read.
 _TYPES: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,

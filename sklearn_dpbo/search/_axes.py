@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from ..privacy.float_errors import ignore_float_errors
 
-__all__ = ["EDGE", "Axis", "Categories", "Distribution", "axis_of", "found", "key_of", "same"]
-
 # Each value without an order is a column of the surrogate; many numbers are a distribution.
 _MOST_VALUES = 20_000
 # Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.

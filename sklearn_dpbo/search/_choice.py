@@ -21,8 +21,6 @@ from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..records.units import Units
 
-__all__ = ["PreparedChoice", "prepare_choice"]
-
 # Share of the choice's epsilon for what is released first; and the number of units of the rarest
 # class, times epsilon, from which on it pays.
 _SHARE, _ENOUGH = Fraction(1, 10), 200

@@ -36,9 +36,6 @@ from ._parameters import check_named
 # What a search held as its validation set, which `score` must not be called on.
 _VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
-__all__ = ["Delegates", "DelegatesToBest", "RoutesToEstimator", "delegate", "remember_scored"]
-__all__ += ["public_generator", "refuse_steps_before", "replace_fitted"]
-
 
 def delegate(name: str, summary: str) -> Any:
     """Return a method that calls the fitted estimator's method of the same name."""

@@ -21,8 +21,6 @@ from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.split import Training, split_training
 
-__all__ = ["PublicEvaluator", "PublicFit", "explore", "methods_asked", "report_failures"]
-
 # Methods of an estimator: of each tuple, the first that it has is called.
 Asked: TypeAlias = tuple[tuple[str, ...], ...]
 

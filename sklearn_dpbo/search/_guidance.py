@@ -24,8 +24,6 @@ from ._strategy import Task
 from ._surrogate import single_threaded
 from ._utility import warn_of_wide_intervals
 
-__all__ = ["Guidance"]
-
 # Guidance needs at least this many evaluations,
 _FEWEST = 8
 # and this many scores within the training set.

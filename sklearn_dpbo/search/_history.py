@@ -13,8 +13,6 @@ from ._explore import PublicFit
 from ._space import Points
 from ._strategy import Candidate
 
-__all__ = ["History"]
-
 Params = Sequence[dict[str, Any]]
 
 

@@ -12,8 +12,6 @@ from scipy.optimize import minimize
 
 from ._surrogate import KERNEL_SHAPES, Kernel
 
-__all__ = ["default_kernel", "fit_kernel"]
-
 # Normal priors (mean, standard deviation) of the logarithms, for features in the unit cube and
 # standardised values: weak, but sufficient with few observations. The prior mean of the
 # length-scale grows with the dimension, as distances do.

@@ -45,8 +45,6 @@ from ._parameters import check_values, prepare_scorer
 from ._release import Design, release_scores
 from ._results import clipping_in_words
 
-__all__ = ["Best", "Call", "PrivateObjective"]
-
 _NOT_PROTECTED = (
     "the training set, on which each candidate was fitted; the schema of the validation set "
     "(number of units, group identifiers, columns, dtypes); which candidates were asked for, and "

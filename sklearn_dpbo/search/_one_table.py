@@ -33,9 +33,6 @@ from ._space import SearchSpace, divide
 from ._strategy import Candidate, Release
 from ._utility import constant_hints, noise_hints
 
-__all__ = ["LABEL_SHARE", "Plan", "default_fits", "frequent_labels", "held_out", "plan_fits"]
-__all__ += ["search_table"]
-
 # With more fits, a random number of them is better.
 _COMPOSED = 4
 # Shape of the distribution of that number (Papernot and Steinke, 2022).

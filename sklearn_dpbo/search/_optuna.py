@@ -10,8 +10,6 @@ import numpy as np
 
 from ..exceptions import BudgetExceededError
 
-__all__ = ["on_trials", "plain"]
-
 
 def on_trials(objective: Any, suggest: Callable[[Any], dict[str, Any]]) -> Callable[[Any], float]:
     """Return a function of an Optuna trial that returns the score of the candidate suggested."""

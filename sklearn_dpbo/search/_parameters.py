@@ -24,9 +24,6 @@ from ._space import SearchSpace
 from ._strategy import Strategy
 from ._worst_case import WorstCase
 
-__all__ = ["RESPONSE_METHODS", "check_named", "check_parameters", "check_values", "fit_takes"]
-__all__ += ["n_iter_of", "n_listed", "prepare_scorer", "scorers_of", "setup_of", "space_of"]
-
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given, and what it may be at most.

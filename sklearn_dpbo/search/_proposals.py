@@ -13,8 +13,6 @@ from ._likelihood import fit_kernel
 from ._space import Points, SearchSpace
 from ._surrogate import Kernel, Surrogate, single_threaded
 
-__all__ = ["KERNEL", "Domain", "PublicModel", "choose_batch", "validation_batch"]
-
 # The acquisition function for promising candidates, and the kernel of the surrogate.
 KERNEL = "matern52"
 

@@ -20,8 +20,6 @@ from ..records.split import Training, split_training
 from ..records.tables import copied, dense, n_rows, take_rows
 from ..records.units import Units
 
-__all__ = ["best_public", "public_responses", "public_thresholds"]
-
 # Training records that say where thresholds may lie.
 _MOST_RECORDS = 2**12
 # How much a threshold's score on them counts: the whole range of scores is a factor of e^200.

@@ -30,14 +30,6 @@ from ..records.subgroups import Subgroups
 from ..records.tables import take_rows
 from ._strategy import Scores
 
-__all__ = [
-    "Design",
-    "Released",
-    "expected_widths",
-    "release_all_scores",
-    "release_scores",
-]
-
 # Training rows that a candidate answers, at most.
 _MOST_ROWS = 4_096
 # Returns the evaluation for units and a privacy report.

@@ -18,9 +18,6 @@ from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
 from ._strategy import Release
 
-__all__ = ["already_released", "also_released", "clipping_in_words", "fitted_attributes"]
-__all__ += ["note_on_error", "param_columns", "results_of", "spent_before"]
-
 
 class CVResults(dict[str, Any]):
     """A dict of columns, one entry per candidate; asked for raw scores, it says what there is."""

@@ -31,8 +31,6 @@ from ._results import (
 from ._strategy import Strategy, Task
 from ._utility import warn_of_low_utility
 
-__all__ = ["PrivateBayesSearchCV"]
-
 
 class PrivateBayesSearchCV(
     DelegatesToBest,

@@ -15,8 +15,6 @@ from scipy.stats import qmc
 
 from ._axes import EDGE, Axis, Categories, axis_of, found, key_of
 
-__all__ = ["Points", "SearchSpace", "divide"]
-
 # Sobol points are drawn in blocks until there are enough different ones. After this many blocks
 # without a new point the space counts as exhausted.
 _BLOCKS_WITHOUT_NEW_POINT = 8

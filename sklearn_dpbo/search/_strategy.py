@@ -16,14 +16,6 @@ from ..prediction.session import Session
 from ..privacy.checks import check_number
 from ._space import SearchSpace
 
-__all__ = [
-    "Candidate",
-    "Release",
-    "Scores",
-    "Strategy",
-    "Task",
-]
-
 # Several scores of one candidate.
 Scores: TypeAlias = list[Score]
 

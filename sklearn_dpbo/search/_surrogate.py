@@ -23,8 +23,6 @@ from threadpoolctl import ThreadpoolController
 
 from ..privacy.checks import check_number
 
-__all__ = ["KERNEL_SHAPES", "Kernel", "Surrogate", "single_threaded"]
-
 _THREADS = ThreadpoolController()
 
 _F = TypeVar("_F", bound=Callable[..., Any])

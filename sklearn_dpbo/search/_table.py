@@ -65,8 +65,6 @@ from ._table_models import (
 )
 from ._utility import released_hints, warn_of_low_utility
 
-__all__ = ["PrivateTableSearchCV"]
-
 _RELEASED = (
     "best_params_, best_index_, best_score_, best_score_population_interval_, best_score_interval_"
 )

@@ -28,9 +28,6 @@ from ..records.tables import is_frame
 from ._one_table import Plan
 from ._utility import largest_loss
 
-__all__ = ["condition_of", "declared_of", "depends_on_labels", "labels_of", "last_step"]
-__all__ += ["prepared", "warn_of_model", "warn_of_search", "with_budget"]
-
 # Number of bins of the range of targets, in which frequencies are counted.
 _N_TARGETS = 16
 # Predictions of a regressor within this share of the range of targets count as one value.

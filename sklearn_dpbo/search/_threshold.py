@@ -39,8 +39,6 @@ from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
 from ._public_thresholds import best_public, public_responses, public_thresholds
 
-__all__ = ["PrivateThresholdClassifier"]
-
 
 class PrivateThresholdClassifier(
     ClassifierMixin,

@@ -26,18 +26,6 @@ from ..records.tables import dense
 from ..records.units import Units
 from ._release import expected_widths
 
-__all__ = [
-    "constant_hints",
-    "largest_loss",
-    "mean_of_choice",
-    "noise_hints",
-    "released_hints",
-    "shift_hints",
-    "tail_of_choice",
-    "warn_of_low_utility",
-    "warn_of_wide_intervals",
-]
-
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
 _FEWEST, _ASSUMED_SPREAD = 3, 0.1

@@ -24,8 +24,6 @@ from ._utility import (
     warn_of_low_utility,
 )
 
-__all__ = ["WorstCase"]
-
 _GUIDANCE = ("none", "public")
 
 

@@ -26,8 +26,6 @@ from .._unknown import settled, unknown_hint
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["KEYS", "SAMPLINGS", "Estimate", "Evaluation", "hull", "samplings", "unknown_name"]
-
 
 Floats = NDArray[np.float64]
 # Of each number in `to_dict`.

@@ -19,8 +19,6 @@ from .._queries import total_weight, unit_weight
 from .._registry import METRICS
 from .._scorers import CONFIDENCE
 
-__all__ = ["SubgroupScores"]
-
 # Intervals that are wider do not tell. Numbers of records that are tried, to say how many would.
 _WIDE = 0.2
 # Share of records that are "other" from which on a level without records is warned of.

@@ -24,8 +24,6 @@ from ._by_group import SubgroupScores
 from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
 from ._plots import ClassifierFigures
 
-__all__ = ["ClassifierEvaluation"]
-
 Floats = NDArray[np.float64]
 # Probabilities that are no farther apart are the same threshold.
 _NEAR = 0.005

@@ -20,7 +20,6 @@ from ._plots import COVERS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CLINICAL", "OF_PROBABILITIES", "OF_TWO", "ClinicalScores", "usual"]
 
 Floats = NDArray[np.float64]
 # What metrics of the positive class are called in scikit-learn, and those of the other one.

@@ -19,8 +19,6 @@ from .._scorers import PrivateScorer
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 from ._clinical import OF_TWO, usual
 
-__all__ = ["ModelComparison", "determined"]
-
 Floats = NDArray[np.float64]
 # The main numbers.
 _MAIN = ["accuracy", "balanced_accuracy"]

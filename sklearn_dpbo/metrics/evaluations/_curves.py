@@ -13,20 +13,6 @@ from numpy.typing import NDArray
 
 from .._metrics import ratio
 
-__all__ = [
-    "brier_score",
-    "calibration",
-    "calibration_groups",
-    "from_above",
-    "moments_of",
-    "precision_at",
-    "precision_recall",
-    "prevalence",
-    "roc",
-    "share_predicted",
-    "tpr_at",
-]
-
 Floats = NDArray[np.float64]
 
 

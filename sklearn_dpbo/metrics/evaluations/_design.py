@@ -23,8 +23,6 @@ from ._classifier import ClassifierEvaluation
 from ._curves import moments_of
 from ._regressor import RegressorEvaluation
 
-__all__ = ["METHODS", "check_labels", "check_task", "evaluation_of", "needs"]
-
 METHODS = ("predict_proba", "decision_function")
 # Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
 # numbers computed from them gets a smaller part of the noise's scale. The last two, of what squares

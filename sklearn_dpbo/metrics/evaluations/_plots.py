@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # they take a while to import, and few searches are drawn
     from sklearn.calibration import CalibrationDisplay
     from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-__all__ = ["COVERS", "ClassifierFigures"]
 
 Floats = NDArray[np.float64]
 # What intervals cover, in legends.

@@ -23,8 +23,6 @@ _MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error"
 _CLIPPED = ("r2", *_MEANS[:2], "mean_error")
 _OF_SUMS = (*_CLIPPED, "mean_squared_error", "explained_variance")
 
-__all__ = ["RegressorEvaluation"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressorEvaluation(Evaluation):

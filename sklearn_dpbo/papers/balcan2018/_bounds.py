@@ -14,13 +14,6 @@ from ...privacy.checks import check_number
 from ...privacy.sensitive import Secret
 from ._piecewise import PiecewiseConstant, check_interval
 
-__all__ = [
-    "dispersion",
-    "excess_utility_bound",
-    "expected_utility_bound",
-    "rotation_dispersion_bound",
-]
-
 
 def dispersion(
     functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False

@@ -26,8 +26,6 @@ from ...records.pickles import fresh, packed
 from ._families import check_family, utility_on
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
-__all__ = ["PrivateConfigurator"]
-
 # Integers that a utility is rounded to: 0, ..., _STEPS.
 _STEPS = 2**20
 # How far above H or below 0 a utility may lie through rounding errors, as a share of H.

@@ -11,8 +11,6 @@ from sklearn.base import BaseEstimator
 
 from ._piecewise import PiecewiseConstant, check_interval, uniform_grid
 
-__all__ = ["BaseFamily", "Family", "piecewise_utility"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
-__all__ = ["Graph", "IndependentSet", "Knapsack", "KnapsackItems"]
-
 # Intervals of parameters narrower than this (and than this share of the parameter) are ignored.
 _SLIVER = 1e-12
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PiecewiseConstant", "check_interval", "uniform_grid"]
-
 
 @dataclass(frozen=True, eq=False)
 class PiecewiseConstant:

@@ -21,8 +21,6 @@ from ...privacy.checks import check_number
 from ...privacy.float_errors import ignore_float_errors
 from ._families import BaseFamily, converted
 
-__all__ = ["OutwardRotation", "QuadraticProgram", "SLinear"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuadraticProgram:

@@ -9,8 +9,6 @@ from scipy.special import log_ndtr
 from ...privacy.checks import check_number
 from ...privacy.rounding import largest
 
-__all__ = ["delta_of_gaussian", "gaussian_sigma"]
-
 # Bound on the relative rounding error of a computed logarithm.
 _ROUNDING = 2.0**-48
 

@@ -20,8 +20,6 @@ from ...privacy.spending import Spending
 from .._rows import row_norms
 from ._calibration import gaussian_sigma
 
-__all__ = ["Curator", "GaussianCurator"]
-
 # Rows are rounded to a grid of at most sigma / 2^24.
 _STEPS = 2**24
 

@@ -15,8 +15,6 @@ from ...search._likelihood import default_kernel, fit_kernel
 from ...search._surrogate import Kernel, Surrogate, single_threaded
 from .bounds import ucb_beta
 
-__all__ = ["Modeler"]
-
 # Numbers of outcomes at which unknown parameters are learnt again.
 _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _SHAPE = "squared_exponential"

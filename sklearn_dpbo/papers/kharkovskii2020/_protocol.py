@@ -27,8 +27,6 @@ from ...privacy.checks import check_number
 from ...records.fit_parameters import Public
 from ._modeler import Modeler
 
-__all__ = ["CuratorSide", "MessageError", "ModelerSide", "optimize"]
-
 VERSION = 1
 
 # Rows of one message.

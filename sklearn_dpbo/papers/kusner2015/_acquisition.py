@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-__all__ = ["ExpectedImprovement", "UpperConfidenceBound"]
-
 
 @dataclass(frozen=True)
 class UpperConfidenceBound:

@@ -21,8 +21,6 @@ import numpy as np
 
 from ...search._surrogate import Kernel, Surrogate
 
-__all__ = ["Path", "branch_and_bound"]
-
 # Keeps kernel matrices of close points invertible; in units of the kernel's variance.
 _NUGGET = 1e-10
 

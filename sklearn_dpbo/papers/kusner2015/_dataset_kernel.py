@@ -18,14 +18,6 @@ from numpy.typing import ArrayLike
 from ...search._likelihood import fit_kernel
 from ...search._surrogate import Kernel
 
-__all__ = [
-    "LOG_GRID",
-    "PAPER_GRID",
-    "DatasetKernel",
-    "estimate_dataset_kernel",
-    "neighbouring_scores",
-]
-
 PAPER_GRID = np.arange(1, 20) / 20
 LOG_GRID = 1 - np.logspace(0, -12, 121)
 

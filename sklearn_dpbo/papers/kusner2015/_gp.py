@@ -31,8 +31,6 @@ from ._dataset_kernel import LOG_GRID, estimate_dataset_kernel, neighbouring_sco
 from ._in_secret import first_of_path
 from ._trace import Explored, SearchModel, Trace
 
-__all__ = ["ASSUMPTION_1", "GPStrategy", "assemble"]
-
 ASSUMPTION_1 = (
     "Assumption 1 of Kusner et al. (2015): the scores of all validation sets are one draw of a "
     "Gaussian process with a known kernel k1 x k2. The guarantee is average-case over the GP "

@@ -20,8 +20,6 @@ from ._in_secret import require_mean
 from ._trace import Trace
 from .bounds import CandidateBounds, NoiseFreeBounds
 
-__all__ = ["GPNoiseFree"]
-
 _REGRET = (
     "Also, the scores satisfy the assumptions of de Freitas, Smola and Zoghi (2012), with the A "
     "and tau that were given"

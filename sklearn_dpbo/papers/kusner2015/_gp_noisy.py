@@ -16,8 +16,6 @@ from ._in_secret import require_mean
 from ._trace import Trace
 from .bounds import CandidateBounds, NoisyBounds, information_gain_bound
 
-__all__ = ["GPNoisy"]
-
 
 class GPNoisy(GPStrategy):
     """Private Bayesian optimisation under a Gaussian process assumption: Algorithm 1.

@@ -14,8 +14,6 @@ from ...records.split import Training
 from ...records.tables import dense
 from ._unit_ball import UnitBall
 
-__all__ = ["TOLERANCE", "check_converged", "check_estimator"]
-
 # Largest norm of the gradient at a solver's solution, for losses that have a gradient.
 TOLERANCE = 1e-6
 

@@ -28,8 +28,6 @@ from ._in_secret import (
 from ._linear import TOLERANCE, check_converged, check_estimator
 from .bounds import LipschitzBounds
 
-__all__ = ["LipschitzConvex"]
-
 _ASSUMPTION_2 = (
     "Assumption 2 of Kusner et al. (2015): each model is the exact minimiser of a convex, "
     "1-Lipschitz, L2-regularised training loss, and a record's gain is Lipschitz in the model. "

@@ -15,8 +15,6 @@ import numpy as np
 from ...search._explore import PublicFit
 from ...search._surrogate import Kernel, Surrogate
 
-__all__ = ["Explored", "SearchModel", "Trace"]
-
 
 @dataclass(frozen=True, eq=False)
 class Explored:

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._rows import row_norms
 
-__all__ = ["UnitBall"]
-
 
 class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Divide rows by a radius; project rows that are still outside the unit ball onto it.

@@ -37,11 +37,6 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config, _SetOutputMixin
 
-__all__ = [
-    "KINDS", "LISTED", "OBJECTS_IN_FRAMES", "READ", "Listed", "is_estimator", "is_listed",
-    "why_unlisted",
-]  # fmt: skip
-
 # Versions of which the source was read, of each compiled package the Python part.
 READ = {
     "scikit-learn": ("1.6.1", "1.7.2", "1.8.0", "1.9.1"),

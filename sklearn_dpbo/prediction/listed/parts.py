@@ -22,8 +22,6 @@ import cloudpickle
 from ...records.pickles import packed
 from .listed import is_estimator, why_unlisted
 
-__all__ = ["CutOut", "Parts", "Step", "cut"]
-
 _NAMES = {"sklearn": "scikit-learn"}  # where a package is installed by another name
 
 

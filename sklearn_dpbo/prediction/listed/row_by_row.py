@@ -20,8 +20,6 @@ from ...records.split import Problem
 from ...records.tables import copied, is_frame, n_rows, take_rows
 from ..responses import agree
 
-__all__ = ["RowByRowCheck"]
-
 _SAMPLE, _FEW = 256, 24
 _FINER = ("decision_function", "predict_proba")
 

@@ -32,8 +32,6 @@ from ...records.tables import (
 from ..calls import Calls
 from .parts import CutOut, Step
 
-__all__ = ["SHARED", "Batch", "for_batch"]
-
 # Methods of a part that take rows, and others that can be called.
 _METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")

@@ -16,8 +16,6 @@ from ..accounting import Receipt
 from ._display import as_text
 from ._ledger import PrivacyLedger, dataset_of
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Show a ledger, once it is verified, and return the exit status."""

@@ -11,8 +11,6 @@ from ...exceptions import BudgetExceededError
 from ._decimal import EXACT
 from ._entries import Loss, Opening, Totals
 
-__all__ = ["DISJOINT", "format_budget", "format_loss", "refuse_excess", "refuse_other_unit"]
-
 # What a ledger takes for granted of parts, in words.
 DISJOINT = "by the owner's word, no unit is in two parts, nor replaced by one of another part"
 

@@ -12,8 +12,6 @@ from numbers import Real
 
 import numpy as np
 
-__all__ = ["EXACT", "parse_decimal", "round_down_decimal"]
-
 # Sums and differences of numbers from 1e-300 to 1e300 have fewer digits.
 EXACT = Context(prec=2000, traps=[Inexact])
 

@@ -14,8 +14,6 @@ from ._composition import DISJOINT, format_budget, format_loss
 from ._decimal import EXACT, round_down_decimal
 from ._entries import Entry, Opening
 
-__all__ = ["as_text", "overview"]
-
 # Longest text in a table, and the number of charges that `print` shows.
 _MAX_WIDTH = 60
 _N_PRINTED = 20

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from ._decimal import EXACT
 
-__all__ = ["DamagedError", "Entry", "Loss", "Opening", "Totals", "verified_entries"]
-
 FORMAT = "sklearn_dpbo ledger 4"
 _DAMAGED = "it has been damaged or tampered with"
 # Longer texts are cut off: a line should fit on a page of a disk.

@@ -35,7 +35,6 @@ except ImportError:  # not a POSIX system
 else:
     _HAS_FLOCK = True
 
-__all__ = ["FileBook", "create", "placed"]
 
 # Seconds to wait for a lock, and between attempts.
 _LOCK_TIMEOUT = 60.0

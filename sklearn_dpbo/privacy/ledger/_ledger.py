@@ -29,8 +29,6 @@ from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_u
 from ._decimal import parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 
-__all__ = ["PrivacyLedger", "dataset_of"]
-
 # The lines of one ledger during a transaction.
 Book = file.FileBook | server.ServerBook
 # Each charge states what is left of each share.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-__all__ = ["SCHEMA", "ServerBook", "checked_url", "create", "is_url"]
 
 SCHEMA = "sklearn_dpbo_ledger"
 # Each line 0 refers to a data set, so that without the right to add these nobody can begin another

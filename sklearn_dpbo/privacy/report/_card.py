@@ -11,8 +11,6 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-__all__ = ["card", "in_lines"]
-
 # Label and lines of text.
 Row: TypeAlias = tuple[str, Sequence[str]]
 

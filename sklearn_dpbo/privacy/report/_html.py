@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["ShowsPrivacy"]
-
 Interval: TypeAlias = tuple[float, float] | None
 
 

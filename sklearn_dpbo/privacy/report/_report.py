@@ -14,8 +14,6 @@ from ..accounting import TRAINING, PrivacyLoss, Receipt, weak_because
 from ..spending import Spent
 from ._card import Row, card, in_lines
 
-__all__ = ["FORMAT", "TRAINING_NOT_PROTECTED", "PrivacyReport"]
-
 # Of JSON, as `disclosure.schema.json` describes it: a change of one is a change of both.
 FORMAT = 1
 _SEEDED = (
