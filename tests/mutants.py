@@ -402,8 +402,8 @@ MUTANTS = {
     ),
     "after a choice: evaluations do not know of it": Mutant(
         "release_scores",
-        "luck_of(n_compared or 1)",
-        "luck_of(1)",
+        "n_compared=n_compared or 1)",
+        "n_compared=1)",
         CHOICE + "test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends",
     ),
     "means: the second sum forgotten": Mutant(
@@ -1439,8 +1439,8 @@ MUTANTS = {
     ),
     "a record has a field that the schema does not describe": Mutant(
         "Evaluation.to_dict",
-        '"format": FORMAT, "m": self.m',
-        '"more": 0, "format": FORMAT, "m": self.m',
+        '"format": privacy["format"], "m": self.m',
+        '"more": 0, "format": privacy["format"], "m": self.m',
         "system/test_disclosure.py::test_the_record_of_every_release_is_what_the_schema_describes"
         "[of_two_classes]",
     ),

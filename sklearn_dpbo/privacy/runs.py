@@ -61,11 +61,21 @@ class Composed:
     """n fits whose losses are added up, as the guarantee says; all models could be released."""
 
     n: int
+    secret = False
+
+    @property
+    def mean(self) -> float:
+        """The number of fits."""
+        return self.n
 
     @property
     def number(self) -> str:
         """How many fits there are, in words."""
         return f"{self.n:,} fit" + "s" * (self.n > 1)
+
+    def draw(self, uniform: Callable[[int], int]) -> int:
+        """Return n: it is no secret."""
+        return self.n
 
     def each(self, fit: FitGuarantee, epsilon: float, delta: float) -> tuple[float, float]:
         """Return epsilon and delta of each fit."""
@@ -98,6 +108,7 @@ class Repeated:
 
     eta: float
     gamma: float
+    secret = True  # so is how many fits there are
 
     @classmethod
     def of_mean(cls, mean: float, eta: float = 0.0) -> Repeated:
@@ -175,6 +186,14 @@ class Repeated:
 
 
 Runs: TypeAlias = Composed | Repeated
+# With more fits, a random number of them is better; the shape of the distribution of that number.
+MOST_COMPOSED, _ETA = 4, 1.0
+
+
+def runs_of(n_fits: int, n_settings: int) -> Runs:
+    """Return the way to account for so many fits of so many settings that has less noise."""
+    n = min(n_fits, n_settings)
+    return Composed(n) if n <= MOST_COMPOSED else Repeated.of_mean(n_fits, _ETA)
 
 
 def _profile_of_zcdp(rho: float, epsilon: Any) -> Any:

@@ -24,7 +24,7 @@ from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.frames import ClearFrames
 from ..privacy.mechanisms import Series
-from ..privacy.runs import Composed, Repeated, Runs
+from ..privacy.runs import MOST_COMPOSED, Runs, runs_of
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ._proposals import Domain
@@ -33,10 +33,6 @@ from ._space import SearchSpace, divide
 from ._strategy import Candidate, Release
 from ._utility import constant_hints, noise_hints
 
-# With more fits, a random number of them is better.
-_COMPOSED = 4
-# Shape of the distribution of that number (Papernot and Steinke, 2022).
-_ETA = 1.0
 # Share of the second part's epsilon for label frequencies, if the score needs them.
 LABEL_SHARE = 0.05
 # From this number of records times epsilon on, noise is small enough to fit many models.
@@ -56,7 +52,7 @@ class Plan:
 
     def draw(self, draw_number: Callable[[int], int]) -> list[SecretFit]:
         """Return the fits to make."""
-        if not isinstance(self.runs, Repeated):
+        if not self.runs.secret:
             return list(self.fits)
         number = self.runs.draw(draw_number)
         return [self.fits[draw_number(len(self.fits))] for _ in range(number)]
@@ -69,26 +65,26 @@ class Plan:
     @property
     def has_one_model(self) -> bool:
         """Whether there is no choice: all of epsilon then pays for the score."""
-        return isinstance(self.runs, Composed) and len(self.params) == 1
+        return not self.runs.secret and len(self.params) == 1
 
     @property
     def n_compared(self) -> float:
         """How many models are compared; if that is secret, on average."""
-        if isinstance(self.runs, Composed):
+        if not self.runs.secret:
             return len(self.params)
         return self.runs.mean * max(len(each.members) for each in self.fits)
 
     @property
     def among(self) -> str:
         """What is chosen from, in words."""
-        if isinstance(self.runs, Repeated):
+        if self.runs.secret:
             return "models of " + self.runs.number
         return f"{len(self.params):,} models"
 
     @property
     def in_bits(self) -> str:
         """What sampling the number of fits adds to delta, in words."""
-        if isinstance(self.runs, Composed):
+        if not self.runs.secret:
             return ""
         return "; the number of fits comes from 53 bits: (1 + e^epsilon) 2^-50 beside delta"
 
@@ -112,7 +108,7 @@ def default_fits(n_units: int, epsilon: float) -> int:
     """Return how many models to fit: more if fits have less noise."""
     if n_units * epsilon >= _LARGE:
         return 24
-    return int(np.clip(np.rint(_COMPOSED * n_units * epsilon / _LARGE), 2, _COMPOSED))
+    return int(np.clip(np.rint(MOST_COMPOSED * n_units * epsilon / _LARGE), 2, MOST_COMPOSED))
 
 
 def plan_fits(
@@ -142,7 +138,7 @@ def plan_fits(
     spaces = [SearchSpace(fitted) for fitted, _ in grids]
     n_settings = int(min(n_candidates, sum(outer.n_points for outer in spaces)))
     runs, epsilon, delta = _runs(training, n_fits, n_settings, epsilon, delta)
-    n = runs.n if isinstance(runs, Composed) else n_settings
+    n = n_settings if runs.secret else int(runs.mean)
     fits = []
     shares = divide(n, [outer.n_points for outer in spaces])
     for outer, share, (_, own) in zip(spaces, shares, grids, strict=True):
@@ -164,8 +160,7 @@ def _runs(
             f"{fit.composition}): pass delta=1e-6, for example; far less than 1 divided by the "
             "number of records"
         )
-    n = min(n_fits, n_settings)
-    runs: Runs = Composed(n) if n <= _COMPOSED else Repeated.of_mean(n_fits, _ETA)
+    runs = runs_of(n_fits, n_settings)
     each = runs.each(fit, epsilon, delta)
     if not each[0] > 0:  # with so large a delta, any epsilon would allow more than they have
         raise ValueError(
@@ -203,7 +198,7 @@ def search_table(
     released = release_scores(params, statistic, session, plan.n_compared)
     hints = noise_hints(own.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
-    validated = None if isinstance(plan.runs, Repeated) else True
+    validated = None if plan.runs.secret else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
     hints += released.hints
     hints += () if released.unknown else constant_hints(own, released.scores)

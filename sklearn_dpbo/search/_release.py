@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from ..metrics._population import luck_of, population_interval
+from ..metrics._population import population_interval
 from ..metrics._precision import Width, expected_width
 from ..metrics._queries import Query
 from ..metrics._response import Responses
@@ -194,8 +194,8 @@ def release_scores(
     unknown = _first(unknown_hint(part.counts, of(part.counts), units) for part in parts)
     if evaluation is None:
         return Released(scores, populations, None, scorers, unknown=unknown)
-    counts, luck = tuple(map(of, evaluation._parts)), luck_of(n_compared or 1)
-    report = partial(evaluation._released, counts, luck=luck)
+    counts = tuple(map(of, evaluation._parts))
+    report = partial(evaluation._released, counts, n_compared=n_compared or 1)
     hint = evaluation._labels_hint()
     hints = (hint,) * bool(hint)
     return Released(scores, populations, report, scorers, hints, unknown=unknown)

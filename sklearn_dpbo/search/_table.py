@@ -30,7 +30,6 @@ from ..privacy.mechanisms import Price
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending
-from ..records.divided_table import TableSchema
 from ..records.units import Units, unit_name
 from ._delegation import (
     DelegatesToBest,
@@ -280,7 +279,7 @@ class PrivateTableSearchCV(
         even = np.full(len(labels), 1 / len(labels))
         problem = table.problem(even, rng)
         tried = Candidates(options, problem, prepared(scorers, problem), report=report)
-        warned = self._try(plan, tried, table.schema, first.epsilon)
+        warned = self._try(plan, tried, table, first.epsilon)
         warn_of_search(self, plan, n_wanted, tried)
         second = first.of_other_records()
         with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
@@ -378,7 +377,7 @@ class PrivateTableSearchCV(
             print(plan.in_words(type(self.estimator).__name__), flush=True)
         return plan
 
-    def _try(self, plan: Plan, tried: Candidates, table: TableSchema, epsilon: float) -> bool:
+    def _try(self, plan: Plan, tried: Candidates, table: TableOwner, epsilon: float) -> bool:
         """Fit and score all candidates on made-up records; return whether scores will say little.
 
         Nothing is known beforehand of scores other than means.
@@ -388,11 +387,11 @@ class PrivateTableSearchCV(
         with warnings.catch_warnings():  # a fit's own budget is not what is spent
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
-            try_out(plan.fits, table.fit_params, tried)
+            try_out(plan.fits, table.schema.fit_params, tried)
         means = not tried.report and all(scorer.is_mean for scorer in tried.scorers)
         return means and warn_of_expected_width(
             lambda epsilon: expected_widths(tried, None, share * epsilon),
-            table.units,
+            table.schema.units,
             epsilon,
         )
 

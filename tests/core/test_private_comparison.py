@@ -18,13 +18,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivacyLedger, make_private_scorer, private_comparison
 from sklearn_dpbo.evaluation import Estimate, ModelComparison
-from sklearn_dpbo.evaluation._private_comparison import _name_of
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._queries import Confusion
 from sklearn_dpbo.metrics._registry import OF_MATRIX
+from sklearn_dpbo.metrics.evaluations._designed_comparison import _name_of
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 

@@ -11,8 +11,8 @@ from evaluations import report_of
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo.evaluation._private_comparison import _design_of
 from sklearn_dpbo.metrics import _intervals
+from sklearn_dpbo.metrics.evaluations._designed_comparison import comparison_of
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 
@@ -47,7 +47,7 @@ def covered(shares, m, epsilon, n, rng, claimed=1.0, scoring=None, names=QUICK):
     The noise is claimed to be that of a scale `claimed` times the one that it has.
     """
     model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    design = _design_of(model, model, [0, 1], scoring, None, (0.2, 0.2))
+    design = comparison_of(model, model, [0, 1], scoring, None, (0.2, 0.2))
     units, report, scale = Units.of(m), report_of(epsilon, m), 2 / epsilon
     (table,) = design._parts
     known = (replace(table, unknown=False),)  # as after a release

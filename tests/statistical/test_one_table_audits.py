@@ -18,9 +18,10 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
     PrivateTraining,
 )
+from sklearn_dpbo.privacy import runs
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.records.divided_table import DividedTable
-from sklearn_dpbo.search import _one_table, _table
+from sklearn_dpbo.search import _table
 
 EPSILON, DELTA = 2.0, 0.2
 CLAIM = {"epsilon": EPSILON, "delta": DELTA}
@@ -349,7 +350,7 @@ def test_audit_of_a_search_of_which_a_fitted_record_changes(
     if bug is not None:
         weaker(factor)
     if accounting == "repeat":
-        monkeypatch.setattr(_one_table, "_COMPOSED", 0)
+        monkeypatch.setattr(runs, "MOST_COMPOSED", 0)
     tuned = search(logistic(max_iter=1), {"C": [1e6]}, n_fits=1 if accounting == "compose" else 2)
     report = audited(tuned, pair, n, bug)
     assert report.refuted == (bug is not None), str(report)

@@ -15,8 +15,8 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateTraining
 from sklearn_dpbo.learners._private_training import private_training
+from sklearn_dpbo.privacy import runs
 from sklearn_dpbo.privacy.runs import gdp_within
-from sklearn_dpbo.search import _one_table
 
 interpret = pytest.importorskip("interpret.privacy")
 
@@ -44,7 +44,7 @@ def search_over(estimator=None, grid=None, **params):
 @pytest.mark.parametrize("accounting", ["compose", "repeat"])
 @pytest.mark.parametrize("labels", [Y, np.array(["no", "yes"])[Y], Y.astype(bool)])
 def test_a_search_chooses_and_keeps_a_model(accounting, labels, monkeypatch):
-    monkeypatch.setattr(_one_table, "_COMPOSED", {"compose": 4, "repeat": 0}[accounting])
+    monkeypatch.setattr(runs, "MOST_COMPOSED", {"compose": 4, "repeat": 0}[accounting])
     search = search_over(n_fits=3).fit(X, labels)
     model = pickle.loads(pickle.dumps(search.best_estimator_))
     assert (model.predict(X) == labels).mean() > BETTER_THAN_CHANCE

@@ -28,8 +28,8 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
+from sklearn_dpbo.privacy import runs
 from sklearn_dpbo.records.divided_table import DividedTable
-from sklearn_dpbo.search import _one_table
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = [
@@ -58,9 +58,7 @@ def search_of(estimator=QUICK, grid=STRENGTHS, **params):
 @pytest.fixture
 def accounted(monkeypatch):
     """Return what sets how fits are accounted for, whatever their number."""
-    return lambda how: monkeypatch.setattr(
-        _one_table, "_COMPOSED", {"compose": 99, "repeat": 0}[how]
-    )
+    return lambda how: monkeypatch.setattr(runs, "MOST_COMPOSED", {"compose": 99, "repeat": 0}[how])
 
 
 @pytest.fixture

@@ -26,9 +26,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateTraining
+from sklearn_dpbo.privacy import runs
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.runs import Repeated
-from sklearn_dpbo.search import _one_table, _table
+from sklearn_dpbo.search import _table
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 
@@ -78,7 +79,7 @@ def table():
 
 def search_of(accounting="repeat", estimator=None, **params):
     estimator = Known(params.pop("fail", None)) if estimator is None else estimator
-    _one_table._COMPOSED = {"compose": 99, "repeat": 0}[accounting]
+    runs.MOST_COMPOSED = {"compose": 99, "repeat": 0}[accounting]
     params = {"epsilon": 1e-7, "random_state": 0, "prediction": "together"} | params
     grid = params.pop("grid", {"which": list(COUNTS)})
     return PrivateTableSearchCV(estimator, grid, n_fits=4, **params)
@@ -95,7 +96,7 @@ def drawn(monkeypatch):
 def _same_cut():
     """A fifth of the table is held out; `search_of` sets how fits are accounted for."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_one_table, "_COMPOSED", _one_table._COMPOSED)
+        patch.setattr(runs, "MOST_COMPOSED", runs.MOST_COMPOSED)
         patch.setattr(_table, "held_out", lambda n_units, **_: round(0.2 * n_units))
         yield
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ...privacy.float_errors import ignore_float_errors
 from ...privacy.noisy_counts import NoisyCounts
-from ...privacy.report._report import FORMAT, PrivacyReport
+from ...privacy.report._report import PrivacyReport
 from ...records.units import Units
 from .._intervals import Compute, draws, likely, simulated_interval
+from .._population import luck_of
 from .._precision import Width, expected_counts
 from .._response import Responses
 from .._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
@@ -112,7 +113,7 @@ class Evaluation:
         noisy: tuple[NoisyCounts, ...],
         units: Units,
         privacy: PrivacyReport,
-        luck: float = 1.0,
+        n_compared: float = 1,
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; nothing else of the units."""
         known = units.schema
@@ -130,7 +131,7 @@ class Evaluation:
             _noisy=noisy,
             _units=known,
             privacy_=privacy,
-            _luck=luck,
+            _luck=luck_of(n_compared),
             _unknown=unknown,
         )
 
@@ -274,7 +275,7 @@ class Evaluation:
             none of the classes.
         """
         unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
-        head = {"format": FORMAT, "m": self.m, "unit": unit}
+        head = {"format": privacy["format"], "m": self.m, "unit": unit}
         unknown = {"unknown_labels": self._unknown} if self._unknown else {}
         return {**head, "scores": self._as_dicts(), "privacy": privacy, **unknown}
 

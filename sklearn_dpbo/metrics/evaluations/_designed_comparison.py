@@ -1,0 +1,76 @@
+"""What is counted to compare two models, by public facts (zone: released)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ...privacy.checks import as_floats
+from .._agreement import Agreement
+from .._histogram import ScoreHistogram
+from .._labels import position_of
+from .._make import resolve_scorer
+from .._queries import Cells, Confusion
+from .._registry import OF_MATRIX
+from .._scorers import PrivateScorer
+from ._comparison import ModelComparison, determined
+from ._design import METHODS, check_labels
+
+
+def comparison_of(
+    model_a: Any, model_b: Any, y: Any, scoring: Any, pos_label: Any, thresholds: Any
+) -> ModelComparison:
+    """Return what to count of these models; ValueError if they cannot be compared so."""
+    for model in (model_a, model_b):
+        check_is_fitted(model)
+        if not is_classifier(model):
+            raise ValueError(f"only classifiers can be compared; found {type(model).__name__}")
+        check_labels(model, y)
+    classes, cuts = np.asarray(model_a.classes_), as_floats(thresholds)
+    if not np.array_equal(classes, model_b.classes_):
+        raise ValueError(
+            f"models to compare know the same classes; model_a knows {classes.tolist()}, and "
+            f"model_b {np.asarray(model_b.classes_).tolist()}"
+        )
+    if cuts is None or cuts.shape not in ((0,), (2,)):
+        raise ValueError(f"thresholds are two numbers, for a and b, or none; found {thresholds!r}")
+    probable = any(hasattr(model, "predict_proba") for model in (model_a, model_b))
+    if probable and not ((cuts >= 0) & (cuts <= 1)).all():
+        raise ValueError(f"thresholds of probabilities are from 0 to 1; found {thresholds!r}")
+    if len(classes) > 2 and (pos_label is not None or len(cuts)):
+        raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
+    positive = 1 if pos_label is None else position_of(pos_label, classes)
+    parts: tuple[Cells, ...] = (Confusion(classes),) * 2
+    names, threshold = [_name_of(model) for model in (model_a, model_b)], None
+    if len(cuts):
+        names = [f"{name} (positive from {cut:g})" for name, cut in zip(names, cuts, strict=True)]
+        threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
+        parts = tuple(ScoreHistogram(((c,),), classes, (positive,), METHODS) for c in cuts.tolist())
+    query = Agreement(parts, classes)
+    asked = None if scoring is None else _determined(scoring, model_b, query)
+    if asked is not None and OF_MATRIX[asked.name].follows == "correct":
+        query = replace(query, by_class=False)
+    comparison = ModelComparison((query,), {}, model_a=names[0], model_b=names[1])
+    return replace(comparison, _positive=positive, _threshold=threshold, _scoring=asked)
+
+
+def _determined(scoring: Any, model: Any, table: Agreement) -> PrivateScorer:
+    """Return the scorer, or raise ValueError if the joint table does not determine its score."""
+    scorer = resolve_scorer(scoring, model)
+    known = [name for name in determined(table) if name in OF_MATRIX]
+    if scorer.custom or scorer.name not in known:
+        raise ValueError(
+            f"scoring={scoring!r} is not computed from the joint table of two models' predictions. "
+            f"Of {len(table.classes)} classes, these are: {known}"
+        )
+    return scorer
+
+
+def _name_of(model: Any) -> str:
+    """Return the class of a model; of a pipeline, that of its last step."""
+    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
