@@ -16,7 +16,6 @@ from sklearn_dpbo import plan_search
 from sklearn_dpbo.metrics._queries import GRID
 from sklearn_dpbo.planning._bounds import (
     GRID_STEPS,
-    mean_of_choice,
     quantile_of_choice,
     tail_of_choice,
 )
@@ -25,6 +24,7 @@ from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.search._utility import mean_of_choice
 
 
 # ---------------------------------------------------------------- formulas
