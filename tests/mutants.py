@@ -741,8 +741,8 @@ MUTANTS = {
     ),
     # ------------------------------------------------------------------ the waist
     "waist: public questions need not come first": Mutant(
-        "RecordOwner.require_public",
-        "if self.__counted:",
+        "PublicFirst.__call__",
+        "if self.__over:",
         "if False:",
         WAIST + "test_public_questions_come_before_the_first_count",
     ),
@@ -754,7 +754,7 @@ MUTANTS = {
     ),
     "waist: one way to count is forgotten": Mutant(
         "RecordOwner.curve",
-        "self.__counted = True",
+        "self.require_public.end()",
         "pass",
         WAIST + "test_each_way_to_count_ends_public_questions",
     ),

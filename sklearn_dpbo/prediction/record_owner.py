@@ -34,6 +34,21 @@ from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secret
 from .threshold_curve import LabelGains, label_values
 
 
+class PublicFirst:
+    """Called before a public question: RuntimeError once a protected row has been predicted."""
+
+    def __init__(self) -> None:
+        self.__over = False
+
+    def end(self) -> None:
+        """End public questions."""
+        self.__over = True
+
+    def __call__(self) -> None:
+        if self.__over:
+            raise RuntimeError("public questions come first: protected rows have been predicted")
+
+
 class RecordOwner(Spending):
     """A budget with the protected rows that it is spent on.
 
@@ -53,7 +68,8 @@ class RecordOwner(Spending):
         self.problem, self.companions = problem, Companions.of(problem)
         table = replace(ProtectedTable.of(rows, self.companions), name=uuid4().hex)
         weakref.finalize(table, SHARED.forget, table.name)
-        self.__table, self.__training, self.__counted = table, training, False
+        self.__table, self.__training = table, training
+        self.require_public = PublicFirst()
 
     @classmethod
     def holding(cls, spending: Spending, *data: Any, copies: bool = False, **split: Any) -> Self:
@@ -66,20 +82,15 @@ class RecordOwner(Spending):
         spending.warn_if_weak(problem.units.m, problem.units.name)
         return cls(spending, problem, rows.copied() if copies else rows)
 
-    def require_public(self) -> None:
-        """Raise RuntimeError if a protected row has been predicted."""
-        if self.__counted:
-            raise RuntimeError("public questions come first: protected rows have been predicted")
-
     def count(self, model: Model, query: Query) -> Sensitive:
         """Count what a model predicts of the protected rows, as a table of one row."""
-        self.__counted = True
+        self.require_public.end()
         with ClearFrames(), suppress_output():
             return _rows_of([model], self.__table, query).content
 
     def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
         """Count what each of several models predicts, a row each; they predict in parallel."""
-        self.__counted = True
+        self.require_public.end()
         with ClearFrames(), without_autologging():
             # A task takes several models, as the table goes with each task.
             workers = effective_n_jobs(n_jobs)
@@ -96,7 +107,7 @@ class RecordOwner(Spending):
 
     def count_jointly(self, models: Sequence[Model], query: Any) -> Sensitive:
         """Count what several models predict of the same rows, each by its part of the query."""
-        self.__counted = True
+        self.require_public.end()
         with ClearFrames(), suppress_output():
             each = zip(models, query.parts, strict=True)
             parts = [self.__table.values(model, part).reshape(-1) for model, part in each]
@@ -106,7 +117,7 @@ class RecordOwner(Spending):
 
     def curve(self, model: Model, gains: LabelGains) -> Curve:
         """Predict each row once, to count the labels that any threshold gives."""
-        self.__counted = True
+        self.require_public.end()
         return Curve(self.__table, gains, label_values(model, gains, self.__table))
 
     def evaluating(self, fits: FitOptions, make_model: Any, query: Query) -> Secret:
@@ -114,7 +125,7 @@ class RecordOwner(Spending):
 
         It takes parameters, and returns the one statistic of the query; None for a failure.
         """
-        self.__counted = True
+        self.require_public.end()
         table = replace(self.__table, name="")  # to find what is kept takes less time
         training = self.problem.training
         return Secret(partial(evaluate_in_secret, fits, training, make_model, table, query))
@@ -129,7 +140,7 @@ class RecordOwner(Spending):
         """
         if self.__training is None:
             raise ValueError("no protected rows to fit on")
-        self.__counted = True
+        self.require_public.end()
         made_up, table = self.problem.training, replace(self.__table, name="")
         return fit_secretly(fits, options, self.__training, made_up, table, query)
 

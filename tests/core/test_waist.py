@@ -165,8 +165,8 @@ def session(held):
     return made
 
 
-def reachable(thing, seen):
-    """Yield what attributes lead to, but those that only the class itself can name."""
+def reachable(thing, seen, hidden=False):
+    """Yield what attributes lead to; those that only the class itself can name if `hidden`."""
     if id(thing) in seen:
         return
     seen[id(thing)] = thing
@@ -176,14 +176,19 @@ def reachable(thing, seen):
     elif isinstance(thing, list | tuple | set):
         inner = thing
     else:
-        inner = [v for name, v in getattr(thing, "__dict__", {}).items() if "__" not in name]
+        inner = [
+            v for name, v in getattr(thing, "__dict__", {}).items() if hidden or "__" not in name
+        ]
+        inner += [getattr(thing, name, None) for name in ("__self__", "func", "args", "keywords")]
     for each in inner:
-        yield from reachable(each, seen)
+        yield from reachable(each, seen, hidden)
 
 
 def test_no_attribute_of_a_session_leads_to_a_protected_row(session, held):
     protected = (held.X_val, held.y_val, held.units.labels)
     arrays = [each for each in reachable(session, {}) if isinstance(each, np.ndarray)]
+    assert arrays and not any(np.may_share_memory(a, own) for a in arrays for own in protected)
+    arrays = [a for a in reachable(session.candidates, {}, True) if isinstance(a, np.ndarray)]
     assert arrays and not any(np.may_share_memory(a, own) for a in arrays for own in protected)
     assert "withheld" in repr(session) and str(held.X_val[0, 0]) not in repr(session)
     assert not [name for name in dir(session) if "__" in name]
