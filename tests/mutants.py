@@ -784,8 +784,8 @@ MUTANTS = {
     ),
     "waist: a series without a lock": Mutant(
         "Series.__call__",
-        "        with self._lock:\n            if self.n_left <= 0:",
-        "        if True:\n            if self.n_left <= 0:",
+        "with self._lock:",
+        "if True:",
         WAIST + "test_two_threads_do_not_both_make_the_last_draw",
     ),
     "waist: draws beyond the last": Mutant(
@@ -815,16 +815,15 @@ MUTANTS = {
     # ------------------------------------------------------------------ charges
     "charged after the draw": Mutant(
         "Series.__call__",
-        """        self.charge()
-        with self._lock:
+        """            self.charge()
             if self.n_left <= 0:
                 raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
             self.n_left -= 1
-        return _draw(partial(self._draw, sealed), sealed)
+            return _draw(partial(self._draw, sealed), sealed)
 """,
-        """        drawn = _draw(partial(self._draw, sealed), sealed)
-        self.charge()
-        return drawn
+        """            drawn = _draw(partial(self._draw, sealed), sealed)
+            self.charge()
+            return drawn
 """,
         MECHANISMS + "test_budget_is_charged_before_the_draw",
     ),

@@ -138,9 +138,9 @@ class RecordOwner(Spending):
         Returns each member of each fit, in order, and what they are compared by: 0, the lowest, for
         one that failed. How many fits there are may be secret, too.
         """
+        self.require_public.end()
         if self.__training is None:
             raise ValueError("no protected rows to fit on")
-        self.require_public.end()
         made_up, table = self.problem.training, replace(self.__table, name="")
         return fit_secretly(fits, options, self.__training, made_up, table, query)
 

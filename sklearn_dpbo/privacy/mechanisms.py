@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from operator import itemgetter
-from threading import Lock
+from threading import RLock
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -86,7 +86,7 @@ class Series(Generic[R]):
     def __init__(self, budget: Budget, n: int, loss: PrivacyLoss, draw: Draw[R]) -> None:
         self._budget, self._draw, self.loss = budget, draw, loss
         self.n = self.n_left = n
-        self._charged, self._lock = False, Lock()
+        self._charged, self._lock = False, RLock()
 
     def charge(self) -> None:
         """Charge all draws, unless that has been done; BudgetExceededError if too little is left.
@@ -101,12 +101,12 @@ class Series(Generic[R]):
     def __call__(self, sealed: Secret) -> R:
         """Charge, if it is the first; then draw. Nothing is drawn if the budget is exceeded."""
         self._budget.require_own_process()
-        self.charge()
         with self._lock:
+            self.charge()
             if self.n_left <= 0:
                 raise BudgetExceededError(f"{self.loss.release}: all {self.n} draws have been made")
             self.n_left -= 1
-        return _draw(partial(self._draw, sealed), sealed)
+            return _draw(partial(self._draw, sealed), sealed)
 
 
 @ClearFrames()

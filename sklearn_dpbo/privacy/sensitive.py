@@ -18,8 +18,8 @@ from .frames import ClearFrames
 class Secret:
     """Anything computed from protected records. It cannot be printed, stored or compared.
 
-    Where even the *order* of computation depends on protected records, all of it happens inside.
-    `measured` is the only way out.
+    Where even the *order* of computation depends on protected records, all of it happens inside
+    (`then`). Only a series of draws opens it, and only a worker packs it, for its parent.
     """
 
     __slots__ = ("__value",)
@@ -33,16 +33,21 @@ class Secret:
         return Secret([each.__value for each in secrets])
 
     @ClearFrames()
-    @ignore_float_errors()
     def then(self, compute: Callable[[Any], Any]) -> Secret:
-        """Return ``compute(value)``, sealed again."""
-        return Secret(compute(self.__value))
+        """Return ``compute(value)``, sealed again; if that fails, the error is always the same."""
+        return Secret(self.__computed(compute))
 
     @ClearFrames()
-    @ignore_float_errors()
     def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
         """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
-        return Sensitive(compute(self.__value), sensitivity)
+        return Sensitive(self.__computed(compute), sensitivity)
+
+    @ignore_float_errors()
+    def __computed(self, compute: Callable[[Any], Any]) -> Any:
+        try:
+            return compute(self.__value)
+        except Exception:
+            raise RuntimeError("a computation with protected records failed") from None
 
     def _open(self) -> Any:
         return self.__value
@@ -78,7 +83,7 @@ class Sensitive(Secret):
     validation sets V, V' that differ in one unit.
     """
 
-    __slots__ = ("sensitivity", "shape")
+    __slots__ = ("__sensitivity", "__shape")
 
     @ClearFrames()
     def __init__(self, value: Any, sensitivity: int) -> None:
@@ -87,8 +92,17 @@ class Sensitive(Secret):
         if not isinstance(sensitivity, int) or sensitivity < 1:
             raise ValueError(f"a sensitivity must be a positive integer; found {sensitivity!r}")
         super().__init__(value)
-        self.sensitivity = sensitivity
-        self.shape = n_candidates, n_statistics
+        self.__sensitivity, self.__shape = sensitivity, (n_candidates, n_statistics)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far a unit moves the integers of a candidate, all together."""
+        return self.__sensitivity
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of candidates, and of integers of each."""
+        return self.__shape
 
     def take(self, index: Any) -> Sensitive:
         """Return the candidates at these (public) positions, of the same sensitivity."""

@@ -68,6 +68,8 @@ class Spending(Mechanisms):
     nothing is drawn. Shares of epsilon are exact, and rounded down once.
     """
 
+    _divided = False
+
     @classmethod
     def begin(
         cls,
@@ -105,8 +107,11 @@ class Spending(Mechanisms):
         """Return as much to spend on other records of the data set, which pay for themselves.
 
         The caller vouches that no unit has records in both, so that the ledger is charged once: by
-        the first part, before anything of the other is released.
+        the first part, before anything of the other is released. There is one other part.
         """
+        if self._divided:
+            raise BudgetExceededError("there is a budget of the other records already")
+        self._divided = True
         return Spending(Budget(self.epsilon, before_first=self._require_charged), self._samplers)
 
     def _require_charged(self) -> None:

@@ -93,6 +93,7 @@ class Guidance:
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
         params = self._space.params(points)
+        candidates.design = None
         if self._options.releases_score:
             share = self._options.score_share if len(params) > 1 else 1.0
             n = len(params) if candidates.releases_all else 1

@@ -215,7 +215,7 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         )
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
-    if search.release != "best" and assumes:
+    if search.release not in strategy.releases:
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"
         )

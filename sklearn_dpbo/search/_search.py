@@ -20,6 +20,7 @@ from ._delegation import (
     replace_fitted,
 )
 from ._parameters import prepare_scorer, setup_of
+from ._release import Design
 from ._results import (
     already_released,
     also_released,
@@ -302,6 +303,7 @@ class PrivateBayesSearchCV(
             report=needs(self.estimator, y, known) if evaluates else (),
             releases_all=self.release == "all",
         )
+        candidates.design = Design.of(candidates, session.epsilon)  # if the strategy sets no other
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as candidates.progress:
             with note_on_error(lambda: spent_before(session)):

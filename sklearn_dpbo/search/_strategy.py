@@ -119,6 +119,8 @@ class Strategy(BaseEstimator):
     """
 
     assumption: str | None = None
+    # What a search may be asked to release: see its parameter `release`.
+    releases: tuple[str, ...] = ("best",)
 
     @property
     def released(self) -> str:

@@ -82,6 +82,8 @@ class WorstCase(Strategy):
     documentation, "The guarantee"; measurements of each guidance are in "Benchmarks".
     """
 
+    releases = ("best", "evaluation", "all")
+
     def __init__(
         self,
         guidance: str = "public",

@@ -16,13 +16,14 @@ from scipy.stats import kstest, norm
 from sklearn.datasets import make_moons
 from sklearn.linear_model import LinearRegression
 
-from sklearn_dpbo import PrivacyLedger
+from sklearn_dpbo import PrivacyLedger, learners
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
+    PrivateTraining,
 )
 from sklearn_dpbo.learners._blocks import Blocks
 from sklearn_dpbo.learners._counts import size_counts
@@ -301,6 +302,13 @@ LEARNERS = {
     ),
     "ridge": PrivateRidge(**SCALED, y_bounds=(0, 1)),
 }
+
+
+def test_every_learner_is_tested():
+    public = {getattr(learners, name) for name in learners.__all__} - {PrivateTraining}
+    assert {type(each) for each in LEARNERS.values()} == public
+
+
 ODD = [(np.nan, 0.0, 1e308), (np.inf, -np.inf, 0.0), (1e308, 1e308, 1e308), (0.0, 0.0, 0.0)]
 
 

@@ -15,7 +15,6 @@ from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.metrics import _metrics
 from sklearn_dpbo.metrics._gains import GAINS
 from sklearn_dpbo.metrics._make import NAMES, _reference, references
-from sklearn_dpbo.metrics._ranking import Ranking
 from sklearn_dpbo.metrics._registry import METRICS, OF_MATRIX, OfMatrix
 from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.metrics._scorers import score_and_interval
@@ -130,6 +129,21 @@ def _wrong_slopes(metric, own, rng):
                 if not ((rises > -1e-9) & (rises < ranking.width * (1 + 1e-9))).all():
                     yield "order: a record moves a ranking by more than its bounds say"
                     return
+        M = rng.uniform(5, 40, (K, K))
+        score = derivative(lambda C: metric.of(C, None, **own), M)
+        for ranking in itertools.islice(metric.order(M, **own), 4):
+            value = derivative(ranking.value, M)
+            if (score * value).sum() / (value**2).sum() != pytest.approx(ranking.slope, rel=0.02):
+                yield "order: the score has another slope with respect to a ranking than it says"
+                return
+
+
+def derivative(function, M, step=1e-4):
+    """By each cell, less its mean over a class: candidates have classes of the same sizes."""
+    cells = np.eye(M.size).reshape(-1, *M.shape) * step
+    rises = [(float(function(M + d)) - float(function(M - d))) / 2 / step for d in cells]
+    found = np.reshape(rises, M.shape)
+    return found - found.mean(axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("name", OF_MATRIX)
@@ -149,10 +163,17 @@ def matthews(**changed):
 def narrow(M, positive):
     """Rankings that claim half of their slopes."""
     for ranking in OF_MATRIX["f1"].order(M, positive):
-        yield Ranking(ranking.value, ranking.low / 2, ranking.high / 2)
+        yield replace(ranking, low=ranking.low / 2, high=ranking.high / 2)
+
+
+def steep(M, positive):
+    """Rankings of which the score is said to rise twice as much."""
+    for ranking in OF_MATRIX["f1"].order(M, positive):
+        yield replace(ranking, slope=2 * ranking.slope)
 
 
 PLANTED = {
+    "twice the slope": (replace(OF_MATRIX["f1"], order=steep), "order: the score has another"),
     "signed, within 0 and 1": (matthews(bounds=(0.0, 1.0)), "bounds: (0.0, 1.0), but values are"),
     "never so low": (balanced(bounds=(-1.0, 1.0)), "bounds: (-1.0, 1.0), but values are from 0"),
     "another reference": (balanced(reference="accuracy"), "reference: scikit-learn's value"),
@@ -192,7 +213,9 @@ def widest(name):
     return wide | ({"largest_error": 1e3} if "largest_error" in known.params else {})
 
 
-@pytest.mark.parametrize("name", ["cohen_kappa", "matthews_corrcoef", "explained_variance", "r2"])
+@pytest.mark.parametrize(
+    "name", ["cohen_kappa", "informedness", "matthews_corrcoef", "explained_variance", "r2"]
+)
 def test_a_signed_metric_is_released_as_negative(name):
     metric = METRICS[name]
     scorer = make_private_scorer(name, **dict.fromkeys({*metric.params} & {"largest_error"}, 1.0))
@@ -201,7 +224,8 @@ def test_a_signed_metric_is_released_as_negative(name):
     scorer, units = scorer.prepare(y), Units.of(100)
     values = scorer.counts.record_values(y, 1 - y, np.array([0, 1]))
     counts = scorer.counts.statistics(values, y, units)
-    exact = references()[name]._score_func(y, 1 - y)
+    theirs = references()[name]
+    exact = theirs._score_func(y, 1 - y, **theirs._kwargs)
     assert scorer.value(counts, units) == pytest.approx(exact) and exact <= -1
     noisy = NoisyCounts(tuple(counts), 1e-3)
     assert score_and_interval(scorer, units, noisy)[1][1] < -0.9

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import copy
 import pickle
+import traceback
 from fractions import Fraction
 from threading import Barrier, BrokenBarrierError, Thread
 
@@ -25,7 +26,7 @@ from sklearn_dpbo.prediction.record_owner import Curve
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.mechanisms import COUNTS, Price
 from sklearn_dpbo.privacy.noise import SeededNoise
-from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.privacy.spending import Part, Spending
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
@@ -52,6 +53,14 @@ WAIST = {
     "_samplers": {"privacy.mechanisms", "privacy.spending", "prediction.record_owner"},
     "Mechanisms": {"privacy.spending"},
     "noise_source": {"privacy.spending"},
+    "SeededNoise": set(),
+    "seed_noise": {"audit._fits", "prediction.progress", "testing"},
+    # Prices and series: who says how much noise several draws get.
+    "_series": {"privacy.mechanisms"},
+    "Price": {
+        "learners._tables", "papers.kharkovskii2020._curators", "search._objective",
+        "search._release", "search._table",
+    },
     "begin": {
         "evaluation._release", "search._objective", "search._parameters", "search._table",
         "search._threshold", *OTHER_OPENERS,
@@ -75,12 +84,19 @@ WAIST = {
         *COUNTING, "prediction.threshold_curve", "prediction.rehearsal",
     },
     "DividedTable": COUNTING,
+    "label_values": {"prediction.record_owner"},
+    "fit_last_step": set(),
+    "evaluate_in_secret": {"prediction.record_owner"},
+    "gathered": {
+        "privacy.sensitive", "prediction.secret_fits", "papers.kusner2015._gp",
+        "papers.kusner2015._lipschitz",
+    },
     "count_labels": {"prediction.record_owner", "search._one_table"},
     "evaluating": {"prediction.session"},
 }  # fmt: skip
 SAMPLERS = ("permute_and_flip", "exponential_mechanism", "discrete_laplace", "discrete_gaussian")
 WAIST |= {name: {"privacy.mechanisms"} for name in SAMPLERS}
-# A parameter, variable or attribute of this name.
+# A parameter, variable or attribute named X_val or y_val; entry points pass these on alone.
 ROWS = ENTRY_POINTS | {
     "records.split", "records.canonical", "records.divided_table", "records.fit_parameters",
     "records.public_rows", "prediction.record_owner", "prediction.secret_fits", "audit._fits",
@@ -103,11 +119,34 @@ def names_in(text):
     return used, held
 
 
+def passed_on(text):
+    """Whether X_val and y_val are only passed on, to what holds rows, or compared with None."""
+    tree = ast.parse(text)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        named = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            named = node.slice.value
+        if named not in ("X_val", "y_val"):
+            continue
+        parent = parents[node]
+        if isinstance(parent, ast.keyword):
+            parent = parents[parent]
+        called = isinstance(parent, ast.Call) and ast.unparse(parent.func)
+        is_none = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Is | ast.IsNot)
+        in_dict = isinstance(parent, ast.Dict) and isinstance(node, ast.Name)
+        if not (is_none or in_dict or called in ("open_session", "remember_scored", "ref")):
+            return False
+    return True
+
+
 def trespasses(module, text):
     """Say what a module has that the lists do not allow it."""
     used, held = names_in(text)
     found = {name for name, allowed in WAIST.items() if name in used and module not in allowed}
     found |= {name for name in ("X_val", "y_val") if name in held and module not in ROWS}
+    if module in ENTRY_POINTS and not passed_on(text):
+        found.add("X_val")
     # Of a private field of another class: a name of Python's, which no module writes.
     return found | {name for name in used | held if "__" in name.lstrip("_").rstrip("_")}
 
@@ -140,6 +179,13 @@ def test_the_lists_name_no_module_that_does_not_need_it(name):
         ("search._table_models", "from ..records.split import hold_out"),
         ("papers.kusner2015._trace", "from ...prediction.protected_values import ProtectedTable"),
         ("search._results", "session.of_other_records().release(counts)"),
+        ("search._search", "mean = X_val.mean()"),
+        ("search._search", "self.n_ = len(given['X_val'])"),
+        ("evaluation._release", "hints = rows['y_val'] > 0"),
+        ("search._worst_case", "session._series(price, '', lambda s, v: v)(statistics)"),
+        ("search._worst_case", "from ..privacy.noise import seed_noise"),
+        ("search._worst_case", "from ..prediction.threshold_curve import label_values"),
+        ("metrics._scorers", "from ..privacy.mechanisms import Price"),
         ("metrics.evaluations._classifier", "from ..privacy.accounting import Budget"),
     ],
 )
@@ -246,13 +292,17 @@ def test_nobody_can_tell_from_what_is_public_who_is_in_which_group(two_classes):
     assert len(public.labels) == 0 and len(own.labels) == 150
 
 
-@pytest.mark.parametrize("count", ["count", "count_each", "count_jointly", "curve", "evaluating"])
+COUNTING_METHODS = ["count", "count_each", "count_jointly", "curve", "evaluating", "fit_secretly"]
+
+
+@pytest.mark.parametrize("count", COUNTING_METHODS)
 def test_each_way_to_count_ends_public_questions(session, held, count, monkeypatch):
     for name in ("_rows_of", "label_values"):
         monkeypatch.setattr(f"sklearn_dpbo.prediction.record_owner.{name}", None)
     arguments = {"count_each": (None, None, 1), "evaluating": (None, None, None)}
+    arguments["fit_secretly"] = (), None, None
     session.require_public()
-    with contextlib.suppress(AttributeError, TypeError):
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
         getattr(session, count)(*arguments.get(count, (None, None)))
     with pytest.raises(RuntimeError):
         session.require_public()
@@ -269,6 +319,8 @@ def test_the_second_part_cannot_be_spent_before_the_first():
     with pytest.raises(BudgetExceededError, match="first part"):
         second.release(counts(), purpose="a test")
     first.release(counts(), 0.1, purpose="a test")
+    with pytest.raises(BudgetExceededError, match="already"):
+        first.of_other_records()
     second.release(counts(), purpose="a test")
     assert second.spent.spends[0].epsilon == 1.0 and len(first.spent.spends) == 1
 
@@ -317,6 +369,22 @@ class Slow(int):
         slow = Slow(int(self) - other)
         slow.barrier = self.barrier
         return slow
+
+
+def test_how_much_noise_a_table_gets_cannot_be_changed():
+    table = counts()
+    for name, value in (("sensitivity", 1), ("shape", (1, 1))):
+        with pytest.raises(AttributeError):
+            setattr(table, name, value)
+
+
+@pytest.mark.parametrize("way", ["then", "measured"])
+def test_an_error_says_nothing_of_what_it_was_raised_for(way):
+    secret, more = Secret("patient 7"), (1,) * (way == "measured")
+    with pytest.raises(RuntimeError, match="a computation with protected records") as caught:
+        getattr(secret, way)(int, *more)
+    assert "patient" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
 
 
 def test_two_threads_do_not_both_make_the_last_draw():

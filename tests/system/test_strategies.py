@@ -16,7 +16,10 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import PrivateBayesSearchCV
 from sklearn_dpbo.papers.kusner2015 import GPNoiseFree, GPNoisy, LipschitzConvex, UnitBall
-from sklearn_dpbo.strategies import WorstCase
+from sklearn_dpbo.search._explore import report_failures
+from sklearn_dpbo.search._release import release_scores
+from sklearn_dpbo.search._strategy import Candidate
+from sklearn_dpbo.strategies import Release, Strategy, WorstCase
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings(
@@ -31,6 +34,33 @@ class CountingScaler(StandardScaler):
     def fit(self, X, y=None):
         FITS.append(len(X))
         return super().fit(X, y)
+
+
+class Plain(Strategy):
+    """What a newcomer writes: validates all candidates, and releases the best."""
+
+    def run(self, task):
+        params = tuple(task.space.params(task.space.fill(task.n_iter, task.rng)))
+        report_failures(task.candidates.fit(params))
+        session, scorer = task.session, task.candidates.scorer
+        statistics = session.compare(params, scorer.query)
+        best = session.select(statistics, session.all_but(0.4), purpose="choice")
+        released = release_scores(params[best], statistics.take(best), session, len(params))
+        return Release(tuple(map(Candidate, params)), best, **released.shown)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1", "roc_auc", "average_precision"])
+def test_a_strategy_of_a_few_lines_releases_any_score(two_classes, scoring):
+    X, y, X_val, y_val = two_classes
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.01, 1.0]}, strategy=Plain(), scoring=scoring, epsilon=1e6
+    )
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    exact = search.scorer_(search.best_estimator_, X_val, y_val)
+    assert search.best_score_ == pytest.approx(exact, abs=0.02)
+    for release in ("evaluation", "all"):
+        with pytest.raises(ValueError, match="leave out release="):
+            clone(search).set_params(release=release).fit(X, y, X_val=X_val, y_val=y_val)
 
 
 GIVEN = dict(k1=0.99, length_scale=0.3, prior_mean=0.5, prior_scale=0.1)
