@@ -1,10 +1,7 @@
 """Models fitted on protected records, and evaluated on others, in secret (zone: sensitive).
 
 Nothing of a model is seen before one of them is chosen and released: no failure, no message, no
-output, and not how many there were. Of pipelines only the last step learns from protected records:
-the steps before it are fitted on made-up ones. Then they transform protected records as models
-predict them (`ProtectedTable`): by copies, which are dropped, and so that a record that cannot be
-transformed, or changes what others become, has no part in what these become.
+output, and not how many there were.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
@@ -31,14 +28,12 @@ from ..privacy.sensitive import InTransit, Secret, Sensitive
 from ..privacy.suppress_output import drop_errors, hold_interrupts, suppress_output
 from ..records.divided_table import DividedTable
 from ..records.pickles import fresh, packed
-from ..records.split import Problem, ProtectedRows, Training
-from ..records.tables import is_frame, n_rows
-from ..records.units import Units
-from .companions import Companions
+from ..records.split import Training
 from .fitting import FitOptions, fit, without_callbacks, without_side_effects
 from .model import Model
 from .progress import in_shares
 from .protected_values import ProtectedTable
+from .secret_pipelines import fit_last_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,62 +184,6 @@ def _seed_global_generators() -> None:
     torch: Any = sys.modules.get("torch")
     if hasattr(torch, "manual_seed"):
         torch.manual_seed(secrets.randbits(63))
-
-
-# ---------------------------------------------------------------------- pipelines
-def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
-    """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
-
-    Arguments of `fit` have the names of steps in front of theirs. ValueError if made-up records are
-    not transformed into numbers.
-    """
-    if not isinstance(estimator, Pipeline):
-        return fit(estimator, training)
-    name, last = estimator.steps[-1]
-    before = estimator.steps[:-1]
-    if any(step not in (None, "passthrough") for _, step in before):
-        steps = Pipeline(before)
-        steps.fit(made_up.X, made_up.y)
-        training = replace(training, X=_transformed(steps, training.X, made_up, prediction))
-        made_up = replace(made_up, X=steps.transform(made_up.X))
-        before = steps.steps
-    fit_params = {k.removeprefix(f"{name}__"): v for k, v in training.fit_params.items()}
-    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, prediction)
-    estimator.steps = [*before, (name, last)]
-    return estimator
-
-
-@dataclass(frozen=True)
-class _TransformedRows(Query):
-    """Records as steps transform them, in place of the values of a score."""
-
-    shape: tuple[int, ...] = ()
-    response_method = ("transform",)
-
-    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
-        return response
-
-    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return zeros: what a record counts as that cannot be transformed."""
-        return np.zeros((n, *self.shape))
-
-
-def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
-    """Transform protected records by steps: into an array of floats, or a frame if they do."""
-    units = Units.of(n_rows(X))
-    companions = Companions.of(Problem(made_up, units, ""))
-    model = Model.of(steps, (_TransformedRows(),), companions, prediction)
-    response = next(iter(model.responses.values())).values
-    if response.dtype.kind not in "biuf":
-        raise ValueError(
-            "the steps before the last one have to make numbers of records; they return "
-            f"{response.dtype}"
-        )
-    query = _TransformedRows(response.shape[1:])
-    table = ProtectedTable.of(ProtectedRows(X, None, units), companions)
-    values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
-    like = steps.transform(companions.X)
-    return type(like)(values, columns=like.columns) if is_frame(like) else values
 
 
 # ---------------------------------------------------------------------- labels

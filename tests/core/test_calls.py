@@ -36,7 +36,7 @@ from sklearn_dpbo.prediction import rehearsal
 from sklearn_dpbo.prediction.calls import query_for_protected
 from sklearn_dpbo.prediction.direct_responses import AsNumbers
 from sklearn_dpbo.prediction.listed.listed import LISTED
-from sklearn_dpbo.prediction.secret_fits import _TransformedRows
+from sklearn_dpbo.prediction.secret_pipelines import _TransformedRows
 from sklearn_dpbo.prediction.threshold_curve import LabelGains
 from sklearn_dpbo.privacy.suppress_output import hold_interrupts
 

@@ -30,7 +30,8 @@ from sklearn_dpbo.learners import (
     PrivateTraining,
 )
 from sklearn_dpbo.learners._private_training import private_training, what_learns
-from sklearn_dpbo.prediction.secret_fits import fit_last_step, refitted
+from sklearn_dpbo.prediction.secret_fits import refitted
+from sklearn_dpbo.prediction.secret_pipelines import fit_last_step
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise

@@ -79,13 +79,16 @@ WAIST = {
     },
     # Rows.
     "hold_out": {"prediction.record_owner"},
-    "ProtectedRows": {*COUNTING, "prediction.protected_values"},
+    "ProtectedRows": {
+        "prediction.record_owner", "prediction.secret_pipelines", "prediction.protected_values",
+    },
     "ProtectedTable": {
-        *COUNTING, "prediction.threshold_curve", "prediction.rehearsal",
+        *COUNTING, "prediction.secret_pipelines", "prediction.threshold_curve",
+        "prediction.rehearsal",
     },
     "DividedTable": COUNTING,
     "label_values": {"prediction.record_owner"},
-    "fit_last_step": set(),
+    "fit_last_step": {"prediction.secret_fits"},
     "evaluate_in_secret": {"prediction.record_owner"},
     "gathered": {
         "privacy.sensitive", "prediction.secret_fits", "papers.kusner2015._gp",

@@ -137,7 +137,7 @@ sklearn_dpbo.metrics F _agreement.Agreement _errors.ErrorHistogram _errors.Momen
 sklearn_dpbo.metrics F _gains.OfCell _histogram.ScoreHistogram _pairs.MeanArea _pairs.PairCounts
 sklearn_dpbo.metrics F _pairs.Pairs _pairs.PrecisionSum _queries.ClassSizes _queries.Confusion
 sklearn_dpbo.metrics F _queries.MeanOf _ranking.RankedConfusion _variance.ErrorVariance
-sklearn_dpbo.prediction F direct_responses.AsNumbers secret_fits._TransformedRows
+sklearn_dpbo.prediction F direct_responses.AsNumbers secret_pipelines._TransformedRows
 sklearn_dpbo.prediction F threshold_curve.LabelGains
 """
 

@@ -1,0 +1,79 @@
+"""Pipelines whose last step learns from protected records, in secret (zone: sensitive).
+
+The steps before it are fitted on made-up records. Then they transform protected ones as models
+predict them (`ProtectedTable`): by copies, which are dropped, and so that a record that cannot be
+transformed, or changes what others become, has no part in what these become.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from ..metrics._queries import Query
+from ..records.split import Problem, ProtectedRows, Training
+from ..records.tables import is_frame, n_rows
+from ..records.units import Units
+from .companions import Companions
+from .fitting import fit
+from .model import Model
+from .protected_values import ProtectedTable
+
+
+def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
+    """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
+
+    Arguments of `fit` have the names of steps in front of theirs. ValueError if made-up records are
+    not transformed into numbers.
+    """
+    if not isinstance(estimator, Pipeline):
+        return fit(estimator, training)
+    name, last = estimator.steps[-1]
+    before = estimator.steps[:-1]
+    if any(step not in (None, "passthrough") for _, step in before):
+        steps = Pipeline(before)
+        steps.fit(made_up.X, made_up.y)
+        training = replace(training, X=_transformed(steps, training.X, made_up, prediction))
+        made_up = replace(made_up, X=steps.transform(made_up.X))
+        before = steps.steps
+    fit_params = {k.removeprefix(f"{name}__"): v for k, v in training.fit_params.items()}
+    last = fit_last_step(last, Training(training.X, training.y, fit_params), made_up, prediction)
+    estimator.steps = [*before, (name, last)]
+    return estimator
+
+
+@dataclass(frozen=True)
+class _TransformedRows(Query):
+    """Records as steps transform them, in place of the values of a score."""
+
+    shape: tuple[int, ...] = ()
+    response_method = ("transform",)
+
+    def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
+        return response
+
+    def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
+        """Return zeros: what a record counts as that cannot be transformed."""
+        return np.zeros((n, *self.shape))
+
+
+def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
+    """Transform protected records by steps: into an array of floats, or a frame if they do."""
+    units = Units.of(n_rows(X))
+    companions = Companions.of(Problem(made_up, units, ""))
+    model = Model.of(steps, (_TransformedRows(),), companions, prediction)
+    response = next(iter(model.responses.values())).values
+    if response.dtype.kind not in "biuf":
+        raise ValueError(
+            "the steps before the last one have to make numbers of records; they return "
+            f"{response.dtype}"
+        )
+    query = _TransformedRows(response.shape[1:])
+    table = ProtectedTable.of(ProtectedRows(X, None, units), companions)
+    values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
+    like = steps.transform(companions.X)
+    return type(like)(values, columns=like.columns) if is_frame(like) else values
