@@ -188,8 +188,8 @@ MUTANTS = {
     ),
     "configurator: half of the sensitivity": Mutant(
         "PrivateConfigurator.fit",
-        "u(grid)[:, None], _STEPS)",
-        "u(grid)[:, None], _STEPS // 2)",
+        "grid=grid), _STEPS)",
+        "grid=grid), _STEPS // 2)",
         "statistical/test_configuration.py::"
         "test_integers_and_scale_of_the_draw_are_those_of_the_theorem",
     ),
@@ -774,7 +774,7 @@ MUTANTS = {
         "RecordOwner",
         "__copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse",
         "pass",
-        WAIST + "test_owners_of_rows_cannot_be_copied_or_stored",
+        WAIST + "test_owners_of_rows_and_series_cannot_be_copied_or_stored",
     ),
     "waist: the second part before the first": Mutant(
         "Spending.of_other_records",
@@ -840,7 +840,7 @@ MUTANTS = {
         "core/test_sensitive.py::test_budget_refuses_charge_that_exceeds_it_exactly",
     ),
     "budget: delta not compared": Mutant(
-        "Budget.charge",
+        "Budget._require",
         "or Fraction(loss.delta) > delta:",
         "or False:",
         "core/test_sensitive.py::test_budget_refuses_charge_that_exceeds_delta",

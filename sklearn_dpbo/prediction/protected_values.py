@@ -42,7 +42,7 @@ from .responses import agree
 _TOLERANCE = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProtectedTable:
     """Protected records; their labels, which follow the companions'; their units and companions.
 
@@ -77,7 +77,8 @@ class ProtectedTable:
 
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
         """Return the raw integers of the first query that the model was made for."""
-        return tuple(query.statistics(self.values(model, query), self.y, self.units))
+        isolated = query_for_protected(packed(query))
+        return tuple(isolated.statistics(self.values(model, query), self.y, self.units))
 
     @hold_interrupts()
     @ignore_float_errors()
@@ -93,7 +94,7 @@ class ProtectedTable:
             for u in failing:
                 everyone[self.units.rows(u, u + 1)] = -1
             predicted = predict(everyone) if len(failing) < self.units.m else None
-        lowest = query.lowest_values(self.y, self.n)
+        lowest = query_for_protected(packed_query).lowest_values(self.y, self.n)
         # None: of units that fail together, and not by themselves.
         values, odd = predicted or (lowest, set(range(self.units.m)))
         values = values.copy()

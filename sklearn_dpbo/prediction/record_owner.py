@@ -23,7 +23,9 @@ from ..privacy.sensitive import InTransit, Secret, Sensitive
 from ..privacy.spending import Spending
 from ..privacy.suppress_output import kept_registries, suppress_output, without_autologging
 from ..records.divided_table import DividedTable
+from ..records.pickles import packed
 from ..records.split import Problem, ProtectedRows, Training, hold_out
+from .calls import query_for_protected
 from .companions import Companions
 from .fitting import FitOptions
 from .listed.separately import SHARED
@@ -82,16 +84,22 @@ class RecordOwner(Spending):
         spending.warn_if_weak(problem.units.m, problem.units.name)
         return cls(spending, problem, rows.copied() if copies else rows)
 
+    def of_other_records(self) -> NoReturn:
+        """Refuse: these records have one budget."""
+        raise TypeError("the records of a session have one budget, and this is it")
+
+    @ClearFrames()
     def count(self, model: Model, query: Query) -> Sensitive:
         """Count what a model predicts of the protected rows, as a table of one row."""
         self.require_public.end()
-        with ClearFrames(), suppress_output():
+        with suppress_output():
             return _rows_of([model], self.__table, query).content
 
+    @ClearFrames()
     def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
         """Count what each of several models predicts, a row each; they predict in parallel."""
         self.require_public.end()
-        with ClearFrames(), without_autologging():
+        with without_autologging():
             # A task takes several models, as the table goes with each task.
             workers = effective_n_jobs(n_jobs)
             size = -(-len(models) // (4 * workers))
@@ -105,10 +113,12 @@ class RecordOwner(Spending):
             joined: Sensitive = reduce(Sensitive.followed_by, rows)
             return joined
 
+    @ClearFrames()
     def count_jointly(self, models: Sequence[Model], query: Any) -> Sensitive:
         """Count what several models predict of the same rows, each by its part of the query."""
         self.require_public.end()
-        with ClearFrames(), suppress_output():
+        with suppress_output():
+            query = query_for_protected(packed(query))
             each = zip(models, query.parts, strict=True)
             parts = [self.__table.values(model, part).reshape(-1) for model, part in each]
             y, units = self.__table.y, self.__table.units
@@ -164,12 +174,14 @@ class Curve:
     def __init__(self, table: ProtectedTable, gains: LabelGains, values: Secret) -> None:
         self.__table, self.__gains, self.__values = table, gains, values
 
+    @ClearFrames()
     def at(self, thresholds: Iterable[float], query: Query) -> Sensitive:
         """Count for a query the labels that each threshold gives: a row of integers for each.
 
         A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
         """
         y, units = self.__table.y, self.__table.units
+        query = query_for_protected(packed(query))
         count = partial(self.__gains.statistics_at, thresholds, y=y, units=units, query=query)
         return self.__values.measured(count, query.sensitivity(units))
 
@@ -203,6 +215,7 @@ class TableOwner:
         """Make what is public of the second part, with made-up rows for public ones."""
         return self.__table.problem(frequent, rng)
 
+    @ClearFrames()
     def owner(self, kind: type[RecordOwner], spending: Spending, problem: Problem) -> Any:
         """Return the owner of both parts: models are fitted on one, and counted on the other."""
         table = self.__table

@@ -56,6 +56,7 @@ class Session(RecordOwner):
 
     def answers_of(self, estimator: Any, methods: Iterable[tuple[str, ...]]) -> Responses:
         """Return what a fitted model answers to (some of) the public rows."""
+        self.require_public()
         X, y = self.training.X, self.training.y
         rows = spread_rows(X, y, _MOST_ROWS)
         given = take_rows(X, rows), take_rows(y, rows)

@@ -146,18 +146,22 @@ class Budget:
         """Record a loss, or raise BudgetExceededError: nothing may be released then."""
         self.require_own_process()
         with self._lock:
-            epsilon, delta = self._left()
-            if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
-                raise BudgetExceededError(
-                    f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}, but "
-                    f"only epsilon={float(epsilon):g}, delta={float(delta):g} is left of the "
-                    f"budget (epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was "
-                    "released."
-                )
+            self._require(loss)
             if not self.reserved and self._before_first is not None:
                 self.receipts = tuple(self._before_first() or ())
             self.reserved = True
+            self._require(loss)  # a handler of signals may have released something meanwhile
             self._losses.append(loss)
+
+    def _require(self, loss: PrivacyLoss) -> None:
+        """Raise BudgetExceededError if less is left."""
+        epsilon, delta = self._left()
+        if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
+            raise BudgetExceededError(
+                f"{loss.release} asks for epsilon={loss.epsilon:g}, delta={loss.delta:g}, but only "
+                f"epsilon={float(epsilon):g}, delta={float(delta):g} is left of the budget "
+                f"(epsilon={self.epsilon:g}, delta={self.delta:g}). Nothing was released."
+            )
 
 
 def budget_without_ledger(epsilon: float, delta: float = 0.0) -> Budget:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from operator import itemgetter
 from threading import RLock
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,10 @@ class Price:
     epsilon: float
     delta: float = 0.0
     spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.n, int) and self.n >= 1):
+            raise ValueError(f"n is a number of draws, from 1 up; found {self.n!r}")
 
     @classmethod
     def shared(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
@@ -108,6 +112,11 @@ class Series(Generic[R]):
             self.n_left -= 1
             return _draw(partial(self._draw, sealed), sealed)
 
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise TypeError("a copy of a series would draw what was charged once")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse
+
 
 @ClearFrames()
 @ignore_float_errors()
@@ -132,7 +141,9 @@ class Mechanisms:
         self._budget, self._samplers = budget, noise
 
     def _series(self, price: Price, how: str, draw: Draw[R], **record: Any) -> Series[R]:
-        loss = PrivacyLoss(price.epsilon, mechanism=how, **{"delta": price.delta, **record})
+        # That of the noise, and whatever else may fail.
+        record["delta"] = max(price.delta, record.get("delta", 0.0))
+        loss = PrivacyLoss(price.epsilon, mechanism=how, **record)
         return Series(self._budget, price.n, loss, draw)
 
     def select(self, scores: Sensitive, epsilon: float, *, detail: str = "", **record: Any) -> int:
@@ -255,7 +266,9 @@ class Mechanisms:
         return self._series(price, how, draw, purpose=purpose, **record)
 
 
-def _opened(_: Secret, model: Any) -> Any:
+def _opened(sealed: Secret, model: Any) -> Any:
+    if isinstance(sealed, Sensitive):
+        raise TypeError("counts get noise: what was fitted privately is no table of them")
     return model
 
 

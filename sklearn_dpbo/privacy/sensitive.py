@@ -116,7 +116,8 @@ class Sensitive(Secret):
 
     def plus(self, offsets: NDArray[np.int64]) -> Sensitive:
         """Return each candidate's statistics with a public number added, the same for all data."""
-        return self.measured(lambda value: value + offsets[:, None], self.sensitivity)
+        whole = np.asarray(offsets, dtype=np.int64)[:, None]
+        return self.measured(lambda value: value + whole, self.sensitivity)
 
     def _packed(self) -> tuple[Any, ...]:
         return (*super()._packed(), self.sensitivity)

@@ -40,7 +40,7 @@ class TableSchema(NamedTuple):
 _STAND_INS, _OF_EACH_CLASS = 256, 4
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DividedTable:
     """Two protected parts of a table, each with its units; and its labels, which are public.
 

@@ -31,7 +31,7 @@ LAYERS = (
 # one unit; 40 choose public rows; 25 refuse groups that are not labels of one type; 25 list what is
 # counted; 23 hide from pools of workers how many secret fits there are; 15 undo what a call sets,
 # and call copies of gains on public rows; 9 release categories.
-TRUSTED_LINES = 4_209
+TRUSTED_LINES = 4_233
 # Beside what is believed: where charges are kept, and what is said of them.
 BESIDE = "privacy.ledger", "privacy.report"
 WITHOUT_CODE = {

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import copy
 import pickle
+import re
 import traceback
 from fractions import Fraction
 from threading import Barrier, BrokenBarrierError, Thread
@@ -54,6 +55,9 @@ WAIST = {
     "Mechanisms": {"privacy.spending"},
     "noise_source": {"privacy.spending"},
     "SeededNoise": set(),
+    "uncounted": {"audit._fits", "prediction.fitting"},
+    "open_only": {"search._one_table"},
+    "best_of": {"search._one_table"},
     "seed_noise": {"audit._fits", "prediction.progress", "testing"},
     # Prices and series: who says how much noise several draws get.
     "_series": {"privacy.mechanisms"},
@@ -88,6 +92,7 @@ WAIST = {
     },
     "DividedTable": COUNTING,
     "label_values": {"prediction.record_owner"},
+    "SHARED": {"prediction.record_owner"},
     "fit_last_step": {"prediction.secret_fits"},
     "evaluate_in_secret": {"prediction.record_owner"},
     "gathered": {
@@ -151,7 +156,60 @@ def trespasses(module, text):
     if module in ENTRY_POINTS and not passed_on(text):
         found.add("X_val")
     # Of a private field of another class: a name of Python's, which no module writes.
-    return found | {name for name in used | held if "__" in name.lstrip("_").rstrip("_")}
+    found |= {name for name in used | held if "__" in name.strip("_")}
+    return found | (set() if module == "privacy.sensitive" else fields_of_others(text))
+
+
+def fields_of_others(text):
+    """Return mangled attributes of anything but self: a class of the same name could read them."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and re.match("__.*[^_]$", node.attr)
+        and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    }  # fmt: skip
+
+
+def side_effects(text):
+    """Say where what is computed with a sealed value could leave something behind.
+
+    It is a function of a module, or `partial` of one, and modules keep no lists or dicts.
+    """
+    tree = ast.parse(text)
+    functions = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    functions |= {alias.asname or alias.name for node in imports for alias in node.names}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr in ("then", "measured"):
+            done = node.args[0]
+            if isinstance(done, ast.Call) and ast.unparse(done.func) == "partial":
+                done = done.args[0]
+            if ast.unparse(done).split(".")[0] not in functions:
+                yield ast.unparse(node)
+    for node in tree.body:
+        mutable = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, mutable):
+            yield ast.unparse(node)
+
+
+COMPUTING = {
+    module for name in ("then", "measured") for module in WAIST[name]
+    if not module.startswith("privacy") and module not in COUNTING
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", sorted(COMPUTING))
+def test_what_computes_with_a_sealed_value_can_leave_nothing_behind(module):
+    text = modules()[module].read_text()
+    assert not [*side_effects(text)]
+    for line in (
+        "x.then(seen.append)",
+        "x.measured(lambda v: seen.append(v) or v, 1)",
+        "_SEEN = []",
+    ):
+        assert len([*side_effects(f"{text}\n{line}\n")]) == 1
 
 
 def test_no_module_spends_opens_or_holds_what_is_not_its_own():
@@ -182,6 +240,10 @@ def test_the_lists_name_no_module_that_does_not_need_it(name):
         ("search._table_models", "from ..records.split import hold_out"),
         ("papers.kusner2015._trace", "from ...prediction.protected_values import ProtectedTable"),
         ("search._results", "session.of_other_records().release(counts)"),
+        (
+            "search._results",
+            "class Secret:\n    def of(self, other):\n        return other.__value",
+        ),
         ("search._search", "mean = X_val.mean()"),
         ("search._search", "self.n_ = len(given['X_val'])"),
         ("evaluation._release", "hints = rows['y_val'] > 0"),
@@ -244,11 +306,39 @@ def test_no_attribute_of_a_session_leads_to_a_protected_row(session, held):
 
 
 @pytest.mark.parametrize("store", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_owners_of_rows_cannot_be_copied_or_stored(session, store):
+def test_owners_of_rows_and_series_cannot_be_copied_or_stored(session, store):
     curve = Curve(None, None, None)
     for owner in (session, curve):
         with pytest.raises(TypeError, match="cannot be copied"):
             store(owner)
+    with pytest.raises(TypeError, match="charged once"):
+        store(session.answers(Price(2, 0.5), purpose="a test"))
+
+
+def test_the_records_of_a_session_have_one_budget(session):
+    with pytest.raises(TypeError, match="one budget"):
+        session.of_other_records()
+
+
+def test_rows_are_in_no_repr(session, held):
+    assert str(held.X_val[0, 0])[:8] not in repr(vars(session))
+
+
+def test_a_query_of_ones_own_gets_no_label(session):
+    seen = []
+
+    class Peeks(Confusion):
+        def statistics(self, values, y, units):
+            seen.append(y)
+            return super().statistics(values, y, units)
+
+    query, params = Confusion(np.array([0, 1])), {"C": 1.0}
+    session.candidates.report = (query,)
+    session.candidates.fit((params,))
+    session.counts(params, query)
+    with pytest.raises(TypeError, match="not known to count"):
+        session.counts(params, Peeks(np.array([0, 1])))
+    assert not seen
 
 
 def test_public_questions_come_before_the_first_count(session, held):
@@ -342,6 +432,37 @@ def test_a_model_is_opened_once_and_only_if_its_fits_are_charged():
     too_much = spending.privately_fitted(Price(1, 0.7), "fits", "theirs")
     with pytest.raises(BudgetExceededError):
         spending.open_only(too_much, fitted)
+
+
+def test_the_delta_of_the_noise_is_charged():
+    spending = Spending(Budget(1.0, 1e-6), SeededNoise(0))
+    price = Price.shared(50, 1.0, 1e-6, COUNTS)
+    spending.answers(price, purpose="a test", delta=0.0)(counts())
+    assert price.gaussian and spending.spent.spends[0].delta == 1e-6
+
+
+def test_counts_are_not_opened_as_a_model_is():
+    spending = Spending(Budget(1.0), SeededNoise(0))
+    models = spending.privately_fitted(Price(1, 1e-9), "fits", "theirs")
+    with pytest.raises(TypeError, match="counts get noise"):
+        models(counts())
+    for n in (0, 1e-9, -1):
+        with pytest.raises(ValueError, match="number of draws"):
+            Price(n, 1.0)
+
+
+def test_what_is_released_while_the_ledger_is_charged_counts():
+    def charged():
+        if not spending.spent.spends:
+            spending.release(counts(), 0.7, purpose="by a handler of signals")
+
+    budget = Budget(1.0, before_first=charged)
+    budget.reserved = False
+    spending = Spending(budget, SeededNoise(0))
+    budget._before_first = lambda: budget.__dict__.update(_before_first=None) or charged()
+    with pytest.raises(BudgetExceededError):
+        spending.release(counts(), 0.7, purpose="a test")
+    assert spending.spent.epsilon == 1.0 and len(spending.spent.spends) == 1
 
 
 def test_parts_share_what_is_left_by_their_weights():

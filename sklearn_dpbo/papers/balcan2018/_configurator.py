@@ -174,7 +174,7 @@ class PrivateConfigurator(BaseEstimator):
             )
 
         index = spending.draw_exponentially(
-            total.measured(lambda u: u(grid)[:, None], _STEPS),
+            total.measured(partial(_at_each, grid=grid), _STEPS),
             spending.all_but(float(self.score_share)),
             purpose="choice of the parameter",
         )
@@ -216,7 +216,7 @@ class PrivateConfigurator(BaseEstimator):
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
     def _score(self, total: Secret, parameter: float, n: int, spending: Spending) -> dict[str, Any]:
-        count = total.measured(lambda u: [[int(u(parameter))]], _STEPS)
+        count = total.measured(partial(_at, parameter=parameter), _STEPS)
         noisy = spending.release(count, purpose="mean utility of the chosen parameter")
         H, most = float(self.utility_bound), _STEPS * n
         ((fewest, largest),) = noisy.interval(_CONFIDENCE)
@@ -310,3 +310,11 @@ def _steps_of(
         return None
     clipped = PiecewiseConstant(u.interval, u.breakpoints, np.clip(u.values, 0, H))
     return clipped.quantized(H, _STEPS).on(grid)
+
+
+def _at_each(total: PiecewiseConstant, grid: NDArray[np.float64]) -> Any:
+    return total(grid)[:, None]
+
+
+def _at(total: PiecewiseConstant, parameter: float) -> list[list[int]]:
+    return [[int(total(parameter))]]
