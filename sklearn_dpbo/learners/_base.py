@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -122,12 +123,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     def _sealed(self, X: Any, y: Any, groups: Any) -> Records:
         """Return records as they are coded by what is declared: nobody can read them then."""
+        begun = datetime.now(UTC)  # how long it takes to code them depends on them
         table, occurring = self._coded(X, reset=True)
         self._ends()  # raises before anything is charged
         units = Units.of(len(table), groups)
         code = self._code_of(y)
         rows = Rows(table, code(y, len(table)), units.labels, occurring)
-        return Records(rows, units.m, units.name)
+        return Records(rows, units.m, units.name, begun)
 
     def _code_of(self, y: Any) -> partial[NDArray[Any]]:
         """Return what makes numbers of labels, or targets, and of how many there should be.
@@ -227,9 +229,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         counted = d > 0 and self._counted
         what = "ranges of columns, and " * counted + what
         what = "frequent values, " * (len(records.frequent) > 0) + what
-        mechanism = type(self).__name__
         spending = Spending.begin(
-            self.ledger, self.epsilon, self.delta, what=what, mechanism=mechanism, unit=records.unit
+            self.ledger,
+            self.epsilon,
+            self.delta,
+            what=what,
+            mechanism=type(self).__name__,
+            unit=records.unit,
+            time=records.begun,
         )
         spending.warn_if_weak(records.m, records.unit)
         n_counts = (4 if self.max_norm is None else 3) * counted

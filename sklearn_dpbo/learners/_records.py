@@ -6,6 +6,7 @@ sealed; functions that belong to no object compute it, so that they can leave no
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -22,12 +23,12 @@ from ._rows import Floats, Levels, Rows, Scaling, moved, numbers, sums_of_produc
 class Records:
     """Records as they are coded, sealed.
 
-    Public are the number of units, what one is called, and `frequent`: the columns whose
-    categories are to be released.
+    Public are the number of units, what one is called, when the fit had `begun`, and `frequent`:
+    the columns whose categories are to be released.
     """
 
-    def __init__(self, rows: Rows, m: int, unit: str) -> None:
-        self.m, self.unit, self.frequent = m, unit, (*rows.occurring,)
+    def __init__(self, rows: Rows, m: int, unit: str, begun: datetime) -> None:
+        self.m, self.unit, self.frequent, self.begun = m, unit, (*rows.occurring,), begun
         self._rows = Secret(rows)
 
     def values(self) -> Secret:

@@ -7,6 +7,7 @@ ledger before the first draw.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
@@ -82,11 +83,13 @@ class Spending(Mechanisms):
         unit: str,
         assumption: str | None = None,
         estimator: Any = None,
+        time: datetime | None = None,
     ) -> Self:
         """Open a budget; call this before anything protected is looked at.
 
-        The charge will bear the time of this call, which no protected record can move. Raises an
-        error if the ledger has less left, and ImportError without the noise library.
+        The charge will bear the time of this call, or a `time` before, which no protected record
+        can move. Raises an error if the ledger has less left, and ImportError without the noise
+        library.
         """
         noise = noise_source()
         if ledger is None:
@@ -98,7 +101,7 @@ class Spending(Mechanisms):
             )
         granted = ledger._grant(
             epsilon, delta, what=what, mechanism=mechanism, unit=unit, assumption=assumption,
-            estimator=estimator,
+            estimator=estimator, time=time,
         )  # fmt: skip
         charge = granted.charge
         return cls(Budget(granted.epsilon, granted.delta, lambda: [charge()]), noise)

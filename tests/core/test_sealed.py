@@ -5,8 +5,10 @@ import inspect
 import traceback
 import typing
 import warnings
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -15,14 +17,17 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_dpbo
+from sklearn_dpbo import PrivacyLedger
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
     PrivateRegressor,
     PrivateRidge,
+    _base,
     _records,
 )
 from sklearn_dpbo.learners._rows import Rows
+from sklearn_dpbo.privacy.ledger import _budget
 from sklearn_dpbo.privacy.mechanisms import Mechanisms
 from sklearn_dpbo.privacy.sensitive import Secret
 
@@ -174,6 +179,19 @@ def test_a_line_that_reads_records_raises(line):
 
     X = np.arange(20.0)[:, None]
     assert not hasattr(Careless(y_bounds=(0, 1)).fit(X, np.arange(20) % 2), "n_high_")
+
+
+def test_a_charge_bears_a_time_that_no_record_can_move(monkeypatch, tmp_path):
+    """How long it takes to code records depends on them: a charge that told would reveal it."""
+    times = iter([datetime(2030, 1, 1, tzinfo=UTC), *[datetime(2031, 1, 1, tzinfo=UTC)] * 9])
+    clock = SimpleNamespace(now=lambda zone: next(times))
+    for module in (_base, _budget):
+        monkeypatch.setattr(module, "datetime", clock)
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", epsilon=1.0, delta=1e-3, create=True)
+    coded = PrivateRidge._coded
+    monkeypatch.setattr(PrivateRidge, "_coded", lambda *a, **k: [next(times), coded(*a, **k)][1])
+    PrivateRidge(y_bounds=(0, 1), ledger=ledger).fit(np.arange(20.0)[:, None], np.arange(20) % 2)
+    assert ledger.history[-1]["time"].startswith("2030")
 
 
 def test_an_error_while_computing_with_records_shows_none(monkeypatch):

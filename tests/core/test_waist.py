@@ -353,6 +353,8 @@ def test_public_questions_come_before_the_first_count(session, held):
     with pytest.raises(RuntimeError, match="public questions come first"):
         session.ask(estimator, query, prediction="auto")
     with pytest.raises(RuntimeError, match="public questions come first"):
+        session.answers_of(estimator, [("predict",)])
+    with pytest.raises(RuntimeError, match="public questions come first"):
         session.candidates.fit(({"C": 2.0},))
     session.compare([params], session.candidates.scorer.query)  # what was fitted counts
 

@@ -114,7 +114,6 @@ class GaussianCurator(Curator):
         check_number("max_norm", self.max_norm, *size, optional=True)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
-        Y = self._bounded(X)
         spending = Spending.begin(
             self.ledger,
             self.epsilon,
@@ -124,6 +123,7 @@ class GaussianCurator(Curator):
             unit=f"row within {self.distance:g}",
         )
         spending.warn_if_weak(len(X), "row")
+        Y = self._bounded(X)
         epsilon, delta = spending.epsilon, spending.delta
         distance, inexact = float(self.distance), 0.0
         if self.max_norm is not None:

@@ -22,6 +22,7 @@ def grant(
     unit: str,
     assumption: str | None,
     estimator: Any,
+    time: datetime | None,
 ) -> Grant:
     """Return what charges the ledger with these; an error if less is left."""
     ledger.check(epsilon, delta, what=what, assumption=assumption, unit=unit)
@@ -29,7 +30,7 @@ def grant(
         ledger.charge, epsilon, delta, what=what, assumption=assumption, unit=unit,
         mechanism=mechanism, estimator=_class_name(estimator),
         # The first draw comes after predictions, whose duration depends on protected records.
-        time=datetime.now(UTC),
+        time=time or datetime.now(UTC),
     )  # fmt: skip
     # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
     granted_epsilon = round_down(Fraction(parse_decimal("epsilon", epsilon)))
