@@ -111,7 +111,7 @@ def sensitivity_halved(stack):
         # What is made of something halved (a row, a column) is halved already.
         whole = not isinstance(sensitivity, Fraction)
         begin(self, value, 1)
-        self.sensitivity = Half(sensitivity, 2) if whole else Half(sensitivity)
+        self._Sensitive__sensitivity = Half(sensitivity, 2) if whole else Half(sensitivity)
 
     patch(stack, Sensitive, "__init__", init)
     for module in (worst_cases, curators):
