@@ -1387,9 +1387,9 @@ MUTANTS = {
         SUBGROUPS + "test_errors_say_what_to_do_and_quote_no_value",
     ),
     "subgroups: of each record, kept by the evaluation": Mutant(
-        "Evaluation._released",
-        "_units=known",
-        "_units=units",
+        "Units.schema",
+        "return Units(self.m, ",
+        "return Units(subgroups=self.subgroups, m=self.m, labels=",
         SUBGROUPS + "test_an_evaluation_keeps_nobodys_subgroup",
     ),
     "subgroups: no word of levels without records": Mutant(

@@ -115,10 +115,9 @@ class Evaluation:
         privacy: PrivacyReport,
         n_compared: float = 1,
     ) -> Self:
-        """Return the evaluation with the noisy counts of each part; nothing else of the units."""
-        known = units.schema
+        """Return the evaluation with the noisy counts of each part; `units` are a schema."""
         pairs = list(zip(self._parts, noisy, strict=True))
-        unknown = next(filter(None, (unknown_hint(*pair, known) for pair in pairs)), "")
+        unknown = next(filter(None, (unknown_hint(*pair, units) for pair in pairs)), "")
         parts, noisy = zip(*(settled(*pair) for pair in pairs), strict=True)
         scorers = {
             name: replace(each, counts=parts[self._parts.index(each.counts)])
@@ -129,7 +128,7 @@ class Evaluation:
             _parts=parts,
             _scorers=scorers,
             _noisy=noisy,
-            _units=known,
+            _units=units,
             privacy_=privacy,
             _luck=luck_of(n_compared),
             _unknown=unknown,
