@@ -952,8 +952,8 @@ def frozen():
     """All ledgers are made at one time, and have one identity."""
     ledger = "sklearn_dpbo.privacy.ledger."
     with contextlib.ExitStack() as stack:
-        for module in ("_ledger", "_budget"):
-            stack.enter_context(mock.patch(f"{ledger}{module}.datetime", Frozen))
+        for module in (f"{ledger}_ledger", f"{ledger}_budget", "sklearn_dpbo.learners._base"):
+            stack.enter_context(mock.patch(f"{module}.datetime", Frozen))
         stack.enter_context(mock.patch(f"{ledger}_ledger.secrets.token_hex", lambda n: "0" * n))
         yield
 
