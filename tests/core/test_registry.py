@@ -253,7 +253,8 @@ def test_a_score_is_that_of_scikit_learn_and_within_its_bounds(name, seed, n):
     else:
         response = rng.dirichlet(np.ones(K), n)
     found = scorer.prepare(y).exact(Predictions(y, response, classes))
-    one = "predict_proba" in scorer.response_method and name in ("average_precision", "roc_auc")
+    of_one = ("average_precision", "neg_brier_score", "roc_auc")
+    one = "predict_proba" in scorer.response_method and name in of_one
     given = response[:, 1] if one or name == "top_k_accuracy" else response
     params = {key: value for key, value in needed(name).items() if key != "cost_matrix"}
     with warnings.catch_warnings():
