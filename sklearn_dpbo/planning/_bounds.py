@@ -17,7 +17,7 @@ from ..privacy.checks import check_number
 from ..privacy.noisy_counts import NoisyCounts
 from ..search._utility import tail_of_choice
 
-# `sklearn_dpbo.scoring` rounds gains to this many steps between the lowest and the highest.
+# `sklearn_dpbo.metrics` rounds gains to this many steps between the lowest and the highest.
 GRID_STEPS = 2**20
 
 

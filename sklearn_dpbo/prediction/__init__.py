@@ -1,1 +1,1 @@
-"""Fit candidates on the training set, score them on protected records (zone: sensitive)."""
+"""Fit candidates on the training set, count what they predict in secret (zone: sensitive)."""

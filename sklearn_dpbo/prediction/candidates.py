@@ -42,8 +42,8 @@ class Candidates:
     Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
     `report` is what a report of the candidate chosen needs of predictions. `accept` raises if a fit
     is to count as failed. `design` returns, for a fitted candidate and the training set, what
-    `Model.design` is: how its scores will be released. `before_fits` raises if it is too
-    late.
+    `Model.design` is: how its scores will be released. `before_fits` raises if it
+    is too late.
     """
 
     options: FitOptions

@@ -1,7 +1,7 @@
 """`PrivateObjective`: a noisy validation score for each candidate asked for (zone: released).
 
-The evaluator of searches fits and scores the candidate, and the mechanisms release the score.
-Nothing here sees it without noise.
+The session fits the candidate, counts what it predicts, and releases the score. Nothing here sees
+it without noise.
 """
 
 from __future__ import annotations

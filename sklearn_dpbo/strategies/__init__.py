@@ -1,6 +1,6 @@
-"""Search strategies: the order of evaluations and draws (zone: boundary).
+"""The public import path of strategies, which lie in `search` (zone: boundary).
 
-A strategy turns (search space, sensitive oracle, budget) into a frozen `Release`.
+A strategy turns a search space and a session, with a budget, into a frozen `Release`.
 """
 
 from ..search._strategy import Release, Strategy
