@@ -1,9 +1,32 @@
-"""Plants the bugs of `mutants.py`: finds a definition, whatever file of the package it is in."""
+"""Plants the bugs of `mutants.toml`: finds a definition, whatever file of the package it is in."""
 
 import ast
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
+
+TESTS = Path(__file__).parent
+
+
+class Mutant(NamedTuple):
+    """A bug: in `where`, `new` instead of `old`, which occurs there once; `test` must fail then."""
+
+    where: str
+    old: str
+    new: str
+    test: str
+
+
+def mutants():
+    """Return the planted bugs by name; `claims.csv` has the tests of the papers' claims."""
+    lines = (TESTS / "claims.csv").read_text().splitlines()[1:]
+    checks = dict(line.split(",tests/") for line in lines if ",tests/" in line)
+    bugs = tomllib.loads((TESTS / "mutants.toml").read_text())
+    return {
+        name: Mutant(**{"test": checks.get(name.removeprefix("claim ")), **bug})
+        for name, bug in bugs.items()
+    }
 
 
 class Definition(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tests of the default suite detect planted bugs: see `mutants.py`.
+"""Tests of the default suite detect planted bugs: see `mutants.toml`.
 
 A quick test finds where each belongs; the slow ones plant it in a copy of the package. That these
 tests pass with the package as it is, the default suite shows. This file is also the script of a
@@ -22,8 +22,9 @@ LIBRARIES = ("hypothesis", "joblib", "opendp.prelude", "pandas", "scipy.stats", 
 if __name__ == "__main__":
     MUTANTS = {}
 else:
-    from mutants import MUTANTS, Mutant
-    from planting import definitions, planted
+    from planting import Mutant, definitions, mutants, planted
+
+    MUTANTS = mutants()
 
 
 # ---------------------------------------------------------------- in the helper process
