@@ -171,6 +171,8 @@ def climb(height, starts, change, steps):
 def searched(name, query, records, sizes, effort):
     """Yield the furthest moves of a query, for single records and groups of any size."""
     counted = Counted(query, records)
+    if isinstance(query, Pairs):  # whose worst neighbours are rarer
+        effort = 5 * effort[0], 10 * effort[1]
     # Rankings of matrices meet groups as shares of a record, in `rankings`.
     of_groups = (False,) if isinstance(query, RankedConfusion) and effort[0] < 9 else (False, True)
     for m, grouped in itertools.product(sizes, of_groups):
@@ -610,7 +612,7 @@ AREAS = {
     "queries": (queries, ["metrics/", "records/units.py"]),
     "designs": (designs, ["metrics/", "records/units.py", "prediction/secret_fits.py"]),
     "thresholds": (thresholds, ["prediction/threshold_curve.py", "search/_threshold.py"]),
-    "columns": (tables_of_columns, ["learners/_counts.py", "learners/_tables.py", "learners/_columns.py"]),
+    "columns": (tables_of_columns, ["learners/_co", "learners/_tables.py"]),
     "learners": (sums_of_learners, ["learners/"]),
     "ridge": (release_of_ridge, ["learners/_ridge.py", "learners/_rows.py"]),
     "curators": (curators, ["papers/kharkovskii2020/"]),

@@ -1,6 +1,6 @@
 """No unit moves anything that gets noise further than is declared; and that is hardly too much.
 
-`declared.py` lists what is counted, and looks for the worst neighbours. A bound that is never nearly
+`declared.py` lists what is counted, and looks for the worst neighbours. A bound that is never
 reached would hide an error in it, as would a search that finds nothing.
 """
 
@@ -13,7 +13,9 @@ from sklearn_dpbo.metrics._gains import GAINS
 from sklearn_dpbo.metrics._make import NAMES
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 
-# How much of a bound is reached, where that is not nearly all. Kappa's holds for any two candidates.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# How much of a bound is reached, where that is not nearly all of it.
 REACHED = {
     "cohen_kappa": 0.49,
     "cohen_kappa {'weights': 'linear'}": 0.49,
