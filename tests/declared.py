@@ -317,7 +317,7 @@ def rankings(wide=False):
 def slopes(wide=False):
     """The slopes of rankings, entry by entry: 1, and what they exceed their bounds by.
 
-    As a share of the width. Those of the correlation may all have the same number taken off.
+    As a share of the width.
     """
     rng, h = np.random.default_rng(1), 2.0**-8
     for name, ranking, K, m in all_rankings(wide, (2, 30, 1000)):
@@ -331,8 +331,8 @@ def slopes(wide=False):
             found = np.array([ranking.value(C + d) - ranking.value(C) for d in cells]) / h
             found = found.reshape(K, K)
             beyond = [float((found - ranking.high).max()), float((ranking.low - found).max())]
-            off = sum(beyond) / 2 if name.startswith("matthews") else max(beyond)
-            worst = max(worst, (off / ranking.width, C.tolist()), key=lambda each: each[0])
+            off = max(beyond) / ranking.width
+            worst = max(worst, (off, C.tolist()), key=lambda each: each[0])
         yield Move(f"{name}, slopes", 1 + worst[0], (m, worst[1]))
 
 
