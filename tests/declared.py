@@ -512,7 +512,8 @@ def sums_of_learners(wide=False):
         factors = rng.choice(NUMBERS_OF_COLUMNS, (2, 6, 2))
         factors[1, own:] = factors[0, own:]
         if k < 20:  # the longest rows, in opposite directions
-            factors[:, :own] = np.array([[[1.0, 0.0]], [[-1.0, 0.0]]])
+            long = 1.0 if k < 10 else 3.0  # of a group, too long together alone
+            factors[:, :own] = np.array([[[long, 0.0]], [[-long, 0.0]]])
             A[:own] = B[:own] = np.eye(d)[0]
         totals = [
             _rows.IntegerRows([np.nan_to_num(np.clip(X, -1, 1))], sizes).total(f)
