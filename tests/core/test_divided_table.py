@@ -198,14 +198,6 @@ def test_an_object_column_holds_texts_and_other_cells_are_missing():
     assert sum(cell != cell for cell in cells) == 15
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
-def test_a_missing_cell_does_not_decide_the_type_of_a_nullable_column(dtype):
-    for first in (1, None):
-        X = pd.DataFrame({"c": pd.array([first, 0, 1, 1] * 5, dtype=dtype)})
-        table = divided(X, np.arange(20) % 2)
-        assert np.asarray(table.training.X).dtype == np.asarray(table.X_val).dtype == float
-
-
 @pytest.mark.parametrize("kind", ["U", "S"])
 def test_labels_of_records_and_made_up_ones_are_texts_of_no_length(kind):
     labels, y = np.array(["no", "yes"], dtype=kind), np.array(["no", "yes"] * 4, dtype=f"{kind}18")
@@ -214,11 +206,3 @@ def test_labels_of_records_and_made_up_ones_are_texts_of_no_length(kind):
         table = divided(numbered(8), y, labels=labels)
         made_up = table.problem(np.array([0.5, 0.5]), np.random.default_rng(0)).training.y
         assert table.training.y.dtype == table.y_val.dtype == made_up.dtype == object
-
-
-def test_masked_arrays_are_refused():
-    masked = np.ma.masked_less(np.zeros((8, 1)), 1)
-    with pytest.raises(ValueError, match="these declare what they hold.*found MaskedArray"):
-        divided(masked)
-    with pytest.raises(ValueError, match="y is a masked array.*fill it"):
-        divided(numbered(8), masked[:, 0])

@@ -6,11 +6,9 @@ import warnings
 import joblib
 import numpy as np
 import pandas as pd
-import pyarrow
 import pytest
 from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -150,27 +148,6 @@ def test_whole_numbers_whose_type_holds_no_larger_ones_are_checked(dtype):
     check(LogisticRegression().fit(table, y), table, y)
     with pytest.raises(BatchDependentError):
         check(make_pipeline(Shrinks(0.1, np.max), LogisticRegression()).fit(table, y), table, y)
-
-
-@pytest.mark.filterwarnings("error::DeprecationWarning")  # of the newest numpy
-@pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series(["a", "b", "c"] * 20, dtype="string"),
-        pd.Series(pd.to_timedelta(np.arange(60), unit="h")),
-        pd.Series(pd.date_range("2020", periods=60, tz="UTC")),
-        pd.Series(pd.arrays.SparseArray(np.arange(60) % 3)),
-        pd.Series(pd.interval_range(0, 60)),
-        pd.Series(["a", "b", "c"] * 20, dtype="string[pyarrow]"),
-        pd.Series(["a", "b", "c"] * 20, dtype=pd.ArrowDtype(pyarrow.string())),
-    ],
-    ids=["string", "timedelta", "time zone", "sparse", "interval", "string[pyarrow]", "arrow"],
-)
-def test_a_column_of_any_type_can_stand_in_a_table(column):
-    X = pd.DataFrame({"a": column, "b": np.arange(60.0)})
-    y = (X["b"] > 20).to_numpy()
-    model = make_pipeline(make_column_transformer(("passthrough", ["b"])), LogisticRegression())
-    check(model.fit(X, y), X, y)
 
 
 SECRET = 98765.0

@@ -2,12 +2,7 @@
 
 import contextlib
 import math
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import traceback
 
 import numpy as np
 import pytest
@@ -34,7 +29,6 @@ from sklearn_dpbo.papers.kusner2015 import (
     Kernel,
     LipschitzConvex,
     UnitBall,
-    UpperConfidenceBound,
 )
 from sklearn_dpbo.papers.kusner2015._linear import check_converged
 from sklearn_dpbo.papers.kusner2015.bounds import (
@@ -238,20 +232,6 @@ def test_a_search_that_ends_early_counts_its_best_score_as_the_last(draws):
     assert draws[1][2] == max(seen)
 
 
-def test_algorithm_2_draws_candidate_as_algorithm_1(draws):
-    fitted(GPNoiseFree(**FREE, max_level=4), n_iter=10)
-    bounds = NoiseFreeBounds(10, 17, 0.1, 0.999, 1, 5.0, 0.5)
-    x = np.arange(17)[:, None] / 16
-    kernel = Kernel("squared_exponential", 0.3)
-    at = [round(v * 16) for v in FITTED]
-    z = (np.array([right(x) for x in FITTED]) / M - 0.6) / 0.1
-    K = kernel(x, x)
-    mean = K[:, at] @ np.linalg.solve(K[np.ix_(at, at)] + 1e-10 * np.eye(len(at)), z)
-    _, scale, scores = draws[0]
-    expected = 2.0 * mean / (2 * bounds.sensitivity_of_mean)
-    assert np.array(scores) / scale == pytest.approx(expected, abs=1e-5)
-
-
 @pytest.mark.parametrize("missing", [dict(A=None), dict(tau=None)])
 def test_missing_a_or_tau_raises_value_error(missing):
     with pytest.raises(ValueError, match=r"needs A and tau.*strategy='worst_case'"):
@@ -359,45 +339,6 @@ def test_failed_fit_on_path_is_not_reported(draws, recwarn, capfd):
 FITTED_SECOND = GRID[-1]  # the furthest from the first
 
 
-class Ends(Known):
-    """Raises what ends or interrupts a process, when the second candidate is fitted or predicts."""
-
-    def __init__(self, x=0.0, fails_at=None, talks=False, how=SystemExit, stage="fit"):
-        super().__init__(x, fails_at, talks)
-        self.how, self.stage = how, stage
-
-    def fit(self, X, y):
-        if self.stage == "fit" and self.x == FITTED_SECOND:
-            self.end()
-        return super().fit(X, y)
-
-    def predict(self, X):
-        if self.stage == "predict" and self.x == FITTED_SECOND and len(X) >= M:
-            self.end()
-        return super().predict(X)
-
-    def end(self):
-        if self.how is KeyboardInterrupt:
-            signal.raise_signal(signal.SIGINT)
-        raise self.how("at the second")
-
-
-@pytest.mark.parametrize("stage", ["fit", "predict"])
-def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
-    with pytest.raises(KeyboardInterrupt) as caught:
-        fitted(GPNoisy(**NOISY), estimator=Ends(how=KeyboardInterrupt, stage=stage), n_iter=4)
-    errors, error = [], caught.value
-    while error is not None:
-        errors.append(error)
-        error = error.__cause__ or error.__context__
-    frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
-    names = {frame.f_code.co_name for frame in frames}
-    assert not names & {"_observe_next", "evaluate", "evaluate_secretly", "_statistics", "predict"}
-    assert "at the second" not in "".join(str(e) for e in errors)
-    kept = [value for frame in frames for value in frame.f_locals.values()]
-    assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
-
-
 def test_secret_fits_use_no_cache_and_no_callbacks(tmp_path):
 
     def files_after(n_iter):
@@ -418,20 +359,6 @@ def test_secret_fits_use_no_cache_and_no_callbacks(tmp_path):
     assert not hasattr(bare[-1], "_skl_callbacks")
     assert bare.verbose is False
     assert bare.memory is None
-
-
-def test_output_of_native_code_and_child_processes_is_suppressed_in_secret_fits(capfd):
-    class Loud(Known):
-        def fit(self, X, y):
-            os.write(1, b"native %r\n" % str(self.x).encode())
-            subprocess.run([sys.executable, "-c", f"print('child', {self.x})"])
-            return super().fit(X, y)
-
-    fitted(GPNoisy(**NOISY), estimator=Loud(), n_iter=4)
-    out = capfd.readouterr().out
-    assert out.count("native") == out.count("child") == 1, "only the first candidate is public"
-    os.write(1, b"heard again")
-    assert "heard again" in capfd.readouterr().out
 
 
 # ------------------------------------------------------------ Algorithm 3
@@ -493,23 +420,6 @@ def test_algorithm_3_releases_best_score_with_expected_noise(
 def test_refit_without_released_candidate_raises_value_error():
     with pytest.raises(ValueError, match=r"releases a score and no candidate.*refit=False"):
         lipschitz(refit=True)
-
-
-@pytest.mark.parametrize("acquisition", [UpperConfidenceBound(3.0), ExpectedImprovement(0.01)])
-def test_lipschitz_path_is_not_revealed(acquisition, capfd):
-    search = lipschitz(LipschitzConvex(acquisition=acquisition), verbose=10, n_iter=6)
-    data = linear_data()
-    statistics = set()
-    for params in search.cv_results_["params"][::8]:
-        model = clone(linear()).set_params(**params).fit(data["X"], data["y"])
-        statistics.add(round(search.scorer_(model, data["X_val"], data["y_val"]) * 200 * 2**20))
-    kept = {k: v for k, v in vars(search).items() if not k.startswith("best_score")}
-    assert not found_in(kept, statistics)
-    assert np.isnan(search.cv_results_["mean_fit_time"]).all()
-    assert search.cv_results_["validated"].mask.all()
-    assert not np.asarray(search.cv_results_["validated"].data).any()
-    shown = capfd.readouterr()
-    assert len(shown.out.splitlines()) == 1, "only the first fit is public"
 
 
 class Resampling(Pipeline):
