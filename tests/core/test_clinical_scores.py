@@ -53,14 +53,6 @@ def test_numbers_of_labels_are_those_of_sklearn(overconfident, threshold):
         assert estimate.low < exact < estimate.high
 
 
-def test_of_the_other_class_numbers_change_places(split):
-    model, (X_val, y_val) = GaussianNB(), split[1]
-    other = evaluated(model, split, pos_label=0)
-    predicted = model.predict(X_val)
-    assert float(other.score("specificity")) == pytest.approx(recall_score(y_val, predicted))
-    assert float(other.score("npv")) == pytest.approx(precision_score(y_val, predicted))
-
-
 def test_calibration_is_that_of_a_regression_on_logits_up_to_binning(overconfident):
     evaluation, p, y = overconfident
     x = logit(np.clip(p, 1e-4, 1 - 1e-4))

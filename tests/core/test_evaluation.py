@@ -188,17 +188,6 @@ def test_a_candidate_whose_response_is_no_probabilities_fails(two_classes, scori
     assert ranked.fitted == [0]
 
 
-@pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])
-def test_protected_records_without_probabilities_count_as_the_lowest(two_classes, scoring):
-    X, y, X_val, y_val = two_classes
-    X_val = X_val.copy()
-    X_val[:5, 0] = 1e3  # no public record is so large: whether the candidate fails is the same
-    whole, rest = (problem_of((X, y, X_val[k:], y_val[k:])) for k in (0, 5))
-    some_wrong = {"above": 100.0, "factor": 3.0}
-    all_right, five_lowest = counts(evaluate(Times(), whole, [{}, some_wrong], scoring))
-    assert five_lowest == counts(evaluate(Times(), rest, [{}], scoring))[0] < all_right
-
-
 def test_error_score_raise_shows_frames_of_fit_only(two_classes):
     with pytest.raises(RuntimeError, match="cannot fit at 1") as caught:
         evaluate(FailsAt(), problem_of(two_classes), GRID, error_score="raise")

@@ -420,9 +420,3 @@ def test_charges_are_stamped_before_anything_is_fitted_or_predicted(make, ledger
     assert Clock.hour_now > 2, "nothing took any time"
     assert ledger.history
     assert {row["time"] for row in ledger.history} == {"2030-01-01T00:00:00+00:00"}
-
-
-def test_training_on_the_very_table_that_is_protected_is_refused(ledger):
-    with pytest.raises(ValueError, match="X and X_val are the same table.*Pass other records as X"):
-        search_over(ledger=ledger).fit(X, Y, X_val=X, y_val=Y)
-    assert not FITS and not ledger.history

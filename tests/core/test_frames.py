@@ -74,23 +74,6 @@ def test_columns_are_numbers_then_indicators_with_names():
     assert scaled == (table.shape[1],) * 2
 
 
-def test_coefficients_have_names_and_indicators_of_missing_numbers_are_left_out():
-    frame, y = mixed(500)
-    for learner in (
-        PrivateLogisticRegression(categories=DECLARED, max_iter=2),
-        PrivateRidge(categories=DECLARED, y_bounds=(0, 1)),
-    ):
-        names = learner.fit(frame, y).get_feature_names_out()
-        assert learner.coef_.shape[-1] == len(names)
-        assert "age_missing" not in names and "ward_missing" in names
-    array = np.column_stack([frame["age"], frame["code"]])
-    model = PrivateRidge(categories={1: range(4)}, y_bounds=(0, 1)).fit(array, y)
-    assert model.get_feature_names_out().tolist() == [
-        "x0", "x1_0", "x1_1", "x1_2", "x1_3", "x1_missing",
-    ]  # fmt: skip
-    assert len(model.coef_) == 6
-
-
 @pytest.mark.parametrize("searched", [False, True])
 def test_labels_that_become_public_are_warned_of_once_and_not_named(searched):
     frame, y = mixed(300)

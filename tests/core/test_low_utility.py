@@ -278,12 +278,6 @@ def test_a_search_says_how_many_labels_are_unknown(scoring, kind):
     assert found == pytest.approx(n, abs=30)
 
 
-@pytest.mark.parametrize("scoring", (*OF_TABLES, "accuracy", "neg_brier_score"))
-def test_a_search_of_known_labels_says_nothing_of_them(scoring):
-    _, texts = low_utility(search_by(scoring, epsilon=12.0).fit, **halves(None))
-    assert not [text for text in texts if "labels that" in text]
-
-
 def objective(data):
     tables = data["X"], data["y"], data["X_val"], data["y_val"]
     scored = PrivateObjective(LogisticRegression(), *tables, scoring="f1", epsilon=20.0, n_calls=2)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import sklearn
 from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
@@ -304,23 +303,6 @@ def one_replaced(function, **params):
 @pytest.mark.parametrize("function", [without_zero, by_site])
 def test_own_code_moves_one_prediction_where_training_records_never_reach_a_branch(function):
     assert one_replaced(function) <= 1
-
-
-def test_report_and_warning_say_how_own_code_predicts():
-    X, y = numbers()
-    model = make_pipeline(FunctionTransformer(without_zero), LogisticRegression())
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6)
-    with pytest.warns(UserWarning, match="your function without_zero. So each of the 101"):
-        search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
-    assert search.privacy_.condition == (
-        "a model's prediction for a record depends on that record alone: listed for Pipeline, "
-        f"LogisticRegression (scikit-learn {sklearn.__version__}); record by record: your function "
-        "without_zero"
-    )
-    search = PrivateBayesSearchCV(model, {}, epsilon=1e6, prediction="together")
-    search.fit(X, y, X_val=X[:M].copy(), y_val=y[:M])
-    word = 'by the user\'s word, prediction="together", for your function without_zero'
-    assert search.privacy_.condition.endswith(word)
 
 
 def test_warnings_about_protected_records_leave_no_trace_in_modules():

@@ -84,13 +84,6 @@ def test_result_equals_grid_search_when_epsilon_is_large(two_classes):
     assert ours.best_params_ == ours.cv_results_["params"][ours.best_index_]
 
 
-def test_refit_uses_training_set_only(two_classes):
-    X, y, _, _ = two_classes
-    search = fitted(two_classes)
-    again = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
-    assert np.array_equal(search.best_estimator_.coef_, again.coef_)
-
-
 def test_fits_with_default_hold_out_use_the_remaining_rows_only(two_classes):
     seen = []
 

@@ -211,13 +211,6 @@ def test_malformed_instance_raises(make, says):
         make()
 
 
-def test_repr_of_instances_shows_only_their_size():
-    shown = (
-        f"{KnapsackItems([12.5, 13.5], [3, 4], 1)}{Graph([12.5], [])}{QuadraticProgram([[12.5]])}"
-    )
-    assert shown == "<KnapsackItems: 2 items><Graph: 1 nodes><QuadraticProgram: 1 variables>"
-
-
 # ---------------------------------------------------------------- the relaxation
 
 
