@@ -32,7 +32,7 @@ from sklearn_dpbo.records.fit_parameters import check_fit_params, unmarked
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
-    pytest.mark.usefixtures("seeded"),
+    pytest.mark.usefixtures("seeded", "few_draws"),
     pytest.mark.filterwarnings("ignore:No X_val and no cv"),
 ]
 
@@ -81,7 +81,7 @@ def tuner(estimator=None, **params):
     estimator = Stopped() if estimator is None else estimator
     return PrivateThresholdClassifier(
         estimator,
-        **{"epsilon": 1000.0, "prediction": "together"} | params,
+        **{"epsilon": 1000.0, "prediction": "together", "thresholds": 9} | params,
     )
 
 

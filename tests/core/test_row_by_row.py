@@ -86,7 +86,7 @@ def test_failing_record_changes_no_other_on_decision_boundary(rng, order, groupe
     boundary = X - np.outer((X @ w + b) / (w @ w), w)
     groups = np.arange(400) // 4 if grouped else None
     units = Units.of(400, groups)
-    for point in boundary[:20]:
+    for point in boundary[:5]:
         X_val = np.array(np.tile(point, (400, 1)), order=order)
         y_val = np.ones(400, dtype=int)
         rows = values_of(model, X, y, X_val, y_val, groups)
@@ -114,7 +114,7 @@ class Shrinks(BaseEstimator):
 
 @pytest.mark.parametrize("share", [1.0, 1e-4])
 @pytest.mark.parametrize("C", [1e-4, 1e4])
-@pytest.mark.parametrize("statistic", [np.mean, np.max, np.std, np.median])
+@pytest.mark.parametrize("statistic", [np.mean, np.max])
 def test_slightly_batch_dependent_classifier_is_refused(tumours, share, C, statistic):
     X, y, X_val, y_val = tumours
     model = make_pipeline(

@@ -329,8 +329,9 @@ def dense_array(table):
 @pytest.mark.parametrize("kinds", [TABLES, FRAMES], ids=["arrays", "frames"])
 def test_tables_of_any_two_types_of_numbers_get_one_form(kinds):
     """Models are fitted on the types in which they meet validation records."""
-    for (make, dtype), (make_val, dtype_val) in itertools.product(
-        itertools.product(kinds.values(), ["f4", "f8", "i1", "i8", "u2"]), repeat=2
+    pairs = [("f4", "f8"), ("f8", "i1"), ("i8", "f4"), ("u2", "i8")]
+    for make, make_val, (dtype, dtype_val) in itertools.product(
+        kinds.values(), kinds.values(), pairs
     ):
         given = make(WHOLE.astype(dtype)), make_val(WHOLE[::-1].astype(dtype_val))
         problem = split(X=given[0], X_val=given[1], y_val=Y)
@@ -601,6 +602,16 @@ def seen_of(search, caught):
     return pickle.dumps(model), search.classes_.dtype, search.predict(X).dtype, repr(search), said
 
 
+QUICK = "array", "bytes", "list", "two outputs", "series", "frame", "categories", "polars"
+GIVEN = [  # by default some kinds, and one in all ways
+    pytest.param(
+        kind, given, id=f"{kind}-{given}",
+        marks=[] if kind == "array" or (kind in QUICK and given == "cv") else pytest.mark.slow,
+    )
+    for kind in LABELS for given in ("cv", "by default", "X_val")
+]  # fmt: skip
+
+
 def place_held_out(seed):
     """Return a row that is held out by default."""
     with pytest.warns(PrivacyWarning):
@@ -608,8 +619,7 @@ def place_held_out(seed):
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-@pytest.mark.parametrize("given", ["cv", "by default", "X_val"])
-@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize(("kind", "given"), GIVEN)
 def test_the_length_of_a_protected_label_shows_in_nothing(kind, given):
     place = place_held_out(0) if given == "by default" else 39
     seen = []
@@ -826,10 +836,10 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("prediction", ["auto", "together", "separate"])
 @pytest.mark.parametrize("case", NAMES)
+@pytest.mark.parametrize("prediction", ["auto", "separate"])
 def test_names_of_columns_are_compared_with_their_types_before_the_charge(
-    case, prediction, tmp_path
+    prediction, case, tmp_path
 ):
     """Otherwise every record counts as wrong: estimators find columns by their names."""
     names, names_val, first = NAMES[case]

@@ -16,7 +16,7 @@ from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 
-R = 200
+R = 100
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def labels_and_predictions(m, prevalence, recall, false_positives, seed=0):
     return y, (rng.random(m) < p).astype(int)
 
 
-@pytest.mark.parametrize("unknown", [0, 5, 10, 20, 80])
+@pytest.mark.parametrize("unknown", [0, 5, 80])
 def test_intervals_beside_unknown_labels(unknown):
     """A few that the noise may hide count as none: weighted F1 is shifted most."""
     y, predicted = labels_and_predictions(1_500, 0.4, 0.8, 0.2)
@@ -65,7 +65,7 @@ def test_intervals_beside_unknown_labels(unknown):
         name: coverage(scorer, y, predicted, np.arange(2), 0.8) for name, scorer in scorers.items()
     }
     assert found["f1"] >= least()
-    assert found["f1_weighted"] >= (0.8 if unknown in (5, 10) else least())
+    assert found["f1_weighted"] >= (0.8 if unknown == 5 else least())
 
 
 CASES = {
