@@ -28,6 +28,7 @@ from sklearn_dpbo.exceptions import (
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
 PARAMS = {"epsilon": 1000.0, "random_state": 0}
@@ -174,7 +175,9 @@ def weak_fits(two_classes):
         "table": lambda e, d: PrivateTableSearchCV(
             learner, grid, epsilon=e, delta=d or 1e-9
         ).fit(*data),
-        "threshold": lambda e, d: PrivateThresholdClassifier(model, epsilon=e).fit(*data, **val),
+        "threshold": lambda e, d: PrivateThresholdClassifier(model, thresholds=9, epsilon=e).fit(
+            *data, **val
+        ),
         "evaluation": lambda e, d: private_evaluation(
             model.fit(*data), X_val, y_val, X=X, y=y, epsilon=e
         ),

@@ -27,8 +27,12 @@ from sklearn_dpbo import (
     public,
 )
 from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.prediction.candidates import Candidates
+from sklearn_dpbo.prediction.fitting import FitOptions
 from sklearn_dpbo.privacy.ledger import _budget
 from sklearn_dpbo.records.fit_parameters import check_fit_params, unmarked
+from sklearn_dpbo.records.split import Problem, Training
+from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
@@ -323,6 +327,20 @@ def test_bounds_that_clip_most_training_gains_warn_before_protected_records_are_
         with pytest.raises(UserWarning, match=r"clip the gains of 100%.*Choose wider bounds"):
             error_search().fit(X, far, X_val=X_VAL, y_val=np.zeros(140))
     assert predicted and not np.isin(predicted, X_VAL[:, 1]).any(), "protected ones came first"
+
+
+def test_bounds_are_not_warned_of_once_protected_records_have_been_predicted():
+    """Which candidates come later may depend on protected records, if guidance is private."""
+    training = Training(X, np.zeros(200))
+    problem = Problem(training, Units.of(140, None), "a test")
+    scorer = absolute_error().prepare(training.y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="The bounds of")
+        candidates = Candidates(FitOptions(Constant()), problem, (scorer,))
+        candidates.fit(({"value": 0.0},))
+        candidates.fit(({"value": 50.0},))
+        with pytest.raises(UserWarning, match="The bounds of"):
+            Candidates(FitOptions(Constant()), problem, (scorer,)).fit(({"value": 50.0},))
 
 
 # --------------------------------------------------------------------------------------- groups

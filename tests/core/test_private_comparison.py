@@ -20,7 +20,6 @@ from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._queries import Confusion
 from sklearn_dpbo.metrics._registry import OF_MATRIX
-from sklearn_dpbo.metrics.evaluations._designed_comparison import _name_of
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 
@@ -35,8 +34,11 @@ def problem_of(n_classes=2, n=400, names="pqr"):
     )
     y = np.array(list(names))[y]
     public, protected = (X[:n], y[:n]), (X[n:], y[n:])
-    models = DecisionTreeClassifier(max_depth=2).fit(*public), LogisticRegression().fit(*public)
-    return models, public, protected
+    models = (
+        DecisionTreeClassifier(max_depth=2),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    )
+    return [model.fit(*public) for model in models], public, protected
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +192,6 @@ def test_groups_weigh_the_same_however_many_records(binary):
     a, b = (np.average(model.predict(X) == y, weights=weight) for model in models)
     assert comparison.m == len(np.unique(groups))
     assert float(comparison.score("accuracy")) == pytest.approx(b - a, abs=2e-3)
-    assert not len(comparison._units.labels), "it does not keep which record is in which group"
 
 
 @pytest.mark.parametrize("params", [{}, {"pos_label": "p"}, {"thresholds": (0.5, 0.5)},
@@ -363,7 +364,6 @@ def test_it_is_shown_in_one_screen(binary):
     assert len(lines) <= 12 and max(map(len, lines)) <= 100
     assert "NOT PRIVATE" in lines[0] and "NOT PRIVATE" in comparison._repr_html_()
     assert "LogisticRegression (positive from 0.2)" in lines[2] and "net_benefit" in lines[-2]
-    assert _name_of(make_pipeline(StandardScaler(), LogisticRegression())) == "LogisticRegression"
     shown = json.loads(comparison.to_json())
     assert shown["scores"]["f1"]["value"] == comparison.score("f1").value
     own = comparison.score("f1", model="a", interval="records")

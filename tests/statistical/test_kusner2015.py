@@ -2,7 +2,12 @@
 
 import contextlib
 import math
+import os
 import pickle
+import signal
+import subprocess
+import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -339,6 +344,45 @@ def test_failed_fit_on_path_is_not_reported(draws, recwarn, capfd):
 FITTED_SECOND = GRID[-1]  # the furthest from the first
 
 
+class Ends(Known):
+    """Raises what ends or interrupts a process, when the second candidate is fitted or predicts."""
+
+    def __init__(self, x=0.0, fails_at=None, talks=False, how=SystemExit, stage="fit"):
+        super().__init__(x, fails_at, talks)
+        self.how, self.stage = how, stage
+
+    def fit(self, X, y):
+        if self.stage == "fit" and self.x == FITTED_SECOND:
+            self.end()
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.stage == "predict" and self.x == FITTED_SECOND and len(X) >= M:
+            self.end()
+        return super().predict(X)
+
+    def end(self):
+        if self.how is KeyboardInterrupt:
+            signal.raise_signal(signal.SIGINT)
+        raise self.how("at the second")
+
+
+@pytest.mark.parametrize("stage", ["fit", "predict"])
+def test_interrupt_in_secret_fit_reveals_nothing_of_path(stage):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted(GPNoisy(**NOISY), estimator=Ends(how=KeyboardInterrupt, stage=stage), n_iter=4)
+    errors, error = [], caught.value
+    while error is not None:
+        errors.append(error)
+        error = error.__cause__ or error.__context__
+    frames = [f for e in errors for f, _ in traceback.walk_tb(e.__traceback__)]
+    names = {frame.f_code.co_name for frame in frames}
+    assert not names & {"_observe_next", "evaluate", "evaluate_secretly", "_statistics", "predict"}
+    assert "at the second" not in "".join(str(e) for e in errors)
+    kept = [value for frame in frames for value in frame.f_locals.values()]
+    assert not [v for v in kept if type(v).__name__ in ("Trace", "Surrogate")]
+
+
 def test_secret_fits_use_no_cache_and_no_callbacks(tmp_path):
 
     def files_after(n_iter):
@@ -359,6 +403,20 @@ def test_secret_fits_use_no_cache_and_no_callbacks(tmp_path):
     assert not hasattr(bare[-1], "_skl_callbacks")
     assert bare.verbose is False
     assert bare.memory is None
+
+
+def test_output_of_native_code_and_child_processes_is_suppressed_in_secret_fits(capfd):
+    class Loud(Known):
+        def fit(self, X, y):
+            os.write(1, b"native %r\n" % str(self.x).encode())
+            subprocess.run([sys.executable, "-c", f"print('child', {self.x})"])
+            return super().fit(X, y)
+
+    fitted(GPNoisy(**NOISY), estimator=Loud(), n_iter=4)
+    out = capfd.readouterr().out
+    assert out.count("native") == out.count("child") == 1, "only the first candidate is public"
+    os.write(1, b"heard again")
+    assert "heard again" in capfd.readouterr().out
 
 
 # ------------------------------------------------------------ Algorithm 3
