@@ -364,9 +364,9 @@ class Search:
         self._read = set()  # attributes that methods of the class read
 
     def quickly(self, cls, kinds=None, **options):
-        """Breaks of one choice of options, on tables of these kinds, or else on any two."""
+        """Breaks of one choice of options, on tables of these kinds, or else on any one."""
         rng = np.random.default_rng(len(cls.__name__))
-        return list(self._breaks(cls, options, rng, kinds, n_models=None if kinds else 2))
+        return list(self._breaks(cls, options, rng, kinds, n_models=None if kinds else 1))
 
     def thoroughly(self, cls):
         """Breaks of no options on all tables, and of every choice of options on some of them."""

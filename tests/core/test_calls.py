@@ -387,22 +387,6 @@ def test_a_model_that_reads_the_form_of_its_table_is_refused_before_the_charge(w
     assert not ledger.history
 
 
-def test_public_rows_get_the_types_that_protected_ones_declare():
-    X, y = table()
-    X = np.rint(X)
-    whole = pd.DataFrame(X, columns=list("abc"))
-    seen = []
-
-    class Sees(LogisticRegression):
-        def predict(self, X):
-            seen.append(tuple(map(str, X.dtypes)))
-            return super().predict(X)
-
-    search = PrivateBayesSearchCV(Sees(), {})
-    search.fit(whole.astype(int), y, X_val=whole.astype("float32"), y_val=y.astype(float))
-    assert set(seen) <= {("float64",) * 3, ("int64",) * 3}
-
-
 class OfLetters(DecisionTreeClassifier):
     """Predicts another letter for rows that are read as floats: only of the last classes."""
 

@@ -11,17 +11,13 @@ from sklearn.metrics import confusion_matrix, precision_score, recall_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics.evaluations._clinical import calibration_fit
+
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 EXACT = 1e7  # an epsilon at which there is no noise
 FOREST = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
 UNPENALISED = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)
-
-
-@pytest.fixture(autouse=True)
-def _fewer_draws(monkeypatch):
-    monkeypatch.setattr(_intervals, "_N_DRAWS", 200)
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +51,6 @@ def test_numbers_of_labels_are_those_of_sklearn(overconfident, threshold):
         estimate = evaluation.score(name, threshold=threshold)
         assert estimate.value == pytest.approx(exact, abs=1e-6), name
         assert estimate.low < exact < estimate.high
-
-
-def test_of_the_other_class_numbers_change_places(split):
-    model, (X_val, y_val) = GaussianNB(), split[1]
-    other = evaluated(model, split, pos_label=0)
-    predicted = model.predict(X_val)
-    assert float(other.score("specificity")) == pytest.approx(recall_score(y_val, predicted))
-    assert float(other.score("npv")) == pytest.approx(precision_score(y_val, predicted))
 
 
 def test_calibration_is_that_of_a_regression_on_logits_up_to_binning(overconfident):
@@ -126,35 +114,6 @@ def test_net_benefit_follows_its_definition(overconfident):
     (i,) = np.flatnonzero(thresholds == 0.2)
     assert estimate.low < estimate.value < estimate.high
     assert estimate.value == pytest.approx(benefit[i], abs=1e-12)
-
-
-def test_decision_curves_of_two_models_share_axes(overconfident, split):
-    evaluation, _, _ = overconfident
-    ax = evaluation.plot_decision_curve(label="naive Bayes")
-    model, everyone, nobody = (ax.lines[i] for i in (2, 0, 1))
-    benefit, treat_all, thresholds = evaluation.decision_curve()
-    assert (model.get_ydata() == benefit).all() and (model.get_xdata() == thresholds).all()
-    assert (everyone.get_ydata() == treat_all).all() and set(nobody.get_ydata()) == {0}
-    other = evaluated(LogisticRegression(), split, epsilon=1.0)
-    other.plot_decision_curve(interval="records", ax=ax, label="logistic regression")
-    assert len(ax.lines) == 4
-    benefit, _, thresholds = other.decision_curve()
-    tops = [path.vertices[:, 1].max() for band in ax.collections for path in band.get_paths()]
-    assert max(tops) < ax.get_ylim()[1]
-    (path,) = ax.collections[1].get_paths()  # the band contains the curve
-    inside = path.contains_points(np.stack([thresholds, benefit], axis=1), radius=1e-9)
-    assert inside.mean() > 0.95
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert {"treat all", "treat none", "naive Bayes", "95 % band: noise and sampling",
-            "logistic regression", "95 % band: noise"} == set(texts)  # fmt: skip
-
-
-def test_intervals_for_the_records_narrow_with_epsilon(split):
-    noisy, exact = (evaluated(GaussianNB(), split, epsilon) for epsilon in (0.5, 5.0))
-    for name in ("specificity", "calibration_slope", "calibration_intercept", "net_benefit"):
-        wide, narrow = (np.diff(of.score(name, interval="records")[1:]) for of in (noisy, exact))
-        assert narrow < wide / 3, name
-        assert np.diff(exact.score(name)[1:]) > narrow, name
 
 
 def test_errors_say_what_is_missing(overconfident, split):

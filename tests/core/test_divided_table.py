@@ -66,18 +66,6 @@ def test_the_cut_depends_on_numbers_and_groups_only(seed, grouped, data):
     assert all((a == b).all() for a, b in zip(parts, others, strict=True))
 
 
-def test_parts_have_rows_numbered_from_0_and_no_attributes():
-    X = pd.DataFrame({"x": np.arange(24.0)}, index=[f"person {i}" for i in range(24)])
-    X.attrs["rows"] = len(X)
-    table = divided(X, groups=np.arange(24) // 2)
-    for part in (table.training.X, table.X_val):
-        assert not part.attrs and part.index.equals(pd.RangeIndex(len(part)))
-
-
-def test_the_cut_is_another_with_another_seed():
-    assert (rows_of(divided(numbered(40)))[1] != rows_of(divided(numbered(40), seed=1))[1]).any()
-
-
 def frame(seed, n=30):
     """A frame with all kinds of columns, of which only the values depend on the seed."""
     rng = np.random.default_rng(seed)
@@ -188,37 +176,3 @@ def test_what_does_not_make_two_parts_is_refused():
         divided(numbered(8), groups=np.zeros(7))
     with pytest.raises(ValueError, match="2 groups cannot be cut"):
         divided(numbered(8), groups=np.arange(8) % 2, test_size=0.1)
-
-
-def test_an_object_column_holds_texts_and_other_cells_are_missing():
-    X = pd.DataFrame({"c": pd.Series(["a", 3, None, {"b"}] * 5, dtype=object)})
-    table = divided(X, np.arange(20) % 2)
-    cells = [*table.training.X["c"], *table.X_val["c"]]
-    assert sum(cell == "a" for cell in cells) == 5
-    assert sum(cell != cell for cell in cells) == 15
-
-
-@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
-def test_a_missing_cell_does_not_decide_the_type_of_a_nullable_column(dtype):
-    for first in (1, None):
-        X = pd.DataFrame({"c": pd.array([first, 0, 1, 1] * 5, dtype=dtype)})
-        table = divided(X, np.arange(20) % 2)
-        assert np.asarray(table.training.X).dtype == np.asarray(table.X_val).dtype == float
-
-
-@pytest.mark.parametrize("kind", ["U", "S"])
-def test_labels_of_records_and_made_up_ones_are_texts_of_no_length(kind):
-    labels, y = np.array(["no", "yes"], dtype=kind), np.array(["no", "yes"] * 4, dtype=f"{kind}18")
-    for odd in ("no", "aVeryRareDiagnosis"):
-        y[3] = odd
-        table = divided(numbered(8), y, labels=labels)
-        made_up = table.problem(np.array([0.5, 0.5]), np.random.default_rng(0)).training.y
-        assert table.training.y.dtype == table.y_val.dtype == made_up.dtype == object
-
-
-def test_masked_arrays_are_refused():
-    masked = np.ma.masked_less(np.zeros((8, 1)), 1)
-    with pytest.raises(ValueError, match="these declare what they hold.*found MaskedArray"):
-        divided(masked)
-    with pytest.raises(ValueError, match="y is a masked array.*fill it"):
-        divided(numbered(8), masked[:, 0])

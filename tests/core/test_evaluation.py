@@ -17,8 +17,6 @@ from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.prediction.fitting import FitOptions
 from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
-from sklearn_dpbo.prediction.progress import in_parallel
-from sklearn_dpbo.privacy.suppress_output import _suppression as suppressing
 from sklearn_dpbo.privacy.suppress_output import suppress_output
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
@@ -84,37 +82,6 @@ def spoilt(two_classes):
     return X, y, X_val, y_val
 
 
-def test_statistics_count_correct_predictions(two_classes):
-    X, y, X_val, y_val = two_classes
-    candidate_params = [{"C": 0.01}, {"C": 1.0}]
-    found = evaluate(LogisticRegression(), problem_of(two_classes), candidate_params)
-    expected = [
-        int((LogisticRegression(**params).fit(X, y).predict(X_val) == y_val).sum())
-        for params in candidate_params
-    ]
-    assert counts(found) == expected
-    assert found.statistics.sensitivity == 1
-    assert found.fit_errors == (None, None)
-
-
-def test_each_candidate_is_fitted_and_predicts_validation_set_once(two_classes):
-    calls = []
-
-    class Counting(Threshold):
-        def fit(self, X, y):
-            calls.append("fit")
-            return super().fit(X, y)
-
-        def predict(self, X):
-            calls.append(len(X))
-            return super().predict(X)
-
-    evaluate(Counting(), problem_of(two_classes))
-    assert calls.count("fit") == 1
-    assert calls[-1] == 150 + 16, "all that is public comes first"
-    assert calls.count(150 + 16) == 1, "the protected one, beside 16 companions"
-
-
 def test_only_records_that_cannot_be_predicted_count_as_wrong(spoilt):
     X, y, X_val, y_val = spoilt
     estimator = Threshold(misbehave="raise").fit(X, y)
@@ -138,31 +105,6 @@ def test_only_groups_that_cannot_be_predicted_count_as_wrong(spoilt):
     assert counts(found)[0] == np.floor(means * 2**20 + 0.5).sum()
 
 
-def test_records_that_cannot_be_predicted_rank_lowest_in_auc(spoilt):
-    class Scores(Threshold):
-        def decision_function(self, X):
-            self.predict(X)
-            return X[:, 0]
-
-    X, y, X_val, y_val = spoilt
-    s = X_val[:, 0].copy()
-    s[[3, 70, 149]] = np.where(y_val[[3, 70, 149]] == 1, -np.inf, np.inf)
-    pos, neg = s[y_val == 1][:, None], s[y_val == 0]
-    beaten = (2 * (pos > neg) + (pos == neg)).sum(axis=1)
-    floor = 2 * int(0.5 * (y == 0).mean() * len(y_val))
-    found = evaluate(Scores(misbehave="raise"), problem_of(spoilt), scoring="roc_auc")
-    assert counts(found) == [np.maximum(beaten - floor, 0).sum()]
-
-
-def test_missing_and_unknown_labels_count_as_wrong(two_classes):
-    X, y, X_val, y_val = two_classes
-    strange = y_val.astype(object)
-    strange[:2] = None, "never seen"
-    right = Threshold().fit(X, y).predict(X_val) == y_val
-    found = evaluate(Threshold(), problem_of((X, y, X_val, strange)))
-    assert counts(found) == [right[2:].sum()]
-
-
 @pytest.mark.parametrize("misbehave", ["normalise", "random"])
 def test_batch_dependent_predictions_are_refused(two_classes, misbehave):
     with pytest.raises(BatchDependentError, match="Threshold predicts .* differently"):
@@ -183,19 +125,6 @@ def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classe
     assert "54321" not in text
     if n_jobs == 1:
         assert text.count("secret") > 3, "output about training records is public and is shown"
-
-
-def test_threads_of_this_process_keep_their_output_while_others_predict(two_classes, monkeypatch):
-    depths = []
-
-    def noted(*args):
-        depths.append(suppressing.depth)
-        return in_parallel(*args)
-
-    monkeypatch.setattr("sklearn_dpbo.prediction.record_owner.in_parallel", noted)
-    for n_jobs in (1, 2):
-        evaluate(LogisticRegression(), problem_of(two_classes), n_jobs=n_jobs)
-    assert depths == [1, 0]
 
 
 def test_suppression_is_shared_by_threads_and_ends_with_the_last(capsys):
@@ -257,17 +186,6 @@ def test_a_candidate_whose_response_is_no_probabilities_fails(two_classes, scori
     assert found.fitted == [1]
     ranked = evaluate(Times(), problem, [{"factor": 3.0}], "roc_auc")  # only the order counts
     assert ranked.fitted == [0]
-
-
-@pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])
-def test_protected_records_without_probabilities_count_as_the_lowest(two_classes, scoring):
-    X, y, X_val, y_val = two_classes
-    X_val = X_val.copy()
-    X_val[:5, 0] = 1e3  # no public record is so large: whether the candidate fails is the same
-    whole, rest = (problem_of((X, y, X_val[k:], y_val[k:])) for k in (0, 5))
-    some_wrong = {"above": 100.0, "factor": 3.0}
-    all_right, five_lowest = counts(evaluate(Times(), whole, [{}, some_wrong], scoring))
-    assert five_lowest == counts(evaluate(Times(), rest, [{}], scoring))[0] < all_right
 
 
 def test_error_score_raise_shows_frames_of_fit_only(two_classes):

@@ -1,13 +1,11 @@
 """Which candidates are explored, explored again and validated, and what public scores add."""
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
@@ -98,12 +96,6 @@ def test_grid_is_evaluated_whole_unless_n_iter_is_given():
     assert len(search_of(n_iter=None).cv_results_["params"]) == 64
 
 
-# ---------------------------------------------------------------- exploring again
-
-
-# ---------------------------------------------------------------- which are validated
-
-
 # ---------------------------------------------------------------- public scores in the choice
 @settings(max_examples=50)
 @given(counts=st.lists(st.integers(-(2**61), 2**61), min_size=1, max_size=5), D=st.integers(1, 9))
@@ -131,9 +123,7 @@ def chosen_from(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-@pytest.mark.parametrize(
-    ("m", "epsilon", "weight"), [(100, 0.5, 2.0), (1000, 1.0, 0.15), (4000, 1.0, 0.0375)]
-)
+@pytest.mark.parametrize(("m", "epsilon", "weight"), [(100, 0.5, 2.0), (1000, 1.0, 0.15)])
 def test_prior_is_public_score_times_weight(m, epsilon, weight, chosen_from):
     params = dict(m=m, epsilon=epsilon, n_iter=64)
     for prior_weight in (0.0, 1.0, None):
@@ -165,36 +155,6 @@ def test_candidates_that_diverge_do_not_hide_what_others_differ_by(worst):
     near = points.take(points.unit[:, 0] < 0.5)
     assert np.corrcoef(model.mean(near), sound.mean(near))[0, 1] > 0.95
     assert model.scores.min() > -10
-
-
-def test_prior_is_zero_for_a_score_that_nothing_can_change():
-    class Exact(RegressorMixin, BaseEstimator):
-        def __init__(self, x=0.5, y=0.5):
-            self.x, self.y = x, y
-
-        def fit(self, X, y):
-            return self
-
-        def predict(self, X):
-            return X[:, 0].round()
-
-    X = np.arange(200)[:, None] % 2.0
-    search = PrivateBayesSearchCV(
-        Exact(),
-        UNIT,
-        scoring="neg_root_mean_squared_error",
-        n_iter=16,
-        random_state=0,
-        epsilon=50.0,
-        prediction="together",
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        search.fit(X, X[:, 0], X_val=X.copy(), y_val=X[:, 0])
-    assert search.best_score_ <= 0
-
-
-# ---------------------------------------------------------------- grids with fewer fits than points
 
 
 def test_warning_says_how_many_times_as_many_records_noise_takes():

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,8 @@ from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.preprocessing import OneHotEncoder
 
-from sklearn_dpbo import PrivacyLedger, PrivateTableSearchCV
-from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
+from sklearn_dpbo import PrivateTableSearchCV
+from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import (
     PrivateClassifier,
     PrivateLogisticRegression,
@@ -224,17 +223,6 @@ def test_without_noise_the_values_are_those_that_an_encoder_finds_frequent(name)
     assert "code_77" in model.get_feature_names_out()
 
 
-def test_released_values_make_the_model_that_the_same_declared_ones_make():
-    frame, y = diseases(6_000)
-    learner = PrivateClassifier(classes=[0, 1], epsilon=20.0, random_state=0, max_iter=20)
-    model = clone(learner).set_params(categories=FREQUENT).fit(frame[:4000], y[:4000])
-    assert 20 < len(model.categories_[1]) < 80
-    declared = {"diagnosis": model.categories_[1], "code": [1, 2, 77]}
-    other = clone(learner).set_params(categories=declared).fit(frame[:4000], y[:4000])
-    assert model.score(frame[4000:], y[4000:]) > other.score(frame[4000:], y[4000:]) - 0.02
-    assert model.score(frame[4000:], y[4000:]) > 0.75
-
-
 CELLS = st.sampled_from(
     [1, 1.0, True, 0.0, -0.0, "1", np.str_("b"), "b", np.int64(3), 3, 2.5, None]
 )
@@ -250,28 +238,6 @@ def test_values_are_of_plain_types_in_an_order_that_no_record_decides(cells, ran
     assert list(map(repr, values[0])) == list(map(repr, values[1]))
     for (_, is_text, value), _ in values[0]:
         assert type(value) is (str if is_text else float if value == 2.5 else int)
-
-
-def test_cells_that_cannot_be_read_are_missing_and_raise_nothing(capfd):
-    frame = table([*ODD, *["a"] * 40])
-    y = np.resize([0.0, 1.0], len(frame))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = clone(RIDGE).set_params(epsilon=1e3, delta=0.1).fit(frame, y)
-        assert np.isfinite(model.predict(frame)).all()
-    assert model.categories_[0].tolist() == ["a"]
-    assert capfd.readouterr() == ("", "")
-
-
-def test_all_is_charged_at_once_and_before_anything_is_released(tmp_path):
-    frame, y = diseases(500)
-    ledger = PrivacyLedger(tmp_path / "ledger", "data", 1.0, 0.1, create=True)
-    model = clone(RIDGE).set_params(epsilon=0.6, delta=0.01, ledger=ledger).fit(frame, y)
-    assert (model.privacy_.epsilon, model.privacy_.delta) == pytest.approx((0.6, 0.01))
-    assert ledger.spent == {"epsilon": 0.6, "delta": 0.01}
-    assert "frequent values, ranges of columns" in model.privacy_.details()
-    with pytest.raises(BudgetExceededError):
-        model.fit(frame, y)
 
 
 def test_a_search_takes_it_for_no_gaussian_release():

@@ -24,7 +24,6 @@ from sklearn_dpbo.learners import (
     PrivateRidge,
     PrivateTraining,
 )
-from sklearn_dpbo.learners._blocks import Blocks
 from sklearn_dpbo.learners._counts import size_counts
 from sklearn_dpbo.learners._places import places_of_counts
 from sklearn_dpbo.learners._records import Columns
@@ -124,29 +123,6 @@ def test_a_unit_is_compared_with_one_other_of_a_fixed_permutation():
     assert 2.0 ** (usual.min() - 59) > 100 and sizes.sum() == 5_000 * 2**20
 
 
-def kinds(n, rng):
-    """Columns in units that people have; and what they are standardised."""
-    z = rng.standard_normal(n)
-    return {
-        "year": 2015 + 4 * z,
-        "sodium": 140 + 3 * z,
-        "pH": 7.4 + 0.05 * z,
-        "temperature": 36.8 + 0.5 * z,
-        "latitude": 48 + 0.2 * z,
-        "blood pressure": 130 + 15 * z,
-        "BMI in [16, 32)": np.clip(24 + 3 * z, 16, 31.99),
-        "mean 50 times the deviation": 50 + z,
-        "mean 100,000 times the deviation": -1e5 + z,
-        "below .001": 1e-4 * (2 + z),
-        "sentinel codes": np.where(rng.random(n) < 0.01, 9999, 140 + 3 * z),
-        "half missing": np.where(rng.random(n) < 0.5, np.nan, 7.4 + 0.05 * z),
-        "unit of 1e-12": 1e-12 * (5 + z),
-        "unit of 1e12": 1e12 * (5 + z),
-        "rare ones": (z > 2) * 1.0,
-        "counts": np.floor(np.exp(z)),
-    }, z
-
-
 @pytest.mark.parametrize("learner", [PrivateLogisticRegression, PrivateClassifier, PrivateRidge])
 def test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts(learner):
     rng = np.random.default_rng(0)
@@ -158,69 +134,6 @@ def test_less_is_cut_off_as_noise_vanishes_but_nothing_beyond_the_bounds_counts(
     assert (beyond == at).all()
     known = learner(epsilon=1e6, bounds=(-1, 1), max_norm=1.0, **own).fit(X, X[:, 0] > 0)
     assert known.reach_ == 1, "the ranges are the bounds"
-
-
-def test_columns_of_any_unit_are_scaled_as_far_as_they_spread():
-    columns, z = kinds(20_000, np.random.default_rng(0))
-    X = np.column_stack(list(columns.values()))
-    model = PrivateLogisticRegression(epsilon=1e4, max_iter=1).fit(X, z > 0)
-    rows = Scaling(model.center_, model.scale_).columns(X)
-    assert len(model.unresolved_) == 0
-    for name, x in zip(columns, rows.T, strict=True):
-        assert 0.1 < x.std() < 0.7, name
-        assert (np.abs(x) >= 1).mean() < 0.08, name
-        assert np.abs(x.mean()) < 0.3, name
-
-
-TABLES_OF = {
-    "six clinical columns": ["year", "sodium", "pH", "temperature", "latitude", "blood pressure"],
-    **{
-        name: [name, "year"]
-        for name in ("BMI in [16, 32)", "mean 50 times the deviation", "below .001",
-                     "mean 100,000 times the deviation", "unit of 1e-12", "unit of 1e12")
-    },
-    "sentinel codes": ["sentinel codes", "year"],
-}  # fmt: skip
-
-
-def natural(names, n=6_000):
-    """A table of columns in their units, of which each says something of y."""
-    rng = np.random.default_rng(1)
-    columns, signals = [], []
-    for name in names:
-        columns_of, z = kinds(n, rng)
-        columns.append(columns_of[name])
-        signals.append(z)
-    Z = np.column_stack(signals)
-    y = (Z @ np.resize([1.0, -1.0], len(names)) + 0.3 * rng.standard_normal(n) > 0).astype(int)
-    return np.column_stack(columns), Z, y
-
-
-def test_standard_errors_are_numbers_for_clinical_columns():
-    X, Z, _ = natural(TABLES_OF["six clinical columns"], 10_000)
-    bounds = [1900, 90, 6.5, 25, -90, 30], [2100, 200, 8, 45, 90, 300]
-    for bounds in (bounds, None):
-        model = PrivateRidge(0.0, bounds=bounds, y_bounds=(-12, 12))
-        model.fit(X, Z.sum(axis=1))
-        truth = 1 / np.array([4, 3, 0.05, 0.5, 0.2, 15])
-        assert (model.coef_std_ < truth / 3).all()
-        assert np.allclose(model.coef_, truth, rtol=0.3)
-
-
-def test_no_far_and_empty_cell_is_taken_for_occupied():
-    """Where noise hides the spread of some columns, too."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.random((2_000, 5)) < 0.02, 140 + 3 * rng.standard_normal(2_000)])
-    for seed in range(40):
-        noise = np.random.default_rng(seed)
-        stds = [150 * 2**20, 200 * 2**20, 200 * 2**20]
-
-        def release(table, noise=noise, stds=iter(stds)):
-            counts = table._open()
-            return counts + np.rint(noise.normal(0, next(stds), counts.shape)).astype(int)
-
-        _, places = places_of(X.astype(float), release, stds, pairs=True)
-        assert places.scale.max() < 1_000
 
 
 def test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tiny():
@@ -282,9 +195,6 @@ def test_every_learner_is_tested():
     assert {type(each) for each in LEARNERS.values()} == public
 
 
-ODD = [(np.nan, 0.0, 1e308), (np.inf, -np.inf, 0.0), (1e308, 1e308, 1e308), (0.0, 0.0, 0.0)]
-
-
 @pytest.mark.parametrize("half", [False, True])
 def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     """A fifth of the budget (in rho) is for counts, and each step has the same of the rest."""
@@ -327,16 +237,6 @@ def test_other_alphas_follow_from_one_release():
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_odd_records_raise_and_say_nothing(capfd):
-    X, y = problem(60)
-    for learner in LEARNERS.values():
-        for row in ODD:
-            X[0] = row
-            learner.fit(X, y).predict(X)
-    assert capfd.readouterr() == ("", "")
-
-
 def test_sums_of_products_are_exact():
     rng = np.random.default_rng(0)
     rows = rng.integers(-(2**14), 2**14, (1000, 3))
@@ -359,21 +259,6 @@ def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
         assert coefficients[used].all() and not coefficients[~used].any()
 
 
-@pytest.mark.parametrize("bounds", [None, (-10, 10)])
-def test_coefficients_are_in_the_units_of_the_columns(bounds):
-    """Of rows within the ranges: others are clipped, and drawn towards the centre."""
-    X, y = problem(2_000)
-    free = {"epsilon": 1e9, "delta": 0.5, "bounds": bounds}
-    model = PrivateLogisticRegression(max_norm=3.0, **free).fit(X * [1, 10, 0.1], y)
-    inside = X[:5] * [0.3, 3, 0.03]
-    found = inside @ model.coef_[0] + model.intercept_
-    assert np.allclose(model.decision_function(inside), found)
-    ridge = PrivateRidge(0.0, y_bounds=(-2, 2), max_norm=3.0, **free)
-    ridge.fit(X * [1, 10, 0.1], X @ [1, -1, 0.5])
-    assert np.allclose(ridge.coef_ * [1, 10, 0.1], [1, -1, 0.5], atol=0.1)
-    assert np.allclose(ridge.predict(inside), inside @ ridge.coef_ + ridge.intercept_)
-
-
 def test_a_classifier_of_curved_functions_separates_what_no_line_does():
     X, y = make_moons(3_000, noise=0.1, random_state=0)
     with seeded_noise(0):
@@ -383,80 +268,17 @@ def test_a_classifier_of_curved_functions_separates_what_no_line_does():
         assert straight.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) < 0.91
 
 
-def test_trees_have_one_leaf_for_each_record_and_bins_change_smoothly():
-    blocks = Blocks.draw(np.full(2, 0.5), 2, 0.6, 40, 5, np.random.RandomState(0))
-    columns = np.column_stack([np.linspace(-1, 1, 201), np.zeros(201)])
-    dense, trees = blocks.of(columns, 1.0)
-    assert (np.diff(trees.indptr) == 40).all() and trees.has_sorted_indices
-    leaves = trees.toarray() > 0
-    ends = np.cumsum(2 ** np.resize([3, 4, 5, 6], 40))[:-1]
-    assert all((part.sum(axis=1) == 1).all() for part in np.split(leaves, ends, axis=1))
-    bins = dense[:, 2:18]
-    assert (bins[100] == 0).all(), "the centre"
-    steps = np.linalg.norm(np.diff(bins, axis=0), axis=1)
-    assert 0 < steps.max() < 0.35 * np.linalg.norm(bins[0] - bins[-1])
-
-
-def test_structure_does_not_depend_on_records():
-    X, y = problem()
-    models = [
-        PrivateClassifier(classes=[0, 1], random_state=3, curved=0.5).fit(table, y)
-        for table in (X, X[::-1] ** 3 * 100)
-    ]
-    for name in ("bins_", "tree_columns_", "tree_thresholds_", "frequencies_", "curved_"):
-        one, other = (getattr(model, name) for model in models)
-        assert np.array_equal(one, other), name
-
-
-def test_share_of_curved_functions_follows_public_numbers():
-    X, y = problem(4_000)
-    shares = []
-    for n in (10, 1_000, 4_000):
-        shares.append(PrivateClassifier(classes=[0, 1], n_trees=2).fit(X[:n], y[:n]).curved_)
-    assert shares[0] == 0 < shares[1] < shares[2] < 0.66
-    assert PrivateClassifier(classes=[0, 1], n_trees=2, epsilon=50).fit(X, y).curved_ == 0.66
-    wide = np.zeros((4_000, 50))  # and as many indicators of missing values
-    model = PrivateClassifier(classes=[0, 1], n_trees=2, max_iter=1).fit(wide, y)
-    assert model.curved_ == pytest.approx(shares[2] / 4)
-
-
-def curved_targets(n, rng):
-    X = rng.uniform(-1, 1, (n, 3))
-    return X, 300 + 40 * (X[:, 0] - np.abs(X[:, 1])) + 5 * rng.standard_normal(n)
-
-
-def test_a_regressor_finds_where_targets_lie_and_what_no_line_does():
-    X, y = curved_targets(12_000, np.random.default_rng(0))
-    with seeded_noise(0):
-        model = PrivateRegressor(random_state=0, n_trees=20).fit(X[:10_000], y[:10_000])
-        assert model.score(X[10_000:], y[10_000:]) > 0.85
-        assert abs(model.y_center_ - y.mean()) < y.std() < model.y_scale_ < 5 * y.std()
-        straight = PrivateRegressor(curved=0).fit(X[:10_000], y[:10_000])
-        assert 0.6 < straight.score(X[10_000:], y[10_000:]) < 0.85
-
-
 def test_without_noise_a_regressor_predicts_means_and_not_medians():
     """Where noise is negligible, nothing is clipped: skewed errors do not draw predictions down."""
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (20_000, 2))
+    X = rng.uniform(-1, 1, (6_000, 2))
     y = X @ [1.0, -2.0] + rng.exponential(1.0, len(X))
     with seeded_noise(0):
-        model = PrivateRegressor(epsilon=1e6, y_bounds=(-12, 12), n_trees=20).fit(X, y)
-        few = PrivateRegressor(y_bounds=(-12, 12), n_trees=20).fit(X[:2_000], y[:2_000])
+        model = PrivateRegressor(epsilon=1e6, y_bounds=(-12, 12), n_trees=5).fit(X, y)
+        few = PrivateRegressor(y_bounds=(-12, 12), n_trees=5).fit(X[:2_000], y[:2_000])
     assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
     assert abs(np.mean(y - model.predict(X))) < 0.02
     assert model.clip_ > few.clip_ == 0.1
-
-
-@pytest.mark.parametrize("y_bounds", [None, np.array([0, 1_000])])
-def test_without_noise_a_regressor_cuts_off_no_tail_of_skewed_targets(y_bounds):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 3))
-    y = np.exp(0.5 * X[:, 0] + rng.normal(size=len(X)))
-    with seeded_noise(0):
-        model = PrivateRegressor(epsilon=1e6, y_bounds=y_bounds, n_trees=20).fit(X, y)
-    assert np.mean(model.predict(X)) == pytest.approx(y.mean(), rel=0.03)
-    assert model.score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.01
 
 
 def test_ridge_warns_where_noise_is_larger_than_what_columns_say():
@@ -515,28 +337,20 @@ def test_parameters_at_which_numbers_overflow_are_refused_before_the_charge(extr
     assert not ledger.history
 
 
-@pytest.mark.parametrize("shares", [(0.97, 0.03), (0.9, 0.08, 0.02)])
-def test_risks_of_rare_classes_are_as_large_as_their_shares(shares):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20_000, 3)), rng.choice(len(shares), 20_000, p=shares)
-    model = PrivateLogisticRegression(clip=1.4).fit(X, y)
-    assert np.allclose(model.predict_proba(X).mean(axis=0), shares, atol=0.02)
-
-
 @pytest.mark.parametrize("half", [False, True])
 def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
     """Not if the noise is twice as large as they take it to be."""
     truth, rng, inside = np.array([1.0, -0.5, 0.0]), np.random.default_rng(0), []
     model = PrivateRidge(0.0, bounds=(-5, 15), y_bounds=(-3, 5), max_norm=3**0.5)
-    for seed in range(150):
-        X = rng.uniform(-1, 1, (6_000, 3))
+    for seed in range(80):
+        X = rng.uniform(-1, 1, (3_000, 3))
         y = X @ truth + 1 + 0.3 * rng.normal(size=len(X))
         with seeded_noise(seed):
             model.fit(10 * X + 5, y)
         if half:
             model.noise_ /= 2
         inside += list(np.abs(model.coef_ - truth / 10) < 1.96 * model.coef_std_)
-    assert (0.93 <= np.mean(inside) <= 0.97) != half, np.mean(inside)
+    assert (0.92 <= np.mean(inside) <= 0.98) != half, np.mean(inside)
 
 
 def test_targets_in_other_units_than_their_bounds_are_warned_of():

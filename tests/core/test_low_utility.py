@@ -21,8 +21,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
-from sklearn_dpbo.metrics._precision import expected_counts, expected_width
-from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
@@ -129,11 +127,6 @@ def test_intervals_that_are_narrow_are_not_warned_of():
     assert not low_utility(threshold, epsilon=10.0)[1]
 
 
-def test_warning_before_the_charge_is_the_same_for_all_validation_sets():
-    texts = [low_utility(search, "f1", 2000, positive)[1][0] for positive in (0, 46, 1500)]
-    assert len(set(texts)) == 1 and BEFORE in texts[0]
-
-
 class Remembers(ClassifierMixin, BaseEstimator):
     """Remembers the largest value that any instance ever predicted."""
 
@@ -181,28 +174,6 @@ def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
     m, epsilon = re.search(r"About ([\d,]+) such records, or epsilon=([\d.]+)", text).groups()
     for halved, _ in (width(int(m.replace(",", "")), 1.0), width(2000, float(epsilon))):
         assert 0.2 * predicted < halved < 0.7 * predicted
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-def test_expected_width_is_the_median_of_released_widths(grouped, rng):
-    m, scale = 1500, 10.0
-    y = (np.arange(m) < 150).astype(int)
-    labels = np.where(rng.random(m) < 0.1, 1 - y, y)
-    units = Units(m, np.arange(m) if grouped else None)
-    scorer = make_private_scorer("f1").prepare(y)
-    public = Predictions(y, labels, np.array([0, 1]))
-    scale *= scorer.counts.sensitivity(units) / 2
-    expected = expected_width(scorer, lambda _: public, units, scale)
-    counts = expected_counts(scorer.counts, public, units)
-    widths = []
-    for noise in NoisyCounts(counts, scale).noise(51, rng):
-        noisy = NoisyCounts(tuple((np.array(counts) + noise).tolist()), scale)
-        _, (low, high) = score_and_interval(scorer, units, noisy)
-        widths.append(high - low)
-    assert expected.name == "f1"
-    assert expected.width == pytest.approx(np.median(widths), rel=0.15)
-    half = expected_width(scorer, lambda _: public, units, scale / 2).width
-    assert half == pytest.approx(expected.width / 2, rel=0.15)
 
 
 def test_released_interval_that_is_wide_is_warned_of_without_losing_the_result():
@@ -305,20 +276,6 @@ def test_a_search_says_how_many_labels_are_unknown(scoring, kind):
     epsilon = 60.0 if scoring == "roc_auc" else 12.0
     (found,) = labels_of(search_by(scoring, epsilon=epsilon).fit, **halves(respell))
     assert found == pytest.approx(n, abs=30)
-
-
-@pytest.mark.parametrize("scoring", ["f1_macro", "roc_auc", "balanced_accuracy"])
-def test_a_search_says_that_labels_are_spelt_otherwise(scoring):
-    data = halves(lambda y: np.where(y == 1, "YES", "NO"))
-    data["y"] = np.where(data["y"] == 1, "yes", "no")
-    (found,) = labels_of(search_by(scoring, epsilon=5.0).fit, **data)
-    assert found == pytest.approx(1_500, abs=60)
-
-
-@pytest.mark.parametrize("scoring", (*OF_TABLES, "accuracy", "neg_brier_score"))
-def test_a_search_of_known_labels_says_nothing_of_them(scoring):
-    _, texts = low_utility(search_by(scoring, epsilon=12.0).fit, **halves(None))
-    assert not [text for text in texts if "labels that" in text]
 
 
 def objective(data):

@@ -94,22 +94,6 @@ def test_budget_is_charged_before_the_draw():
     assert len(budget.losses) == 2
 
 
-def test_draw_beyond_the_budget_is_refused():
-    class Never(SeededNoise):
-        def permute_and_flip(self, scale):
-            raise AssertionError("drawn")
-
-        discrete_laplace = permute_and_flip
-
-    budget, scores = Budget(0.5), Sensitive([[1], [2]], 1)
-    mechanisms = Mechanisms(budget, Never(0))
-    with pytest.raises(BudgetExceededError, match=r"asks for epsilon=0\.6.*left.*0\.5"):
-        mechanisms.select(scores, 0.6, purpose="a")
-    with pytest.raises(BudgetExceededError):
-        mechanisms.release_counts(scores.take(1), 0.6, purpose="b")
-    assert budget.losses == ()
-
-
 def test_interrupted_draw_leaves_no_frame_with_the_value():
     class Interrupted(SeededNoise):
         def permute_and_flip(self, scale):

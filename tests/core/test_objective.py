@@ -10,21 +10,16 @@ import threading
 import numpy as np
 import pytest
 from leaks import COUNTS, EPSILON, Known, data, found_in, found_in_text, secrets
-from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateObjective
+from sklearn_dpbo import PrivacyLedger, PrivateObjective
 from sklearn_dpbo.exceptions import BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.privacy.gdp import gdp_within
-from sklearn_dpbo.privacy.mechanisms import Price
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.search import _objective as module
-from sklearn_dpbo.testing import seeded_noise
-
-GRID = [0.0001, 0.01, 0.1, 1.0]
 
 
 def spent(ledger):
@@ -45,14 +40,6 @@ class Fails(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.zeros(len(X), dtype=int)
-
-
-class Always0(Fails):
-    """Does not."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
 
 
 class Meets(LogisticRegression):
@@ -82,16 +69,6 @@ def test_the_same_setting_is_scored_once(objective_of, again):
     assert objective({"C": 2.0}) is not None and objective.n_calls_left_ == 2
 
 
-def test_regressors_have_r2_and_a_stand_in_of_about_its_level(rng):
-    X = rng.standard_normal((3_000, 1))
-    y = np.exp(X[:, 0]) + 0.3 * rng.standard_normal(3_000)
-    train, val = (X[::2], y[::2]), (X[1::2], y[1::2])
-    objective = PrivateObjective(Ridge(), *train, *val, epsilon=1e6, n_calls=3, random_state=0)
-    exact = objective.scorer_(Ridge().fit(*train), *val)
-    assert objective({"alpha": 1.0}) == pytest.approx(exact, abs=0.1)
-    assert objective.scorer_.name == "r2" and math.isfinite(objective.best().score)
-
-
 def test_an_own_setting_that_cannot_be_fitted_does_not_matter(objective_of):
     objective = objective_of(Fails(a=1), scoring="f1")
     assert math.isfinite(objective({"a": 0})) and objective.best().params == {"a": 0}
@@ -112,48 +89,6 @@ def test_noise_is_known_beforehand(objective_of, delta):
     assert objective.noise_std_ == pytest.approx(std / 150, rel=1e-9)
     objective({"C": 1.0})
     assert objective.privacy_.delta == delta
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("trusted_models")
-@pytest.mark.parametrize("half", [False, True])
-@pytest.mark.parametrize("delta", [0.0, 0.01])
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-def test_scores_have_noise_of_that_deviation(objective_of, two_classes, delta, half, monkeypatch):
-    if half:
-        scale = Price.scale
-        monkeypatch.setattr(Price, "scale", lambda *args: scale(*args) / 2)
-    n, params = 400, {"epsilon": 3.0, "delta": delta, "best_share": 0.5}
-    # The deviation as a reader computes it.
-    if delta:
-        std, law = math.sqrt(n) / gdp_within(1.5, delta), stats.norm
-    else:
-        std, law = math.sqrt(2) * n / 1.5, stats.laplace(scale=1 / math.sqrt(2))
-    with seeded_noise(1):
-        objective = objective_of(Always0(), n_calls=n, **params)
-    scores = np.array([objective({"a": float(a)}) for a in range(n)])
-    counts = 150 * (scores - np.mean(two_classes[3] == 0))
-    assert (stats.kstest(counts / std, law.cdf).pvalue > 1e-4) != half
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-def test_calls_are_accounted_for_by_the_better_composition(objective_of):
-    prices = [
-        objective_of(n_calls=n, epsilon=1.0, delta=delta, best_share=0.5)._price
-        for n, delta in ((50, 0.0), (50, 1e-6), (2, 1e-6))
-    ]
-    assert [price.gaussian for price in prices] == [False, True, False]
-    assert (prices[1].epsilon, prices[1].delta) == (0.5, 1e-6)
-    assert prices[1].spread == pytest.approx(math.sqrt(50) / gdp_within(0.5, 1e-6))
-
-
-def test_epsilon_is_shared_by_calls_choice_and_score(objective_of):
-    objective = objective_of(epsilon=5.0)
-    for C in GRID:
-        objective({"C": C})
-    objective.best()
-    spent = [loss.epsilon for loss in objective.privacy_.spends]
-    assert spent == pytest.approx([0.3 * 5, 0.42 * 5, 0.28 * 5]) and sum(spent) <= 5
 
 
 def test_two_threads_that_ask_for_one_candidate_use_one_call(objective_of):
@@ -308,15 +243,6 @@ class Interrupting:
         raise KeyboardInterrupt
 
 
-def test_a_call_that_the_ledger_refuses_releases_nothing(objective_of, tmp_path):
-    ledger = ledger_in(tmp_path, epsilon=1.0)
-    first, second = (objective_of(epsilon=0.8, ledger=ledger) for _ in range(2))
-    first({"C": 1.0})
-    with pytest.raises(BudgetExceededError):
-        second({"C": 1.0})
-    assert second.calls_ == [] and second.n_calls_left_ == 4 and not second.privacy_.spends
-
-
 def test_delta_is_charged_only_if_it_is_used(objective_of, tmp_path):
     ledger = ledger_in(tmp_path, epsilon=10.0, delta=1e-5)
     objective_of(epsilon=1.0, delta=1e-6, n_calls=2, ledger=ledger)({"C": 1.0})
@@ -409,16 +335,6 @@ def test_optuna(objective_of):
         study.optimize(objective.optuna(suggest), n_trials=1)
 
 
-def test_optuna_stops_when_calls_are_used_up(objective_of):
-    optuna = pytest.importorskip("optuna")
-    study = optuna.create_study(direction="maximize")
-    objective = objective_of(n_calls=3)
-    study.optimize(objective.optuna(suggest_C), n_trials=10)
-    assert [trial.state.name for trial in study.trials] == ["COMPLETE"] * 3
-    asked = objective_of(n_calls=1).optuna(suggest_C)(study.ask())
-    assert math.isfinite(asked)
-
-
 @pytest.mark.parametrize("n_jobs", [2, 4])
 def test_optuna_stops_in_all_threads_when_calls_are_used_up(objective_of, n_jobs):
     optuna = pytest.importorskip("optuna")
@@ -446,19 +362,3 @@ def test_optuna_must_maximise(objective_of):
         with pytest.raises(ValueError, match='direction="maximize"'):
             study.optimize(objective.optuna(suggest_C), n_trials=1)
     assert objective.calls_ == []
-
-
-def test_optuna_takes_a_function_of_trials(objective_of):
-    with pytest.raises(ValueError, match="suggest is a function of a trial"):
-        objective_of().optuna({"C": [0.1, 1.0]})
-
-
-def test_a_search_makes_the_same_model(objective_of, two_classes):
-    """The one door: the search and the objective count the same."""
-    X, y, X_val, y_val = two_classes
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": GRID}, epsilon=1e6, release="all"
-    ).fit(X, y, X_val=X_val, y_val=y_val)
-    objective = objective_of()
-    calls = [objective(params) for params in search.cv_results_["params"]]
-    assert calls == pytest.approx(search.cv_results_["mean_test_score"], abs=1e-3)

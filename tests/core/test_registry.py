@@ -47,7 +47,7 @@ def theirs(scorer, C, params):
 def problems(name, metric):
     """Say what is wrong with the entry of a metric of the confusion matrix; nothing if it is true.
 
-    By all matrices of up to 4 records of two classes, and by some of three.
+    By all matrices of up to 3 records of two classes, and by some of three.
     """
     if metric.order not in ("fixed", "by sizes") and not callable(metric.order):
         return [f"order: {metric.order!r}"]
@@ -56,10 +56,10 @@ def problems(name, metric):
     known = {**NEEDED, "positive": 1}
     params = {key: known[key] for key in metric.params if key in known}
     own = params | ({"positive": 1} if metric.of_one else {})
-    tables = [C for m in range(1, 5) for C in matrices(2, m)]
+    tables = [C for m in range(1, 4) for C in matrices(2, m)]
     rng = np.random.default_rng(0)
     if not metric.of_one:
-        tables += [1.0 * rng.multinomial(m, np.ones(9) / 9).reshape(3, 3) for m in [2, 4, 30] * 9]
+        tables += [1.0 * rng.multinomial(m, np.ones(9) / 9).reshape(3, 3) for m in [2, 4, 30] * 5]
     values = [float(metric.of(C, None, **own)) for C in tables]
     found = [*_wrong_bounds(metric, tables, values, own), *_wrong_rank(metric, own, rng)]
     found += _wrong_follows(metric, tables, own)
@@ -239,7 +239,7 @@ def test_only_own_gains_have_no_reference():
 
 
 @pytest.mark.parametrize("name", sorted(references()))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**31), n=st.integers(6, 40))
 def test_a_score_is_that_of_scikit_learn_and_within_its_bounds(name, seed, n):
     rng, reference = np.random.default_rng(seed), references()[name]
@@ -288,27 +288,6 @@ def test_gains_have_the_bounds_of_their_entries(name, monkeypatch):
     assert wrong_bounds(name)
     monkeypatch.setitem(GAINS, name, replace(GAINS[name], bounds=(0.2, 0.5)))
     assert wrong_bounds(name)
-
-
-@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "roc_auc_ovr"])
-def test_areas_reach_their_bounds(name):
-    y = np.arange(300) % (3 if name == "roc_auc_ovr" else 2)
-    scorer, right = make_private_scorer(name).prepare(y), np.eye(y.max() + 1)[y]
-    low, high = (
-        scorer.exact(Predictions(y, s / s.sum(axis=1, keepdims=True), np.unique(y)))
-        for s in (1 - right, right)
-    )
-    assert high == scorer.bounds[1] == 1
-    assert low == pytest.approx(0.5 if name == "average_precision" else scorer.bounds[0])
-
-
-@pytest.mark.parametrize("name", ["r2", "explained_variance"])
-def test_variance_explained_reaches_one_and_has_no_lower_bound(name):
-    y = np.arange(50.0)
-    scorer = make_private_scorer(name, largest_error=1e9).prepare(y)
-    values = [scorer.exact(Predictions(y, y + by * (-1) ** y, None)) for by in (0, 1e3, 1e6)]
-    assert values[0] == scorer.bounds[1] == 1
-    assert values[2] < 100 * values[1] < -1e3 and scorer.bounds[0] == -np.inf
 
 
 def test_the_page_lists_all_metrics():

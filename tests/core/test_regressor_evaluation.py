@@ -12,19 +12,17 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_absolute_error, median_absolute_error, root_mean_squared_error
 
 from sklearn_dpbo import private_evaluation
-from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._errors import ErrorHistogram, Moments
 from sklearn_dpbo.metrics.evaluations._design import _STEPS
 from sklearn_dpbo.metrics.evaluations._regressor import _quantile, _share_within
 from sklearn_dpbo.records.units import Units
 
-pytestmark = [pytest.mark.usefixtures("seeded"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.usefixtures("few_draws"),
+    pytest.mark.usefixtures("seeded"),
+    pytest.mark.filterwarnings("ignore"),
+]
 ERRORS = ["mean_absolute_error", "root_mean_squared_error"]
-
-
-@pytest.fixture(autouse=True)
-def _fewer_draws(monkeypatch):
-    monkeypatch.setattr(_intervals, "_N_DRAWS", 400)
 
 
 def problem(rng, sigma, m=2_000):

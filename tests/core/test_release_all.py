@@ -1,17 +1,10 @@
 """``release="all"``: the scores of all validated candidates, and why there are none otherwise."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.privacy.accounting import Budget
-from sklearn_dpbo.privacy.gdp import delta_of_gdp
-from sklearn_dpbo.privacy.mechanisms import COUNTS, Mechanisms, Price
-from sklearn_dpbo.privacy.noise import SeededNoise
-from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.strategies import Strategy
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -72,25 +65,6 @@ def test_a_column_that_is_not_there_says_why(two_classes, column):
     with pytest.raises(KeyError, match="'param_D'"):
         search.cv_results_["param_D"]
     assert column not in search.cv_results_ and search.cv_results_.get(column) is None
-
-
-def released(n, epsilon, delta, seed=0):
-    budget = Budget(epsilon, delta)
-    tables = [Sensitive([[100, 200]], 3) for _ in range(n)]
-    mechanisms = Mechanisms(budget, SeededNoise(seed))
-    series = mechanisms.answers(Price.shared(n, epsilon, delta, COUNTS), purpose="a test")
-    return [series(table) for table in tables], budget.losses
-
-
-def test_many_candidates_get_gaussian_noise_of_the_delta_that_is_charged():
-    noisy, (loss,) = released(64, 0.5, 1e-6)
-    assert noisy[0].gaussian and loss.delta == 1e-6
-    sigma = noisy[0].scale
-    assert sigma * math.sqrt(1) < math.sqrt(2) * 64 * 3 / 0.5
-    mu = 8 * 3 / math.sqrt(sigma**2 - 4)
-    assert delta_of_gdp(mu, 0.5) <= 1e-6 < delta_of_gdp(2 * mu, 0.5), "half of it is too little"
-    few, (loss,) = released(2, 0.5, 1e-6)
-    assert not few[0].gaussian and loss.delta == 0
 
 
 class Assuming(Strategy):

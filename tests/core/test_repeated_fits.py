@@ -15,7 +15,10 @@ from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, public
 from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 
-pytestmark = pytest.mark.filterwarnings("ignore:No X_val and no cv")
+pytestmark = [
+    pytest.mark.usefixtures("few_draws"),
+    pytest.mark.filterwarnings("ignore:No X_val and no cv"),
+]
 FITS = []
 
 

@@ -11,13 +11,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.evaluation import Estimate
-from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics.evaluations._base import Evaluation
 
-
-@pytest.fixture(autouse=True)
-def _fewer_draws(monkeypatch):
-    monkeypatch.setattr(_intervals, "_N_DRAWS", 200)
+pytestmark = pytest.mark.usefixtures("few_draws")
 
 
 def evaluated(model, X, y, n=300):
@@ -126,16 +122,3 @@ def test_another_threshold_than_asked_for_is_said(evaluation):
         warnings.simplefilter("error")
         evaluation.score("sensitivity", threshold=edge + 0.004)
         evaluation.confusion_matrix(threshold=edge)
-
-
-def test_a_table_of_one_name_is_that_of_a_list(evaluation):
-    assert evaluation.table("f1").equals(evaluation.table(["f1"]))
-
-
-def test_pandas_writes_it_down(evaluation):
-    table = evaluation.table(["roc_auc", "npv"])["text"].to_frame("95 % interval")
-    assert all(text in table.to_html() for text in table["95 % interval"])
-    pytest.importorskip("jinja2")
-    latex = table.to_latex(escape=True)
-    assert all(text in latex for text in table["95 % interval"])
-    assert r"95 \% interval" in latex and r"roc\_auc" in latex

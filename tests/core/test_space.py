@@ -35,12 +35,6 @@ def test_small_grid_is_enumerated_in_the_order_of_parameter_grid(grid):
     assert list(filled(grid).params) == list(ParameterGrid(grid))
 
 
-def test_large_grid_is_sampled_without_duplicates():
-    grid = {"a": list(range(10)), "b": list(range(10))}
-    values = [tuple(params.values()) for params in filled(grid, 64).params]
-    assert len(values) == 64 == len(set(values))
-
-
 def test_distributions_are_sampled_evenly_by_their_quantiles():
     found = filled({"C": stats.loguniform(1e-3, 1e3), "k": ["a", "b"]}, 64)
     C = np.array([params["C"] for params in found.params])
@@ -79,15 +73,6 @@ def test_candidates_are_divided_evenly_among_the_dicts():
     assert {k: kernels.count(k) for k in set(kernels)} == {"linear": 15, "rbf": 15, "poly": 2}
     gamma = SearchSpace(grid).names.index("gamma")
     assert np.array_equal(np.isnan(found.points.unit[:, gamma]), [k != "rbf" for k in kernels])
-
-
-def test_listed_numbers_have_coordinates_in_ascending_order():
-    found = filled({"a": [100, 1, 10], "b": ["z", "y", "x"]})
-    first = {
-        params["a"]: u for params, u in zip(found.params, found.points.unit[:, 0], strict=True)
-    }
-    assert first[1] < first[10] < first[100]
-    assert first[10] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -134,11 +119,6 @@ def test_candidates_of_several_dicts_are_counted_as_in_a_parameter_grid():
     assert SearchSpace(both).n_points == len(ParameterGrid(both)) == 6
     assert SearchSpace([{"a": [1]}, {"a": [1], "b": [2]}]).n_points == 2
     assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
-
-
-def test_fractions_of_a_discrete_distribution_are_not_rounded():
-    halves = stats.rv_discrete(values=([0.5, 1.5], [0.5, 0.5]))
-    assert {params["n"] for params in filled({"n": halves}).params} == {0.5, 1.5}
 
 
 def test_distribution_without_finite_quantiles_raises():

@@ -1,6 +1,5 @@
 """Scores by subgroup: they are scikit-learn's, one unit moves 2 W of weight, cells stay secret."""
 
-import itertools
 import pickle
 import warnings
 
@@ -8,7 +7,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from evaluations import Known
 from sklearn import metrics
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -18,7 +16,6 @@ from sklearn_dpbo.evaluation import _private_evaluation
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._queries import unit_weight
-from sklearn_dpbo.metrics.evaluations._by_group import _needed, _seen
 from sklearn_dpbo.records.subgroups import Subgroups
 
 EXACT = 500.0  # an epsilon at which there is no noise
@@ -103,13 +100,6 @@ def test_numbers_of_subgroups_are_those_of_sklearn(two, of_two, by):
             assert row["value"] == pytest.approx(exact(rows), abs=within), (name, row)
 
 
-def test_numbers_of_all_records_are_those_without_subgroups(two, of_two):
-    whole = evaluated(two, subgroups_val=None, levels=None)
-    assert (of_two.confusion_matrix() == whole.confusion_matrix()).all()
-    for name, score in whole.scores().items():
-        assert of_two.score(name).value == pytest.approx(score.value, abs=3e-3), name
-
-
 def test_several_classes(three):
     model, _, (X_val, y_val), values = three
     found, sex = evaluated(three), labels(values)[0]
@@ -152,51 +142,7 @@ def test_a_search_evaluates_its_choice_by_subgroup(two, given):
     assert search.best_score_ == search.evaluation_.score("roc_auc").value
 
 
-@pytest.mark.parametrize("scoring", ["f1_macro", "roc_auc_ovr"])
-def test_scores_of_several_classes_share_the_counts_of_subgroups(three, scoring):
-    _, (X, y), (X_val, y_val), values = three
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": [1.0]}, epsilon=EXACT, scoring=scoring, release="evaluation"
-    ).fit(X, y, X_val=X_val, y_val=y_val, subgroups_val=values, subgroups=LEVELS)
-    assert search.best_score_ == search.evaluation_.score(scoring).value
-    released = [spend for spend in search.privacy_.spends if "matrix" in spend.detail]
-    assert len(released) == 1
-
-
 # ------------------------------------------------------------ intervals
-def known(problem, epsilon, **kwargs):
-    model, public, protected, values = problem
-    subgroups = Subgroups.of({"sex": ["f", "m"]}, values)
-    return Known(model, public, protected, epsilon, values=values, subgroups=subgroups, **kwargs)
-
-
-def covered(case, truth, n, factor=1.0):
-    """How often intervals of these records' recalls, and all those of differences, hold."""
-    rng, each, together = np.random.default_rng(0), 0, 0
-    exact = [truth[a] - truth[b] for a, b in itertools.combinations(SEX, 2)]
-    for _ in range(n):
-        evaluation = case.fresh(rng, factor)
-        own = evaluation.by_group("recall", interval="records").set_index("sex").loc["f"]
-        each += own.low <= truth["f"] <= own.high
-        gaps = evaluation.group_differences("recall", interval="records")
-        pairs = gaps[["group", "other_group"]].to_numpy().tolist()
-        own = [exact[list(itertools.combinations(SEX, 2)).index(tuple(pair))] for pair in pairs]
-        together += bool(((gaps.low <= own) & (own <= gaps.high)).all())
-    return each / n, together / n
-
-
-def test_intervals_hold_and_those_of_half_the_noise_do_not(two):
-    model, _, (X_val, y_val), values = two
-    sex, predicted = labels(values)[0], model.predict(X_val)
-    truth = {
-        level: metrics.recall_score(y_val[sex == level], predicted[sex == level], pos_label="b")
-        for level in SEX
-    }
-    case = known(two, 0.5)
-    each, together = covered(case, truth, 60)
-    assert min(each, together) > 0.85
-    each, _ = covered(case, truth, 60, factor=2.0)
-    assert each < 0.82
 
 
 def test_intervals_of_differences_are_for_all_of_them_at_once(two, seeded, monkeypatch):
@@ -215,18 +161,6 @@ def test_intervals_of_differences_are_for_all_of_them_at_once(two, seeded, monke
     )
 
 
-def test_noise_of_a_sum_is_that_of_its_terms():
-    from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
-
-    noisy = NoisyCounts((0,) * 5, 7.0)
-    rng = np.random.default_rng(0)
-    for terms in (1, 4):
-        one = noisy.noise(20_000, rng, terms)
-        several = sum(noisy.noise(20_000, rng) for _ in range(terms))
-        assert one.std() == pytest.approx(several.std(), rel=0.02)
-        assert np.quantile(one, 0.99) == pytest.approx(np.quantile(several, 0.99), rel=0.04)
-
-
 def test_a_sum_over_subgroups_has_the_noise_of_all_of_them(two):
     # Of 12 subgroups. There are fewer bins, which add less noise.
     crossed = evaluated(two, 1.0).score("accuracy", interval="records")
@@ -234,20 +168,6 @@ def test_a_sum_over_subgroups_has_the_noise_of_all_of_them(two):
     whole = whole.score("accuracy", interval="records")
     widths = [each.high - each.low for each in (crossed, whole)]
     assert widths[0] > 1.5 * widths[1]
-
-
-def test_no_subgroup_is_told_that_fewer_records_would_be_enough():
-    assert _needed(2_000, 1_999) == ": about 2,000 would be enough"
-    assert _needed(2_000, 2_000) == ""
-    assert _needed(np.inf, 5_000) == ": 1,000,000 would be, too"
-
-
-def test_infinite_intervals_are_drawn_across_the_figure():
-    ends = np.array([[0.5, 1.5], [-np.inf, np.inf], [0.0, 2.0]])
-    drawn, (left, right) = _seen(ends)
-    assert drawn[[0, 2]].tolist() == ends[[0, 2]].tolist()
-    assert drawn[1, 0] < left < 0 and 2 < right < drawn[1, 1]
-    assert _seen(ends[[0, 2]])[1] is None
 
 
 @pytest.mark.parametrize("name", ["recall", "roc_auc"])
@@ -428,17 +348,6 @@ def test_true_is_not_the_column_1():
         Subgroups.of({True: ["f", "m"]}, frame).numbers(frame, 2)
     with pytest.raises(ValueError, match="two names that read alike"):
         Subgroups.of({0: ["f"], "0": ["f"]}, frame)
-
-
-def test_an_evaluation_shows_numbers_of_columns_as_texts(two):
-    model, (X, y), (X_val, y_val), values = two
-    named = values[["sex"]].rename(columns={"sex": 2019})
-    evaluation = private_evaluation(
-        model, X_val, y_val, X=X, y=y, epsilon=EXACT,
-        subgroups_val=named, subgroups={2019: ["f", "m"]},
-    )  # fmt: skip
-    assert evaluation.by_group("accuracy").columns[0] == "2019"
-    assert list(evaluation.by_group("accuracy", by="2019")["2019"]) == SEX
 
 
 def test_masked_cells_are_refused_as_a_whole(two):

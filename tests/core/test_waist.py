@@ -320,10 +320,6 @@ def test_the_records_of_a_session_have_one_budget(session):
         session.of_other_records()
 
 
-def test_rows_are_in_no_repr(session, held):
-    assert str(held.X_val[0, 0])[:8] not in repr(vars(session))
-
-
 def test_a_query_of_ones_own_gets_no_label(session):
     seen = []
 

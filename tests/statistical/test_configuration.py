@@ -8,9 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from sklearn_dpbo.papers.balcan2018 import (
     Graph,
@@ -28,7 +27,6 @@ from sklearn_dpbo.papers.balcan2018 import (
 from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.testing import seeded_noise
 
-ALPHA = 1e-6
 N_PARAMETERS = 300
 
 # ---------------------------------------------------------------- step functions
@@ -196,31 +194,6 @@ def test_s_linear_rounding_equals_its_formula(x, rng):
     assert u(grid) == pytest.approx(family.utilities(x, grid), rel=1e-12)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(1, 6)), max_size=7), st.integers(0, 15),
-    st.floats(0, 3),
-)  # fmt: skip
-def test_knapsack_utility_equals_running_the_algorithm_on_small_integers(items, capacity, rho):
-    x = KnapsackItems([v for v, _ in items], [s for _, s in items], capacity)
-    b = Knapsack().breakpoints(x)
-    if not len(b) or np.abs(b - rho).min() > 1e-9:
-        u = piecewise_utility(Knapsack(), x, (0, 3))
-        assert objective(Knapsack(), x, u(rho)) == pytest.approx(plain_knapsack(x, rho))
-
-
-@settings(max_examples=60)
-@given(st.data(), st.integers(1, 7), st.floats(0, 3))
-def test_independent_set_utility_equals_running_the_algorithm_on_small_integers(data, n, rho):
-    pairs = list(itertools.combinations(range(n), 2))
-    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    x = Graph(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), edges)
-    family = IndependentSet()
-    b = family.breakpoints(x)
-    if not len(b) or np.abs(b - rho).min() > 1e-9:
-        found = objective(family, x, piecewise_utility(family, x, (0, 3))(rho))
-        assert found == pytest.approx(plain_independent_set(x, rho))
-
-
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -238,13 +211,6 @@ def test_malformed_instance_raises(make, says):
         make()
 
 
-def test_repr_of_instances_shows_only_their_size():
-    shown = (
-        f"{KnapsackItems([12.5, 13.5], [3, 4], 1)}{Graph([12.5], [])}{QuadraticProgram([[12.5]])}"
-    )
-    assert shown == "<KnapsackItems: 2 items><Graph: 1 nodes><QuadraticProgram: 1 variables>"
-
-
 # ---------------------------------------------------------------- the relaxation
 
 
@@ -252,7 +218,7 @@ def best_signs(A):
     return max(np.array(x) @ A @ np.array(x) for x in itertools.product((-1, 1), repeat=len(A)))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_relaxation_is_an_upper_bound_and_rounding_is_close_to_it(seed):
     pytest.importorskip("cvxpy")
     rng = np.random.default_rng(seed)
@@ -321,16 +287,6 @@ def test_without_a_score_the_choice_spends_all_of_epsilon():
     assert "best_score_" not in c.privacy_.released
 
 
-def exact_pmf(scores, epsilon):
-    """The exponential mechanism's distribution over scores of sensitivity 1."""
-    weight = np.exp(epsilon * (np.array(scores) - max(scores)) / 2)
-    return weight / weight.sum()
-
-
-def p_value(observed, pmf):
-    return chisquare(observed, pmf * observed.sum()).pvalue
-
-
 @pytest.mark.parametrize("family", [Steps(), OnGrid()])
 def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeypatch):
     drawn = {}
@@ -344,27 +300,6 @@ def test_integers_and_scale_of_the_draw_are_those_of_the_theorem(family, monkeyp
         configurator(family, epsilon=4.0, score_share=0.5, grid_size=8).fit(sample)
     assert drawn["scores"] == [2**20 * sum(rho >= x for x in sample) for rho in grid]
     assert drawn["scale"] == 2 * 2**20 / 2.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", [Steps(), OnGrid()])
-def test_best_parameter_has_the_documented_distribution(family):
-    sample, grid = [0.1, 0.35, 0.35, 0.8], uniform_grid((0, 1), 8)
-    tuned = configurator(family, epsilon=4.0, score_share=0.5, grid_size=8)
-    picks = [seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(1000)]
-    observed = np.bincount(np.searchsorted(grid, picks), minlength=8)
-    scores = [sum(rho >= x for x in sample) for rho in grid]
-    assert p_value(observed, exact_pmf(scores, 2.0)) > ALPHA
-    assert p_value(observed, exact_pmf(scores, 4.0)) < ALPHA
-    assert p_value(observed, exact_pmf(scores, 1.0)) < ALPHA
-
-
-def test_best_score_has_laplace_noise_of_the_documented_scale():
-    tuned = configurator(epsilon=2.0, score_share=0.5)
-    scores = [seeded_noise(i)(tuned.fit)([0.0] * 10).best_score_ for i in range(200)]
-    below = 1 - np.array(scores)  # the mean utility is 1, and scores are clipped to [0, 1]
-    # P(noise < -t / 10) = e^-t / 2 for Laplace noise of scale H / (n epsilon_2) = 1 / 10.
-    assert np.mean(below > 0.05) == pytest.approx(math.exp(-0.5) / 2, abs=0.08)
 
 
 # ---------------------------------------------------------------- invalid input, and leaks

@@ -18,7 +18,6 @@ from sklearn_dpbo.papers.balcan2018 import (
     expected_utility_bound,
     piecewise_utility,
     rotation_dispersion_bound,
-    uniform_grid,
 )
 from sklearn_dpbo.papers.balcan2018.published import (
     published_distribution,
@@ -26,13 +25,7 @@ from sklearn_dpbo.papers.balcan2018.published import (
 from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.testing import seeded_noise
 
-
 # ---------------------------------------------------------------- excess utility
-def simulated(rng, n):
-    """Instances whose utility is 1 on a random interval around 0.4, and 0 elsewhere."""
-    low = rng.uniform(0, 0.4, n)
-    ends = np.stack([low, low + 0.5], axis=1)
-    return [tuple(pair) for pair in ends]
 
 
 class Intervals:
@@ -60,32 +53,6 @@ def test_utility_bound_holds_for_the_worst_utilities_and_a_tenth_less_does_not(i
     for share, holds in ((1.0, True), (0.9, False)):
         below = (G - in_window) * math.exp(-epsilon * n * share * bound / (2 * H))
         assert (below / (below + in_window) <= beta) == holds
-
-
-@pytest.mark.slow
-def test_utility_bound_fails_at_most_at_rate_beta_on_dispersed_samples(rng):
-    sample = simulated(rng, 150)
-    utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
-    best = PiecewiseConstant.total([u.quantized(1, 1) for u in utilities])
-    width, epsilon = 0.02, 2.0
-    k = dispersion(utilities, width, public=True)
-
-    def short(epsilon, runs):
-        """By how much the mean utility of private choices is below the best."""
-        tuned = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256)
-        drawn = [seeded_noise(i)(tuned.fit)(sample).best_parameter_ for i in range(runs)]
-        return (best.values.max() - best(np.array(drawn))) / 150
-
-    lost, starved = short(epsilon, 60), short(epsilon / 200, 30)
-    for beta in (0.05, 0.5):
-        bound = excess_utility_bound(
-            150, epsilon=epsilon, utility_bound=1, interval=(0, 1), width=width, k=k, beta=beta,
-            grid_size=256,
-        )  # fmt: skip
-        assert bound < 0.25, "the bound is trivial"
-        assert (lost > bound).mean() <= beta + 4 * math.sqrt(beta * (1 - beta) / 60)
-    # With a two-hundredth of the budget the bound of the whole budget fails.
-    assert (starved > bound).mean() > 2 * beta / 3
 
 
 def test_utility_bound_with_too_small_k_fails_on_concentrated_critical_points():
@@ -120,35 +87,6 @@ def test_utility_bounds_equal_their_formulas():
 
 
 # ---------------------------------------------------------------- expected utility
-def expected_utility(rho):
-    """Of `simulated` instances: the probability that rho lies in an interval [a, a + 0.5)."""
-    return np.clip(np.minimum(rho, 0.4) - np.maximum(rho - 0.5, 0), 0, None) / 0.4
-
-
-@pytest.mark.slow
-def test_expected_utility_bound_holds_over_samples_and_draws(rng):
-    n, width, k = 150, 0.02, 30
-    grid = uniform_grid((0, 1), 256)
-    assert expected_utility(grid).max() == 1
-    bound = expected_utility_bound(
-        n, epsilon=4.0, utility_bound=1, interval=(0, 1), width=width, k=k, grid_size=256
-    )
-    assert bound < 0.65
-
-    def p_of_failures(epsilon, runs):
-        gaps = []
-        for i in range(runs):
-            sample = simulated(rng, n)
-            c = configurator(Intervals(), epsilon=epsilon, score_share=0, grid_size=256)
-            with seeded_noise(i):
-                c.fit(sample)
-            gaps.append(1 - expected_utility(c.best_parameter_))
-        utilities = [piecewise_utility(Intervals(), x, (0, 1)) for x in sample]
-        assert dispersion(utilities, width, public=True) <= k
-        return binomtest(int((np.array(gaps) > bound).sum()), runs, 0.05, "greater").pvalue
-
-    assert p_of_failures(4.0, 12) > 1e-6
-    assert p_of_failures(0.004, 30) < 1e-6
 
 
 # ---------------------------------------------------------------- dispersion

@@ -80,37 +80,6 @@ def test_intervals_of_a_classifier_cover(m, epsilon, prevalence, rng):
     assert min(covered.values()) >= FEWEST, covered
 
 
-@pytest.mark.slow
-def test_intervals_of_groups_cover(rng):
-    public, (X, y) = two_classes(2000, 0.3, rng)
-    model, groups = LogisticRegression().fit(*public), rng.integers(1000, size=2000)
-    weight = 1 / np.bincount(groups)[groups]
-    p, label = model.predict_proba(X)[:, 1], model.predict(X)
-    truth = {
-        "accuracy": accuracy_score(y, label, sample_weight=weight),
-        "roc_auc": roc_auc_score(y, p, sample_weight=weight),
-        "f1": f1_score(y, label, sample_weight=weight),
-    }
-    covered = Known(model, public, (X, y), 0.5, groups).covered(truth, N_RUNS)
-    assert min(covered.values()) >= FEWEST, covered
-
-
-@pytest.mark.slow
-def test_intervals_of_three_classes_cover(rng):
-    y = rng.integers(3, size=5000)
-    X = rng.standard_normal((5000, 3)) + 1.2 * np.eye(3)[y]
-    public, protected = (X[:1000], y[:1000]), (X[1000:], y[1000:])
-    model = LogisticRegression().fit(*public)
-    p, label = model.predict_proba(protected[0]), model.predict(protected[0])
-    truth = {
-        "f1_macro": f1_score(protected[1], label, average="macro"),
-        "balanced_accuracy": recall_score(protected[1], label, average="macro"),
-        "roc_auc_ovr": roc_auc_score(protected[1], p, multi_class="ovr"),
-    }
-    covered = Known(model, public, protected, 1.0).covered(truth, N_RUNS)
-    assert min(covered.values()) >= FEWEST, covered
-
-
 def test_intervals_of_a_regressor_cover(rng):
     X = rng.standard_normal((5000, 2))
     y = X @ [3.0, 1.0] + rng.standard_normal(5000)

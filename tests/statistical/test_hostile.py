@@ -19,23 +19,18 @@ import warnings
 from dataclasses import dataclass, replace
 from os import close, dup, dup2
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 from evaluators import HeldOut, evaluated
 from hostile import Classifies, case_of, shown
-from scipy.stats import uniform
 from sklearn.base import clone
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.metrics._queries import Confusion, unit_weight
 from sklearn_dpbo.prediction import record_owner
 from sklearn_dpbo.prediction.fitting import FitOptions
 from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
-from sklearn_dpbo.prediction.session import Session
-from sklearn_dpbo.strategies import WorstCase
-from sklearn_dpbo.testing import seeded_noise
 
 # ---------------------------------------------------------------- what one validation set gives
 
@@ -265,75 +260,3 @@ def test_planted_output_is_seen(monkeypatch):
 
 
 # ---------------------------------------------------------------- whole searches
-
-
-@contextlib.contextmanager
-def evaluations(found):
-    """Put the statistics of all that a search evaluates, and what it releases, into a list."""
-    compare, count = Session.compare, Session.counts
-
-    def spied(self, fitted, query):
-        found.append(compare(self, fitted, query))
-        return found[-1]
-
-    def counted(self, params, counts):
-        found.append(count(self, params, counts))
-        return found[-1]
-
-    with mock.patch.multiple(Session, compare=spied, counts=counted):
-        yield
-
-
-def search_outcome(case, X_val, y_val, groups, guidance):
-    """Search with one validation set."""
-    seen, tables = {}, []
-    estimator, scorers = pickle.loads(pickle.dumps((case.estimator, case.scorers)))
-    search = PrivateBayesSearchCV(
-        estimator,
-        {"c": list(np.linspace(-1, 1, 6)) if guidance == "none" else uniform(-1, 2)},
-        strategy=WorstCase(guidance, batch_size=2),
-        n_iter=6,
-        scoring={f"score {i}": scorer for i, scorer in enumerate(scorers)},
-        refit="score 0",
-        random_state=0,
-        epsilon=1e-3,  # noise decides, so that all of a family take the same path
-        prediction="separate" if case.separate else ("together", "auto")[case.number % 2],
-    )
-
-    def run():
-        with evaluations(tables), seeded_noise(0):
-            return search.fit(case.X, case.y, X_val=X_val, y_val=y_val, groups_val=groups)
-
-    with captured(seen):
-        found = attempt(run, seen)
-    seen["left on estimator"], seen["left on scorers"] = shown(estimator), shown(scorers)
-    seen["training"] = shown((case.X, case.y))
-    if found is None:
-        return Outcome(None, seen)
-    seen["shapes"] = [(each.shape, each.sensitivity) for each in tables]
-    seen["results"] = shown({k: v for k, v in found.cv_results_.items() if "time" not in k})
-    seen["report"] = found.privacy_.details()
-    seen["chosen"] = shown(found.best_params_)
-    seen["refitted"] = shown(vars(found.best_estimator_))
-    return Outcome(tables, seen)
-
-
-def whole_searches(numbers, n_validation, guidance):
-    """Search with those of these cases that have a parameter to search."""
-    found = Tally()
-    for number in numbers:
-        case = case_of(number, n_validation)
-        if "c" not in case.estimator.get_params():
-            continue
-        outcomes = [search_outcome(case, *each, guidance) for each in case.validation]
-        found.add(case, outcomes)
-    return found
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("guidance", ["none", "public"])
-@pytest.mark.parametrize("n", [2, pytest.param(24, marks=pytest.mark.soak)])
-def test_one_unit_shows_in_nothing_that_a_search_leaves(guidance, n):
-    found = whole_searches(range(10_000, 10_000 + n), 3, guidance)
-    assert not found.wrong, "\n".join(found.texts)
-    assert found.pairs >= n

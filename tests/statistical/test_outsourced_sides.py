@@ -39,17 +39,6 @@ def test_outcomes_have_noise_and_a_budget(objective_of, table):
 
 
 @pytest.mark.parametrize(
-    "message",
-    [None, [], {}, {"type": "ask", "rows": 1}, *map(ask, (9, -1, 1.0, True)), ask(*[0] * 101)],
-)
-def test_messages_that_are_refused_cost_nothing(objective_of, message):
-    objective = objective_of()
-    with pytest.raises(ValueError, match="found"):
-        side_of(objective).answer(message)
-    assert objective.calls_ == [] and not objective.privacy_.spends
-
-
-@pytest.mark.parametrize(
     ("table", "oracle", "says"),
     [
         (TABLE, None, "oracle must be a function"),

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
 from sklearn_dpbo.metrics import _intervals
@@ -17,7 +16,7 @@ from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 
-R = 200
+R = 100
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +55,7 @@ def labels_and_predictions(m, prevalence, recall, false_positives, seed=0):
     return y, (rng.random(m) < p).astype(int)
 
 
-@pytest.mark.parametrize("unknown", [0, 5, 10, 20, 80])
+@pytest.mark.parametrize("unknown", [0, 5, 80])
 def test_intervals_beside_unknown_labels(unknown):
     """A few that the noise may hide count as none: weighted F1 is shifted most."""
     y, predicted = labels_and_predictions(1_500, 0.4, 0.8, 0.2)
@@ -66,7 +65,7 @@ def test_intervals_beside_unknown_labels(unknown):
         name: coverage(scorer, y, predicted, np.arange(2), 0.8) for name, scorer in scorers.items()
     }
     assert found["f1"] >= least()
-    assert found["f1_weighted"] >= (0.8 if unknown in (5, 10) else least())
+    assert found["f1_weighted"] >= (0.8 if unknown == 5 else least())
 
 
 CASES = {
@@ -170,33 +169,6 @@ def test_intervals_of_areas_cover_where_a_class_is_rare_in_public(name, monkeypa
         scorer = scorer.release(lambda _: public, 4_000, epsilon, ())
         found.append(coverage(scorer, y, scores, classes, epsilon, runs=1))
     assert np.mean(found) >= 0.9
-
-
-@pytest.mark.parametrize(
-    ("name", "depth", "epsilon"),
-    [
-        ("roc_auc", 1, 8.0),
-        pytest.param("roc_auc", 1, 1.0, marks=pytest.mark.slow),
-        pytest.param("roc_auc", 3, 8.0, marks=pytest.mark.slow),
-        pytest.param("average_precision", 1, 1.0, marks=pytest.mark.slow),
-        pytest.param("average_precision", 3, 8.0, marks=pytest.mark.slow),
-    ],
-)
-def test_intervals_of_a_small_tree_cover_with_few_positives(name, epsilon, depth):
-    """A search passes what the evaluated tree says of its training set."""
-    found, classes = [], np.array([0, 1])
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        y = (rng.random(3_000) < 0.03).astype(int)
-        X = rng.normal(size=(3_000, 3)) + 1.2 * y[:, None] * [1, 0, 0]
-        tree = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X[:1_000], y[:1_000])
-        proba = tree.predict_proba(X)
-        public = Predictions(y[:1_000], proba[:1_000], classes)
-        scorer = make_private_scorer(name).prepare(y[:1_000])
-        scorer = scorer.release(lambda _, public=public: public, 2_000, epsilon, ())
-        assert scorer.counts.separate
-        found.append(coverage(scorer, y[1_000:], proba[1_000:], classes, epsilon, runs=12))
-    assert np.mean(found) >= least(12 * 4)
 
 
 def test_intervals_of_areas_do_not_cover_if_there_is_twice_the_noise():
