@@ -34,9 +34,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 DATA = Path(os.environ.get("SKLEARN_DPBO_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
-# Modules that hold models of several tests.
-
-
 def data_file(name: str) -> Path:
     """Return the path of a data file, or skip the test."""
     if not (DATA / name).exists():
@@ -164,9 +161,8 @@ def statistical_tests_trust_models(request):
     """Predict all records at once, unchecked, where thousands of small searches are made.
 
     The check of public rows and predictions one by one draw nothing, and take most of their time.
-    `test_hostile.py` keeps them.
     """
-    if request.path.parent.name != "statistical" or request.path.stem == "test_hostile":
+    if request.path.parent.name != "statistical":
         yield
         return
     from sklearn_dpbo.prediction.listed.row_by_row import RowByRowCheck
