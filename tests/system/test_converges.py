@@ -279,7 +279,7 @@ def test_all_but_means_over_classes_count_unknown_labels():
 NEVER_SAW = [m for m in OF_THREE if m in OF_MATRIX and counts_unknown(m) and "fbeta" not in m]
 DEFAULT = [
     *zip(OFTEN * 3, SHIFTS | OTHERS, (SHIFTS | OTHERS).values()),
-    *((metric, "positives a third", "depths") for metric in UNDER_SHIFT[3:]),
+    ("average_precision", "positives a third", "depths"),
     ("neg_brier_score", "rare", "copies"),
     ("neg_log_loss", "positives three times", "weights"),
     ("f1_macro", "three classes, other shares", "three weights"),
@@ -373,7 +373,7 @@ BETWEEN_THRESHOLDS = 0.002
 @pytest.mark.parametrize(
     ("metric", "situation"),
     tiers(
-        [("f1", "positives a third"), ("balanced_accuracy", "most are positive")],
+        [("f1", "positives a third")],
         [(metric, at) for metric in ("balanced_accuracy", "f1") for at in SHIFTS],
         [(metric, at) for metric in THRESHOLDS for at in TWO_CLASSES],
     ),
@@ -390,7 +390,7 @@ def test_threshold_is_the_best(metric, situation):
         return scorer._score_func(tables.y_val, labels, **scorer._kwargs | weight)
 
     s = tuned.estimator_.predict_proba(tables.X_val)[:, 1]
-    best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 80)))
+    best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 40)))
     exact, (low, high) = score(tuned.predict(tables.X_val)), tuned.best_score_interval_
     error = GRID.get(situation, ROUNDING)
     assert tuned.best_score_ == pytest.approx(exact, abs=error)
@@ -520,7 +520,7 @@ QUICK = sorted({*COLUMNS} - {"wine", "digits"})
 @pytest.mark.parametrize(
     ("kind", "columns"),
     tiers(
-        [("logistic", "clinical"), ("logistic", "sentinels"), ("logistic", "mixed units")],
+        [("logistic", "sentinels")],
         [("logistic", columns) for columns in QUICK],
         [(kind, columns) for kind in CLASSIFIERS for columns in COLUMNS],
     ),
@@ -601,7 +601,7 @@ def test_logistic_regression_is_that_of_scikit_learn_on_the_rows_it_sees():
 
 
 @pytest.mark.parametrize(
-    "columns", tiers(["sentinels"], ["clinical", "huge units", "few positives"])
+    "columns", tiers([], ["clinical", "huge units", "sentinels", "few positives"])
 )
 def test_one_table(columns):
     """The model, and its score on records that it was not fitted on."""

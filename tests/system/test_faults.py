@@ -66,7 +66,8 @@ pytestmark = [
 
 
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.soak)])
+    marked = (pytest.param(n, marks=mark) for n, mark in many.items())
+    return pytest.mark.parametrize("n", [*few, *marked])
 
 
 # ---------------------------------------------------------------- a helper process
@@ -169,7 +170,7 @@ def kills(folder, n, seed):
     return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
 
 
-@sizes(20, 80)
+@sizes([], {20: pytest.mark.slow, 80: pytest.mark.soak})
 def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper(tmp_path, n, 1)
     print("\nkilled:", counts)
@@ -401,7 +402,7 @@ def fits(name, ledger):
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-@sizes(8, 60)
+@sizes([4], {8: pytest.mark.slow, 60: pytest.mark.soak})
 @pytest.mark.parametrize("name", ["none", "public", "threshold"])
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""

@@ -1173,7 +1173,7 @@ def cases_of(name, n, n_rounds):
 @pytest.mark.parametrize(
     ("name", "n", "n_rounds"),
     [
-        *((name, 1, 1) for name in [*ENTRIES][::3]),
+        *((name, 1, 1) for name in [*ENTRIES][::5]),
         *(pytest.param(name, 4, 1, marks=pytest.mark.slow) for name in ENTRIES),
         *(pytest.param(name, len(TABLES), 2, marks=pytest.mark.soak) for name in ENTRIES),
     ],
