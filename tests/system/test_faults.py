@@ -10,6 +10,7 @@ once and forks. Counts are printed (``-n 0 -s``).
 import ast
 import contextlib
 import gc
+import itertools
 import json
 import logging
 import os
@@ -314,7 +315,10 @@ def faulty_search(ledger, stage, guidance=None, **params):
 
 @pytest.mark.parametrize(
     ("stage", "kind"),
-    [*((stage, kind) for stage in STAGES for kind in KINDS[:2]), ("predict", SystemExit)],
+    [
+        pytest.param(stage, kind, marks=pytest.mark.slow if i % 4 else ())
+        for i, (stage, kind) in enumerate(itertools.product(STAGES, KINDS))
+    ],
 )
 def test_error_at_any_stage_keeps_ledger_and_reveals_no_raw_score(stage, kind, new_ledger):
     for error_score in (np.nan, "raise"):

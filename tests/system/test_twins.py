@@ -1188,6 +1188,7 @@ def test_twins_differ_in_nothing_but_what_gets_noise_and_there_by_its_claim(name
     assert name in REFUSED or reached >= n // 2
 
 
+OF_PLANTED_BUGS = ("attributes", "types of columns", "order of entries", "numbers of labels")
 CHOSEN = {
     "names of rows": Case("search", "frame", "i8", "plain", None, (*OF_NAME,)),
     "width of texts": Case("search, tree by cv", "f8", "text", "plain", None, ("label text",)),
@@ -1202,7 +1203,13 @@ CHOSEN = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
-@pytest.mark.parametrize("what", CHOSEN)
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=() if what in OF_PLANTED_BUGS else pytest.mark.slow)
+        for what in CHOSEN
+    ],
+)
 def test_chosen_twins_differ_in_nothing_but_what_gets_noise(what):
     breaks, has_result = CHOSEN[what].breaks()
     assert not breaks, "\n".join(breaks)
@@ -1230,6 +1237,7 @@ def test_a_model_that_lets_records_change_others_is_seen(trusted_models, monkeyp
     assert found and all("moved by" in text for text in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["search, f1", "evaluation", "comparison"])
 def test_halved_sensitivity_is_seen(name, monkeypatch):
     whole = Cells.sensitivity
@@ -1237,6 +1245,7 @@ def test_halved_sensitivity_is_seen(name, monkeypatch):
     assert broken(name, "other", "other label")
 
 
+@pytest.mark.slow
 def test_halved_sensitivity_of_a_learner_is_seen(monkeypatch):
     tables = PrivateLogisticRegression._tables
 
