@@ -89,8 +89,10 @@ def wait_until(condition, seconds=30):
 # ---------------------------------------------------------------- the same result everywhere
 @pytest.mark.parametrize(
     ("backend", "space"),
-    [("loky", SPACE), ("threading", GRID), ("pool", GRID), ("dask", SPACE)],
-    ids=["loky", "threading", "pool", "dask"],
+    [
+        pytest.param(*case, id=case[0], marks=() if case[0] == "threading" else pytest.mark.slow)
+        for case in [("loky", SPACE), ("threading", GRID), ("pool", GRID), ("dask", SPACE)]
+    ],
 )
 def test_result_does_not_depend_on_joblib_backend(two_classes, request, backend, space):
     if backend == "dask":
@@ -122,6 +124,7 @@ def test_result_does_not_depend_on_ray(two_classes, tmp_path):
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_search_in_cross_validation_on_dask_gives_same_scores(two_classes, client):
     X, y, _, _ = two_classes
     nested = search(space={"C": [1.0]}, cv=EveryFourth())  # one candidate: workers have no seed
@@ -133,6 +136,7 @@ def test_search_in_cross_validation_on_dask_gives_same_scores(two_classes, clien
 
 
 # ---------------------------------------------------------------- what is sent to workers
+@pytest.mark.slow
 def test_ledger_is_not_sent_to_cluster(two_classes, client, tmp_path, monkeypatch):
     def refuse(self):
         raise AssertionError("the ledger is sent to workers")
@@ -157,6 +161,7 @@ def seen_by(client):
     return repr(seen)
 
 
+@pytest.mark.slow
 def test_cluster_keeps_no_data_and_no_raw_score(client):
     public, protected = data()
     with joblib.parallel_config("dask"):
@@ -170,6 +175,7 @@ def test_cluster_keeps_no_data_and_no_raw_score(client):
     assert "_run" in text and not found - processes
 
 
+@pytest.mark.slow
 def test_cluster_inspection_finds_planted_score(client):
     kept = client.submit(lambda: 7_717, key="kept-7717")
     kept.result()
@@ -247,6 +253,7 @@ class Warns(Known):
         return super().predict(X)
 
 
+@pytest.mark.slow
 def test_cluster_of_threads_suppresses_warnings_and_keeps_no_data(two_classes):
     """Its threads share one suppression of output, and it drops the data afterwards."""
     distributed = pytest.importorskip("distributed")

@@ -52,6 +52,17 @@ EPSILON = 1e6
 ROUNDING = 1e-6
 
 
+def tiers(default, slow=(), soak=()):
+    """Return parameters, each once: by default, with the slow tests, with those for hours."""
+    found = dict.fromkeys(default, ())
+    for tier, mark in ((slow, pytest.mark.slow), (soak, pytest.mark.soak)):
+        found |= {case: mark for case in tier if case not in found}
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else [case]), marks=mark)
+        for case, mark in found.items()
+    ]
+
+
 @dataclass(frozen=True)
 class Row:
     """How close a metric comes to scikit-learn's, and why not closer.
@@ -198,118 +209,6 @@ def check(metric, situation, learner, **params):
         assert found.width <= max(1e-3, 5 * error), found.released
 
 
-SHIFTS = {
-    "positives a third": "weights",
-    "positives three times": "weights",
-    "most are positive": "weights",
-    "older patients": "depths",
-}
-OTHERS = {
-    "as in training": "depths",
-    "rare": "weights",
-    "rarer": "weights",
-    "unequal groups": "depths",
-    "another site": "weights",
-}
-OFTEN = ("f1", "precision", "roc_auc")
-UNDER_SHIFT = (*OFTEN, "average_precision", "balanced_accuracy", "matthews_corrcoef")
-ONCE = sorted({*BINARY} - {*UNDER_SHIFT} - {name for name in BINARY if "fbeta" in name})
-QUICK = [
-    *((metric, "positives a third", "weights") for metric in UNDER_SHIFT),
-    *((metric, at, learner) for at, learner in (SHIFTS | OTHERS).items() for metric in OFTEN),
-    *((metric, "positives a third", "depths") for metric in ONCE),
-    *((metric, "as in training", "copies") for metric in ("accuracy", "f1", "roc_auc")),
-    ("matthews_corrcoef", "as in training", "depths"),
-]
-# Weights change labels, and hardly the order of records.
-QUICK = {
-    (metric, at, "depths" if metric in RANKINGS and learner == "weights" else learner)
-    for metric, at, learner in QUICK
-}
-ALL = [
-    (metric, situation, learner)
-    for metric in BINARY
-    for situation in TWO_CLASSES
-    for learner in ("weights", "depths", "copies")
-]
-
-
-@pytest.mark.parametrize(("metric", "situation", "learner"), sorted(QUICK))
-def test_choice_score_and_interval(metric, situation, learner):
-    check(metric, situation, learner)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("metric", "situation", "learner"), sorted({*ALL} - QUICK))
-def test_choice_score_and_interval_of_all_metrics(metric, situation, learner):
-    check(metric, situation, learner)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("metric", UNDER_SHIFT)
-def test_real_records_of_another_population(metric):
-    check(metric, "census", "depths")
-
-
-@pytest.mark.parametrize("situation", ["as in training", "positives three times"])
-def test_log_loss_with_bounds_that_clip_nothing(situation):
-    check("neg_log_loss", situation, "weights", bounds=(-40, 0))
-
-
-def test_scores_of_all_candidates():
-    search = search_of("positives a third", "depths", scoring="f1", release="all")
-    tables, models = tables_of("positives a third"), candidates_of("positives a third", "depths")
-    exact = {repr(params): tables.exact(references()["f1"], model) for params, model in models}
-    expected = [exact[repr(params)] for params in search.cv_results_["params"]]
-    assert search.cv_results_["mean_test_score"] == pytest.approx(expected, abs=ROUNDING)
-
-
-OF_THREE = [
-    *(name for name in OF_MATRIX if name in METRICS and not OF_MATRIX[name].of_one),
-    *SEVERAL,
-    "neg_brier_score",
-]
-
-
-@pytest.mark.parametrize(
-    "metric", [m for m in OF_THREE if not m.startswith(("fbeta", "jaccard", "recall"))]
-)
-def test_several_classes(metric):
-    check(metric, "three classes, other shares", "three weights")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("metric", OF_THREE)
-def test_several_classes_of_the_same_shares(metric):
-    check(metric, "three classes", "three weights")
-
-
-def counts_unknown(name):
-    """Whether a label that training never saw counts as one more class, as in scikit-learn.
-
-    Means over classes run over those of the training set, as the page of scores says: a class that
-    occurs by noise alone must not count.
-    """
-    C = np.arange(1.0, 13).reshape(4, 3)
-    needed = {"beta": 2} if "fbeta" in name else {}
-    known, whole = (OF_MATRIX[name].of(M, None, **needed) for M in (C, np.c_[C, np.zeros(4)]))
-    return np.isclose(known, whole)
-
-
-NEVER_SAW = [m for m in OF_THREE if m in OF_MATRIX and counts_unknown(m) and "fbeta" not in m]
-
-
-def test_all_but_means_over_classes_count_unknown_labels():
-    others = {m for m in OF_THREE if m in OF_MATRIX and not counts_unknown(m)}
-    assert {m for m in others if not m.endswith("_macro")} <= {"balanced_accuracy", "informedness"}
-
-
-@pytest.mark.parametrize("metric", NEVER_SAW)
-def test_a_label_that_training_never_saw_counts_as_in_scikit_learn(metric):
-    check(metric, "unseen label", "three weights")
-
-
-# ---------------------------------------------------------------- errors
 # The loss of one record.
 LARGEST = {
     "neg_mean_absolute_error": lambda y, p: np.abs(y - p),
@@ -326,6 +225,10 @@ LARGEST = {
 
 def widest(metric, situation):
     """Parameters with which no error, and no label, is clipped."""
+    if metric == "neg_log_loss":
+        return {"bounds": (-40, 0)}
+    if metric not in REGRESSION:
+        return {}
     tables = tables_of(situation)
     if metric not in LARGEST:
         return {"largest_error": 2 * float(np.ptp(np.r_[tables.y, tables.y_val]))}
@@ -334,55 +237,128 @@ def widest(metric, situation):
     return {"bounds": (-float(np.max(losses)), 0)}
 
 
-UNCLIPPED = ("prices moved",)
+SHIFTS = {
+    "positives a third": "weights",
+    "positives three times": "weights",
+    "most are positive": "weights",
+    "older patients": "depths",
+}
+OTHERS = {
+    "as in training": "depths",
+    "rare": "weights",
+    "rarer": "weights",
+    "unequal groups": "depths",
+    "another site": "weights",
+}
+OFTEN = ("f1", "precision", "roc_auc")
+UNDER_SHIFT = (*OFTEN, "average_precision", "balanced_accuracy", "matthews_corrcoef")
+OF_THREE = [
+    *(name for name in OF_MATRIX if name in METRICS and not OF_MATRIX[name].of_one),
+    *SEVERAL,
+    "neg_brier_score",
+]
 
 
-@pytest.mark.parametrize("metric", sorted(REGRESSION))
-@pytest.mark.parametrize("situation", UNCLIPPED)
-def test_errors_with_public_bounds_that_clip_nothing(metric, situation):
-    check(metric, situation, "leaves", **widest(metric, situation))
+def counts_unknown(name):
+    """Whether a label that training never saw counts as one more class, as in scikit-learn.
+
+    Means over classes run over those of the training set, as the page of scores says: a class that
+    occurs by noise alone must not count.
+    """
+    C = np.arange(1.0, 13).reshape(4, 3)
+    needed = {"beta": 2} if "fbeta" in name else {}
+    known, whole = (OF_MATRIX[name].of(M, None, **needed) for M in (C, np.c_[C, np.zeros(4)]))
+    return np.isclose(known, whole)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("metric", sorted(REGRESSION))
-@pytest.mark.parametrize("situation", sorted({*NUMBERS} - {*UNCLIPPED, "tiny prices"}))
-def test_errors_with_public_bounds_that_clip_nothing_elsewhere(metric, situation):
-    check(metric, situation, "leaves", **widest(metric, situation))
+def test_all_but_means_over_classes_count_unknown_labels():
+    others = {m for m in OF_THREE if m in OF_MATRIX and not counts_unknown(m)}
+    assert {m for m in others if not m.endswith("_macro")} <= {"balanced_accuracy", "informedness"}
 
 
+NEVER_SAW = [m for m in OF_THREE if m in OF_MATRIX and counts_unknown(m) and "fbeta" not in m]
+DEFAULT = [
+    *zip(OFTEN * 3, SHIFTS | OTHERS, (SHIFTS | OTHERS).values()),
+    ("average_precision", "positives a third", "depths"),
+    ("neg_brier_score", "rare", "copies"),
+    ("neg_log_loss", "positives three times", "weights"),
+    ("f1_macro", "three classes, other shares", "three weights"),
+    ("roc_auc_ovr", "three classes, other shares", "three weights"),
+    ("accuracy", "unseen label", "three weights"),
+    ("r2", "prices moved", "leaves"),
+    ("neg_mean_squared_error", "prices moved", "leaves"),
+]
+SLOW = [
+    *((metric, "positives a third", "weights") for metric in UNDER_SHIFT),
+    *((metric, at, learner) for at, learner in (SHIFTS | OTHERS).items() for metric in OFTEN),
+    *((metric, "positives a third", "depths") for metric in BINARY if "fbeta" not in metric),
+    *((metric, "as in training", "copies") for metric in ("accuracy", *OFTEN)),
+    ("matthews_corrcoef", "as in training", "depths"),
+    ("neg_log_loss", "as in training", "weights"),
+    *((metric, "three classes, other shares", "three weights") for metric in OF_THREE),
+    *((metric, "unseen label", "three weights") for metric in NEVER_SAW),
+    *((metric, "prices moved", "leaves") for metric in REGRESSION),
+]
+SOAK = [
+    *((m, at, by) for m in BINARY for at in TWO_CLASSES for by in ("weights", "depths", "copies")),
+    *((metric, "census", "depths") for metric in UNDER_SHIFT),
+    *((metric, "three classes", "three weights") for metric in OF_THREE),
+    *((metric, at, "leaves") for metric in REGRESSION for at in NUMBERS if at != "tiny prices"),
+]
+
+
+def sensible(cases):
+    """Weights change labels, and hardly the order of records."""
+    return [
+        (metric, at, "depths" if metric in RANKINGS and by == "weights" else by)
+        for metric, at, by in cases
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "situation", "learner"),
+    tiers(*map(sensible, (DEFAULT[::2], [*DEFAULT, *SLOW], SOAK))),
+)
+def test_choice_score_and_interval(metric, situation, learner):
+    """With public bounds that clip nothing."""
+    check(metric, situation, learner, **widest(metric, situation))
+
+
+def test_scores_of_all_candidates():
+    search = search_of("positives a third", "depths", scoring="f1", release="all")
+    tables, models = tables_of("positives a third"), candidates_of("positives a third", "depths")
+    exact = {repr(params): tables.exact(references()["f1"], model) for params, model in models}
+    expected = [exact[repr(params)] for params in search.cv_results_["params"]]
+    assert search.cv_results_["mean_test_score"] == pytest.approx(expected, abs=ROUNDING)
+
+
+# ---------------------------------------------------------------- errors
 def is_named(search, caught):
     """Whether the product says that errors are clipped, and where."""
     said = [repr(search.scorer_), search.privacy_.details(), *(str(w.message) for w in caught)]
     return any("clipped at" in text or "counted as" in text for text in said)
 
 
-def check_clipped(metric, situation, learner):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = searched(metric, situation, learner)
-    assert found.contains(1e-4 * abs(found.exact)) or is_named(found.search, caught), found.released
-
-
 ERRORS = ("neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_error", "r2")
 CLIPPING = ("skewed prices", "outliers")
 
 
-@pytest.mark.parametrize("metric", ERRORS)
-@pytest.mark.parametrize("situation", CLIPPING)
-def test_an_interval_contains_the_number_or_it_is_named_as_clipped(metric, situation):
-    check_clipped(metric, situation, "leaves")
-
-
-@pytest.mark.parametrize("situation", ["as in training", "positives three times"])
-def test_an_interval_of_log_loss_contains_it_or_it_is_named_as_clipped(situation):
-    check_clipped("neg_log_loss", situation, "depths")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("metric", sorted(REGRESSION))
-@pytest.mark.parametrize("situation", NUMBERS)
-def test_all_intervals_contain_the_number_or_it_is_named_as_clipped(metric, situation):
-    check_clipped(metric, situation, "leaves")
+@pytest.mark.parametrize(
+    ("metric", "situation", "learner"),
+    tiers(
+        [("r2", "outliers", "leaves"), ("neg_log_loss", "as in training", "depths")],
+        [
+            ("neg_log_loss", "positives three times", "depths"),
+            *((metric, at, "leaves") for metric in ERRORS for at in CLIPPING),
+        ],
+        [(metric, at, "leaves") for metric in REGRESSION for at in NUMBERS],
+    ),
+)
+def test_an_interval_contains_the_number_or_it_is_named_as_clipped(metric, situation, learner):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = searched(metric, situation, learner)
+    assert found.contains(1e-4 * abs(found.exact)) or is_named(found.search, caught), found.released
 
 
 # ---------------------------------------------------------------- thresholds
@@ -395,7 +371,19 @@ THRESHOLDS = [
 BETWEEN_THRESHOLDS = 0.002
 
 
-def check_threshold(metric, situation):
+@pytest.mark.parametrize(
+    ("metric", "situation"),
+    tiers(
+        [("f1", "positives a third")],
+        [
+            *((metric, at) for metric in ("balanced_accuracy", "f1") for at in SHIFTS),
+            *((metric, "rare") for metric in THRESHOLDS),
+            ("f1", "unequal groups"),
+        ],
+        [(metric, at) for metric in THRESHOLDS for at in TWO_CLASSES],
+    ),
+)
+def test_threshold_is_the_best(metric, situation):
     tables = tables_of(situation)
     model = make_pipeline(StandardScaler(), LogisticRegression())
     tuned = PrivateThresholdClassifier(model, epsilon=EPSILON, scoring=metric)
@@ -407,25 +395,12 @@ def check_threshold(metric, situation):
         return scorer._score_func(tables.y_val, labels, **scorer._kwargs | weight)
 
     s = tuned.estimator_.predict_proba(tables.X_val)[:, 1]
-    best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 80)))
+    best = max(score((s >= at).astype(int)) for at in np.quantile(s, np.linspace(0, 1, 40)))
     exact, (low, high) = score(tuned.predict(tables.X_val)), tuned.best_score_interval_
     error = GRID.get(situation, ROUNDING)
     assert tuned.best_score_ == pytest.approx(exact, abs=error)
     assert low - error <= exact <= high + error
     assert exact >= best - BETWEEN_THRESHOLDS, f"chosen {exact:.4f}, best {best:.4f}"
-
-
-@pytest.mark.parametrize("metric", ["balanced_accuracy", "f1"])
-@pytest.mark.parametrize("situation", SHIFTS)
-def test_threshold_is_the_best(metric, situation):
-    check_threshold(metric, situation)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("metric", THRESHOLDS)
-@pytest.mark.parametrize("situation", TWO_CLASSES)
-def test_every_threshold_is_the_best(metric, situation):
-    check_threshold(metric, situation)
 
 
 # ---------------------------------------------------------------- evaluations
@@ -456,7 +431,7 @@ def evaluation_of(situation, model, **params):
     return private_evaluation(model, **tables.protected, **tables.public, epsilon=EPSILON, **params)
 
 
-@pytest.mark.parametrize("situation", ["rare", "unequal groups", *SHIFTS])
+@pytest.mark.parametrize("situation", tiers(["unequal groups"], ["rare", *SHIFTS]))
 def test_evaluation_of_a_classifier(situation):
     model = make_pipeline(StandardScaler(), LogisticRegression())
     evaluation = evaluation_of(situation, model)
@@ -473,7 +448,7 @@ def test_evaluation_of_several_classes(situation):
     check_evaluation(evaluation, tables_of(situation), model, names)
 
 
-@pytest.mark.parametrize("situation", ["positives a third", "older patients"])
+@pytest.mark.parametrize("situation", tiers(["older patients"], ["positives a third"]))
 def test_evaluation_of_the_chosen_candidate(situation):
     search = search_of(situation, "depths", scoring="f1", release="evaluation")
     names = ("f1", "accuracy", "balanced_accuracy", "roc_auc")
@@ -481,7 +456,9 @@ def test_evaluation_of_the_chosen_candidate(situation):
     assert search.best_score_ == pytest.approx(search.evaluation_.score("f1").value)
 
 
-@pytest.mark.parametrize("situation", ["prices", "larger houses", "skewed prices", "outliers"])
+@pytest.mark.parametrize(
+    "situation", tiers(["outliers"], ["prices", "larger houses", "skewed prices"])
+)
 def test_evaluation_of_a_regressor(situation):
     """With a bound that clips no error."""
     tables, model = tables_of(situation), DecisionTreeRegressor(min_samples_leaf=10, random_state=0)
@@ -492,8 +469,13 @@ def test_evaluation_of_a_regressor(situation):
 
 
 # ---------------------------------------------------------------- an optimiser of one's own
-@pytest.mark.parametrize("metric", ["neg_brier_score", "f1"])
-@pytest.mark.parametrize("situation", ["positives three times", "unequal groups"])
+@pytest.mark.parametrize(
+    ("metric", "situation"),
+    tiers(
+        [("neg_brier_score", "unequal groups"), ("f1", "positives three times")],
+        [("neg_brier_score", "positives three times"), ("f1", "unequal groups")],
+    ),
+)
 def test_objective(metric, situation):
     """Averages over records are returned as they are; of other metrics, calls return a proxy."""
     tables, candidates = tables_of(situation), candidates_of(situation, "depths")
@@ -537,7 +519,18 @@ def quarters(columns):
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def check_classifier(kind, columns):
+QUICK = sorted({*COLUMNS} - {"wine", "digits"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    tiers(
+        [("logistic", "sentinels")],
+        [("logistic", columns) for columns in QUICK],
+        [(kind, columns) for kind in CLASSIFIERS for columns in COLUMNS],
+    ),
+)
+def test_private_classifier(kind, columns):
     X, y, X_test, y_test = quarters(columns)
     ours, theirs = CLASSIFIERS[kind]
     private = ours(epsilon=EPSILON, classes=np.unique(y)).fit(X, y)
@@ -546,31 +539,15 @@ def check_classifier(kind, columns):
     assert found >= expected - LOSS.get(columns, 0.015)
 
 
-QUICK = sorted({*COLUMNS} - {"wine", "digits"})
-
-
-@pytest.mark.parametrize("columns", QUICK)
-def test_private_classifier(columns):
-    check_classifier("logistic", columns)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("columns", COLUMNS)
-def test_private_classifier_of_curved_functions(columns):
-    check_classifier("straight and curved", columns)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("columns", SHIPPED)
-def test_private_classifier_on_real_records(columns):
-    check_classifier("logistic", columns)
-
-
 IN_UNITS = ("clinical", "body mass", "standardised", "tiny units", "huge units", "sentinels")
 
 
 @pytest.mark.parametrize(
-    ("columns", "bounded"), [(c, False) for c in QUICK] + [(c, True) for c in IN_UNITS]
+    ("columns", "bounded"),
+    tiers(
+        [("clinical", False), ("sentinels", False), ("huge units", True)],
+        [(c, False) for c in QUICK] + [(c, True) for c in IN_UNITS],
+    ),
 )
 def test_private_ridge(columns, bounded):
     """Long rows are shortened, so that coefficients come out a few per cent too large."""
@@ -597,7 +574,7 @@ REGRESSORS = {
 }
 
 
-@pytest.mark.parametrize("kind", OF_FAR)
+@pytest.mark.parametrize("kind", tiers(["ridge"], OF_FAR))
 def test_values_that_are_far_from_others_count(kind):
     """Of a fifth of the records two columns are 9 deviations away, and their sum is not."""
     rng = np.random.default_rng(0)
@@ -615,6 +592,7 @@ def test_values_that_are_far_from_others_count(kind):
     assert found >= expected - OF_FAR[kind]
 
 
+@pytest.mark.slow
 def test_logistic_regression_is_that_of_scikit_learn_on_the_rows_it_sees():
     """With more steps and no clipping."""
     X, y, X_test, _ = quarters("standardised")
@@ -627,7 +605,9 @@ def test_logistic_regression_is_that_of_scikit_learn_on_the_rows_it_sees():
     assert private.predict_proba(X_test) == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize("columns", ["clinical", "huge units", "sentinels", "few positives"])
+@pytest.mark.parametrize(
+    "columns", tiers([], ["clinical", "huge units", "sentinels", "few positives"])
+)
 def test_one_table(columns):
     """The model, and its score on records that it was not fitted on."""
     X, y, X_test, y_test = quarters(columns)

@@ -47,6 +47,7 @@ def names():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [call for call in ROWS if not ELSEWHERE.search(call)])
 def test_fits_are_as_many_as_the_page_says(call, counted):
     with warnings.catch_warnings():

@@ -64,7 +64,7 @@ def of_learner(X, y, X_val, y_val):
 
 
 def of_threshold(X, y, X_val, y_val):
-    tuner = PrivateThresholdClassifier(LogisticRegression(), epsilon=1.0)
+    tuner = PrivateThresholdClassifier(LogisticRegression(), epsilon=1.0, thresholds=64)
     return tuner.fit(X, y, X_val=X_val, y_val=y_val).privacy_
 
 

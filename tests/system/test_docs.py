@@ -44,6 +44,15 @@ def longest_are_slow(pages):
         "private_learners.md",
         "one_sensitive_table.md",
         "planning.md",
+        "README.md",
+        "guide.md",
+        "thresholds.md",
+        "ledger.md",
+        "clusters.md",
+        "objective.md",
+        "output_checkers.md",
+        "first_search.md",
+        "publishing.md",
     )
     marks = {name: pytest.mark.slow for name in long}
     return [pytest.param(p, id=p.name, marks=marks.get(p.name, ())) for p in pages]
@@ -93,10 +102,10 @@ def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
     assert result.attempted and not result.failed
 
 
-@pytest.mark.parametrize("example", [
-    pytest.param(path, id=path.stem, marks=[] if path.stem == "several_sites" else pytest.mark.slow)
-    for path in sorted((ROOT / "docs" / "examples").glob("*.py"))
-])  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "docs" / "examples").glob("*.py")), ids=lambda path: path.stem
+)
 def test_example_scripts_run(example, capsys, monkeypatch):
     if "FOLDER" in example.read_text():
         monkeypatch.setattr("sys.argv", [str(example), str(data_file("diabetes130.csv.gz").parent)])

@@ -48,16 +48,10 @@ def closeness(y, predicted):
 
 SEARCHES = [
     (LogisticRegression(), {"C": [0.1, 1.0]}, None),
-    pytest.param(
-        Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1)),
-        marks=pytest.mark.slow,
-    ),
+    (Ridge(), {"alpha": [0.1, 1.0]}, make_private_scorer(closeness, bounds=(0, 1))),
     # Without break_ties SVC's own predictions differ from the argmax of its decision values.
-    pytest.param(
-        make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None,
-        marks=pytest.mark.slow,
-    ),
-]  # fmt: skip
+    (make_pipeline(StandardScaler(), SVC(break_ties=True)), {"svc__C": [0.1, 1.0]}, None),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +60,7 @@ def _same_noise_in_each_fit(monkeypatch):
     monkeypatch.setattr(noise, "seeds_here", lambda: itertools.repeat((0,)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "grid", "scoring"), SEARCHES)
 def test_search_passes_scikit_learn_estimator_checks(estimator, grid, scoring):
     search = PrivateBayesSearchCV(
@@ -89,12 +84,9 @@ def tuner(**params):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scoring", "method"),
-    [
-        pytest.param("accuracy", "auto", marks=pytest.mark.slow),
-        pytest.param("balanced_accuracy", "decision_function", marks=pytest.mark.slow),
-    ],
+    ("scoring", "method"), [("accuracy", "auto"), ("balanced_accuracy", "decision_function")]
 )
 def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, method):
     failed, n_checks = failed_checks(tuner(scoring=scoring, response_method=method))
@@ -104,11 +96,12 @@ def test_threshold_classifier_passes_scikit_learn_estimator_checks(scoring, meth
 
 # An error would tell that one record has an infinite target; it counts as the highest. Lists are
 # refused, as single records would decide the number of columns: two checks end there.
+OF_NUMBERS = {"check_supervised_y_no_nan", "check_regressors_train"}
 LEARNERS = [
-    (PrivateLogisticRegression(), {"check_classifiers_train"}),
-    (PrivateClassifier(n_trees=4), {"check_classifiers_train"}),
-    (PrivateRidge(y_bounds=(-200, 200)), {"check_supervised_y_no_nan", "check_regressors_train"}),
-    (PrivateRegressor(n_trees=4), {"check_supervised_y_no_nan", "check_regressors_train"}),
+    (PrivateRidge(y_bounds=(-200, 200)), OF_NUMBERS),
+    pytest.param(PrivateLogisticRegression(), {"check_classifiers_train"}, marks=pytest.mark.slow),
+    pytest.param(PrivateClassifier(n_trees=4), {"check_classifiers_train"}, marks=pytest.mark.slow),
+    pytest.param(PrivateRegressor(n_trees=4), OF_NUMBERS, marks=pytest.mark.slow),
 ]
 
 
@@ -133,12 +126,9 @@ REFUSED |= {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "learner",
-    [
-        pytest.param(PrivateLogisticRegression(), marks=pytest.mark.slow),
-        PrivateRidge(y_bounds=(-200, 200)),
-    ],
+    "learner", [PrivateLogisticRegression(), PrivateRidge(y_bounds=(-200, 200))]
 )
 def test_searches_on_one_table_pass_scikit_learn_estimator_checks(learner):
     failed, n_checks = failed_checks(PrivateTableSearchCV(learner, epsilon=1e5, random_state=0))

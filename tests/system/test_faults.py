@@ -10,6 +10,7 @@ once and forks. Counts are printed (``-n 0 -s``).
 import ast
 import contextlib
 import gc
+import itertools
 import json
 import logging
 import os
@@ -66,7 +67,8 @@ pytestmark = [
 
 
 def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.soak)])
+    marked = (pytest.param(n, marks=mark) for n, mark in many.items())
+    return pytest.mark.parametrize("n", [*few, *marked])
 
 
 # ---------------------------------------------------------------- a helper process
@@ -169,7 +171,7 @@ def kills(folder, n, seed):
     return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
 
 
-@sizes(20, 80)
+@sizes([], {20: pytest.mark.slow, 80: pytest.mark.soak})
 def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper(tmp_path, n, 1)
     print("\nkilled:", counts)
@@ -313,7 +315,10 @@ def faulty_search(ledger, stage, guidance=None, **params):
 
 @pytest.mark.parametrize(
     ("stage", "kind"),
-    [*((stage, kind) for stage in STAGES for kind in KINDS[:2]), ("predict", SystemExit)],
+    [
+        pytest.param(stage, kind, marks=pytest.mark.slow if i % 4 else ())
+        for i, (stage, kind) in enumerate(itertools.product(STAGES, KINDS))
+    ],
 )
 def test_error_at_any_stage_keeps_ledger_and_reveals_no_raw_score(stage, kind, new_ledger):
     for error_score in (np.nan, "raise"):
@@ -401,7 +406,7 @@ def fits(name, ledger):
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-@sizes(8, 60)
+@sizes([4], {8: pytest.mark.slow, 60: pytest.mark.soak})
 @pytest.mark.parametrize("name", ["none", "public", "threshold"])
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""

@@ -609,12 +609,16 @@ def run_cases(strategy, one, n, at_least, title):
 TIMES = int(os.environ.get("SKLEARN_DPBO_FUZZ", "1"))
 
 
-def sizes(few, many):
-    return pytest.mark.parametrize("n", [few, pytest.param(many * TIMES, marks=pytest.mark.soak)])
+def sizes(few, some, many):
+    marked = (
+        pytest.param(some, marks=pytest.mark.slow),
+        pytest.param(many, marks=pytest.mark.soak),
+    )
+    return pytest.mark.parametrize("n", [few, *marked])
 
 
 @pytest.mark.filterwarnings("ignore")
-@sizes(50, 1200)
+@sizes(10, 50, 1200 * TIMES)
 @pytest.mark.parametrize("group", FIELDS)
 def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
     run_cases(searches(group), lambda case: of_search(case, opened), n, 1 / 3, f"search, {group}")

@@ -9,9 +9,8 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import loguniform, uniform
+from scipy.stats import uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 
 from sklearn_dpbo import PrivateBayesSearchCV
@@ -164,6 +163,7 @@ def search_of(guidance="public", *, space=SPACE, m=4000, estimator=None, validat
         return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.0), (1.0, 1e-6), (30.0, 1e-6)])
 def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, delta):
@@ -178,15 +178,6 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
     assert (~found["validated"]).sum() == (16 if kind == "public" else 0)
     assert found["validated"][search.best_index_]
     assert Surface(**search.best_params_).share() > 0.95
-
-
-def test_public_guidance_does_not_depend_on_validation_set():
-    X, y = numbered(1000)
-    paths = [
-        search_of("public", validation=(X, labels)).cv_results_["params"]
-        for labels in (y, 1 - y, np.arange(1000) % 2)
-    ]
-    assert paths[0] == paths[1] == paths[2]
 
 
 def test_all_candidates_of_small_space_are_validated():
@@ -208,20 +199,6 @@ def test_guidance_handles_conditional_and_categorical_parameters(kind):
     assert Surface(**search.best_params_).share() > 0.9
     keys = [tuple(sorted(p)) for p in search.cv_results_["params"]]
     assert len(set(keys)) == 3
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss"])
-def test_guidance_works_with_auc_and_log_loss_of_groups(kind, scoring, two_classes):
-    X, y, X_val, y_val = two_classes
-    search = PrivateBayesSearchCV(
-        LogisticRegression(), {"C": loguniform(1e-4, 1e4)}, epsilon=500.0, n_iter=16,
-        scoring=scoring, strategy=WorstCase(kind), random_state=0,
-    )  # fmt: skip
-    groups = np.arange(len(y_val)) // 2
-    with seeded_noise(0):
-        search.fit(X, y, X_val=X_val, y_val=y_val, groups_val=groups)
-    assert search.best_score_ > (0.75 if scoring == "roc_auc" else -0.6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,6 +18,7 @@ from sklearn_dpbo.learners._private_training import private_training
 from sklearn_dpbo.privacy import runs
 from sklearn_dpbo.privacy.runs import gdp_within
 
+pytestmark = pytest.mark.slow
 interpret = pytest.importorskip("interpret.privacy")
 
 RNG = np.random.default_rng(0)

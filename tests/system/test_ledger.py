@@ -26,17 +26,14 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
 
 from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, PrivateThresholdClassifier
 from sklearn_dpbo.exceptions import (
     BudgetExceededError,
-    GuaranteeAssumptionWarning,
     LedgerError,
 )
 from sklearn_dpbo.papers.balcan2018 import Knapsack, KnapsackItems, PrivateConfigurator
 from sklearn_dpbo.papers.kharkovskii2020 import GaussianCurator
-from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.ledger._decimal import parse_decimal, round_down_decimal
 from sklearn_dpbo.privacy.ledger._entries import Entry, Loss, Opening, _sealed
@@ -677,18 +674,6 @@ def test_a_loss_is_charged_if_it_bounds_the_loss_per_unit_of_the_ledger(path, un
     assert len(ledger.history) == fits
 
 
-def test_the_history_names_estimator_strategy_and_purpose(path):
-    opened(path)
-    ledger = PrivacyLedger(path, "patients", purpose="section 3")
-    fit(search(ledger).set_params(estimator=make_pipeline(LogisticRegression()), param_grid={
-        "logisticregression__C": [0.1, 1.0]}))  # fmt: skip
-    ledger.charge(0.1, what="a mean", purpose="section 4")
-    first, second = ledger.history
-    assert first["estimator"] == "Pipeline, LogisticRegression"
-    assert first["mechanism"] == "PrivateBayesSearchCV, WorstCase"
-    assert (first["purpose"], second["purpose"]) == ("section 3", "section 4")
-
-
 # ---------------------------------------------------------------- locks
 
 
@@ -831,14 +816,6 @@ def test_unusual_characters_in_texts_and_names_are_stored(place):
     assert again.left["epsilon"] == 0.8 and again.history[1]["who"] == "?"
 
 
-def test_a_fit_that_fails_before_its_first_draw_is_not_charged(path):
-    ledger = opened(path)
-    X, y, X_val, y_val = problem()
-    with pytest.raises(ValueError, match="X_val needs the columns of X: rows"):
-        search(ledger).fit(X, y, X_val=X_val[:, :2], y_val=y_val)
-    assert not ledger.history
-
-
 def test_a_crash_between_charge_and_release_counts_as_spent(path, monkeypatch):
     ledger = opened(path)
     monkeypatch.setattr(mechanisms, "_draw", lambda *args: (_ for _ in ()).throw(MemoryError()))
@@ -852,18 +829,6 @@ def test_cross_validation_of_a_search_is_charged_once_per_fit(path):
     X, y, _, _ = problem()
     cross_val_score(search(ledger), X, y, cv=2)
     assert [row["epsilon"] for row in ledger.history] == [0.1] * 2
-
-
-def test_a_fit_on_an_assumption_is_recorded_as_such_or_refused(path):
-    ledger = PrivacyLedger(path, "patients", 1.0, 1e-4, worst_case_only=True, create=True)
-    risky = search(ledger, strategy=GPNoisy(), delta=1e-6)
-    risky.set_params(param_grid={"C": [1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0]})
-    with pytest.raises(BudgetExceededError, match="worst-case losses only"):
-        fit(risky)
-    other = PrivacyLedger(beside(path, "others"), "others", 1.0, 1e-4, create=True)
-    with pytest.warns(GuaranteeAssumptionWarning):
-        fit(risky.set_params(ledger=other))
-    assert other.history[0]["assumption"]
 
 
 def test_a_fit_spends_no_more_than_the_decimal_epsilon(path):

@@ -5,6 +5,9 @@ tests pass with the package as it is, the default suite shows. This file is also
 helper process, which imports all that others have written once, and forks.
 """
 
+import ast
+import compileall
+import contextlib
 import json
 import os
 import shutil
@@ -13,12 +16,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.config import default_plugins
 
 ROOT = Path(__file__).parents[2]
 PASSED, FAILED = 0, 1
-LIBRARIES = ("hypothesis", "joblib", "opendp.prelude", "pandas", "scipy.stats", "sklearn.pipeline",
-             "sklearn.ensemble", "sklearn.datasets", "sklearn.linear_model")  # fmt: skip
-
 if __name__ == "__main__":
     MUTANTS = {}
 else:
@@ -31,14 +32,26 @@ else:
 def main():
     """Answer requests, a line each: a package's folder, a test, and where its output goes."""
     answers, sys.stdout = sys.stdout, sys.stderr
-    for library in LIBRARIES:
-        __import__(library)
+    for library in sorted(libraries()):
+        with contextlib.suppress(ImportError):  # of those that only some have
+            __import__(library)
     assert "sklearn_dpbo" not in sys.modules
     for line in sys.stdin:
         if (child := os.fork()) == 0:
             run(*json.loads(line))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         print(status, file=answers, flush=True)
+
+
+def libraries():
+    """Return what the package imports, what tests do, and what pytest imports when it starts."""
+    found = {"hypothesis", "pandas", "sklearn.datasets", "sklearn.ensemble", "sklearn.linear_model"}
+    found |= {f"_pytest.{name}" for name in default_plugins}
+    for path in (ROOT / "sklearn_dpbo").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(node.module)
+    return {name for name in found if not name.startswith("sklearn_dpbo")}
 
 
 def run(package, test, said):
@@ -59,7 +72,9 @@ def run(package, test, said):
 @pytest.fixture(scope="module")
 def helper():
     """Return a function that runs a test with a package: its exit code, and what it printed."""
-    env = {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    # Plugins that are installed, such as xdist and Dask's, take longer to load than most tests run.
+    names = ("PYTHONSAFEPATH", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "WITHOUT_SHRINKING")
+    env = dict.fromkeys(names, "1")
     process = subprocess.Popen(
         [sys.executable, __file__], env={**os.environ, **env}, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -83,15 +98,28 @@ def found():
     return definitions(ROOT / "sklearn_dpbo")
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A copy of the package, compiled once for all who copy it."""
+    folder = tmp_path_factory.mktemp("compiled") / "sklearn_dpbo"
+    shutil.copytree(ROOT / "sklearn_dpbo", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    assert compileall.compile_dir(folder, quiet=1)
+    return folder
+
+
 @pytest.fixture
-def copy(tmp_path):
-    """A folder with a copy of the package."""
-    shutil.copytree(
-        ROOT / "sklearn_dpbo",
-        tmp_path / "sklearn_dpbo",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    return tmp_path
+def write(compiled, tmp_path):
+    """Return a function that copies the package, but for one file; it returns the folder."""
+
+    def write(path, text):
+        shutil.copytree(compiled, tmp_path / "sklearn_dpbo", dirs_exist_ok=True)
+        file = tmp_path / path.relative_to(ROOT)
+        file.write_text(text)
+        for old in file.parent.glob(f"__pycache__/{file.stem}.*"):
+            old.unlink()  # which may be taken for that of a text of the same length
+        return tmp_path
+
+    return write
 
 
 def test_each_planted_bug_belongs_in_one_place(found):
@@ -161,20 +189,18 @@ def test_a_bug_without_one_place_is_refused(where, old, why, places):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_planted_bug_is_detected(name, copy, helper, found):
-    path, text = planted(MUTANTS[name], found)
-    (copy / path.relative_to(ROOT)).write_text(text)
-    code, said = helper(copy, MUTANTS[name].test)
+def test_a_planted_bug_is_detected(name, write, helper, found):
+    code, said = helper(write(*planted(MUTANTS[name], found)), MUTANTS[name].test)
     assert code == FAILED, said
 
 
 @pytest.mark.slow
-def test_the_package_that_is_tested_is_the_copy(copy, helper):
+def test_the_package_that_is_tested_is_the_copy(write, helper):
     test = "core/test_sensitive.py::test_budget_refuses_charge_that_exceeds_delta"
-    code, said = helper(copy, test)
+    first = ROOT / "sklearn_dpbo" / "__init__.py"
+    code, said = helper(write(first, first.read_text()), test)
     assert code == PASSED, said
-    (copy / "sklearn_dpbo" / "__init__.py").write_text("raise ImportError('the copy')")
-    code, said = helper(copy, test)
+    code, said = helper(write(first, "raise ImportError('the copy')"), test)
     assert code not in (PASSED, FAILED) and "the copy" in said
 
 

@@ -297,7 +297,7 @@ def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
     assert (np.abs(before - after) <= sensitivity).all() and (before != after).any()
 
 
-@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+@pytest.mark.parametrize("scoring", [None, pytest.param("roc_auc", marks=pytest.mark.slow)])
 def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
     X, y = table(2000)
     estimator = PrivateLogisticRegression(classes=[0, 1])
@@ -319,6 +319,7 @@ def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
 # ------------------------------------------------------------------------- as in scikit-learn
 
 
+@pytest.mark.slow
 def test_seeds_decide_all_and_workers_nothing(accounted):
     accounted("repeat")
     X, y = table()
@@ -432,7 +433,11 @@ def test_wrong_input_is_refused_before_anything_is_charged(params, data, message
 
 # ------------------------------------------------------------------------- before anything is spent
 @pytest.mark.parametrize(
-    "grid", [{"max_norm": [1, 2, 3, -1]}, {"max_norm": [1.0, *range(2, 40), -3]}]
+    "grid",
+    [
+        {"max_norm": [1, 2, 3, -1]},
+        pytest.param({"max_norm": [1.0, *range(2, 40), -3]}, marks=pytest.mark.slow),
+    ],
 )
 def test_all_values_are_tried_before_anything_is_spent(grid, witness, accounted):
     accounted("compose")
@@ -489,6 +494,7 @@ def test_text_targets_are_refused_by_their_type_before_anything_is_spent(tmp_pat
 
 
 # ------------------------------------------------------------------------- kinds of tables
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["groups", "mostly zeros", "several classes", "regression"])
 def test_a_search_of_any_kind_of_table_comes_to_a_model_and_a_score_in_workers(kind):
     rng = np.random.default_rng(0)

@@ -155,7 +155,8 @@ CASES = [
 @pytest.mark.parametrize(
     ("case", "backend"),
     [
-        *((case, "threading") for case in CASES),
+        *((case, "threading") for case in CASES[:2]),
+        *(pytest.param(case, "threading", marks=pytest.mark.slow) for case in CASES[2:]),
         pytest.param({"n_jobs": 2}, "loky", marks=pytest.mark.slow),
     ],
     ids=str,
@@ -206,7 +207,9 @@ def counters():
     return found
 
 
-@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+@pytest.mark.parametrize(
+    "backend", ["loky", pytest.param("multiprocessing", marks=pytest.mark.slow)]
+)
 def test_no_counter_depends_on_the_number_of_fits_in_workers(backend, monkeypatch):
     def counted(k):
         monkeypatch.setattr(Repeated, "draw", lambda *_: k)

@@ -28,6 +28,7 @@ from sklearn_dpbo.search import _threshold as threshold_module
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("seeded"),
     pytest.mark.filterwarnings("ignore:No X_val and no cv"),
     pytest.mark.filterwarnings("ignore:.*y_pred.*:FutureWarning"),  # in mlflow
@@ -293,7 +294,6 @@ def threshold(estimator=None):
     return PrivateThresholdClassifier(estimator, epsilon=1000.0, random_state=0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("kind", ["list", "distribution"])
 def test_runs_would_be_logged_without_suspension(tracked, kind, n_jobs):
@@ -303,7 +303,6 @@ def test_runs_would_be_logged_without_suspension(tracked, kind, n_jobs):
     assert tracked()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [logistic_search, threshold])
 def test_what_is_logged_would_depend_on_protected_records_without_suspension(tracked, make):
     """The tests beside this one can fail."""

@@ -34,6 +34,7 @@ class Dying(ClassifierMixin, BaseEstimator):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are ended by signals")
 def test_killed_worker_of_loky_raises_an_error_and_the_next_fit_works():
     with pytest.raises(process_executor.TerminatedWorkerError, match="SIGKILL"):
@@ -41,6 +42,7 @@ def test_killed_worker_of_loky_raises_an_error_and_the_next_fit_works():
     fitted()
 
 
+@pytest.mark.slow
 def test_private_and_ordinary_searches_use_the_same_workers():
     """Two pools of other arguments would end each other, and start anew each time."""
     fitted()

@@ -98,7 +98,10 @@ class Spy:
         return [a for a in self.given if isinstance(a, np.ndarray) and a.size >= M]
 
 
-BACKENDS = [("sequential", 1), ("loky", 2), ("threading", 2), ("pool", 2)]
+BACKENDS = [
+    ("sequential", 1),
+    *(pytest.param(name, 2, marks=pytest.mark.slow) for name in ("loky", "threading", "pool")),
+]
 
 
 # ------------------------------------------------------------ what callbacks receive, and when
@@ -150,7 +153,7 @@ def test_secret_candidates_are_not_reported_to_callbacks():
     [
         ("sequential", 1, dict(fail="fit")),
         ("threading", 2, dict(fail="predict")),
-        ("loky", 2, {}),
+        pytest.param("loky", 2, {}, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
@@ -256,8 +259,8 @@ CASES = [(RuntimeError, 1, at) for at in BEFORE + AFTER]
 CASES += [(KeyboardInterrupt, 1, at) for at in (BEFORE[-1], AFTER[-1])]
 # With workers only one hook: after an exception joblib kills them and starts new ones.
 CASES += [
-    (RuntimeError, 2, ("end", "candidate")),
-    pytest.param(KeyboardInterrupt, 2, ("end", "candidate"), marks=pytest.mark.slow),
+    pytest.param(kind, 2, ("end", "candidate"), marks=pytest.mark.slow)
+    for kind in (RuntimeError, KeyboardInterrupt)
 ]
 
 
@@ -319,7 +322,7 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
 
 
 # ------------------------------------------------------------ verbose
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_lines_of_fits(capfd, n_jobs):
     public, protected = data()
     search_of(verbose=1, n_jobs=n_jobs).fit(**public, **protected)

@@ -2,9 +2,7 @@
 
 from fractions import Fraction
 
-import pandas as pd
 import pytest
-from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.svm import LinearSVC
@@ -82,13 +80,6 @@ def test_an_object_is_one_metric(two_classes, scoring):
     found = fit(search(scoring, True), two_classes)
     assert not found.multimetric_ and not hasattr(found, "best_scores_")
     assert found.scorer_.name in ("accuracy", "f1")
-
-
-def test_guided_searches_release_several_scores(two_classes):
-    s = search(SCORES[:2], "neg_brier_score", n_iter=12)
-    fit(s.set_params(param_grid={"C": loguniform(1e-3, 1e3)}, random_state=0), two_classes)
-    assert set(s.best_scores_) == set(SCORES[:2])
-    assert len(pd.DataFrame(s.cv_results_)) == 12
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ STRATEGIES = {
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
     "lipschitz": LipschitzConvex(),
 }
-QUICK = ("none", "public", "noisy")
+QUICK = ("public", "noisy")
 
 
 def parameters(*quick):

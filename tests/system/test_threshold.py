@@ -34,7 +34,6 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo.exceptions import BatchDependentError
 from sklearn_dpbo.metrics._make import resolve_scorer
 from sklearn_dpbo.prediction.companions import Companions
 from sklearn_dpbo.prediction.model import Model
@@ -146,17 +145,6 @@ def test_estimator_state_left_by_validation_predictions_is_not_kept(rare, frozen
     assert not np.isin(X_val[:, 0], kept[:, 0]).any()
 
 
-def test_groups_are_units_of_noise(rare):
-    X, y, X_val, y_val = rare
-    few, groups = (X[:200], y[:200], X_val[:400], y_val[:400]), np.arange(400) // 4
-    t = fitted(few, groups_val=groups)
-    assert (t.privacy_.unit, t.privacy_.m) == ("group", 100)
-    # The noise of the score belongs to 100 units, not to 400.
-    noisy = [fitted(few, groups_val=groups, epsilon=1.0, seed=i).best_score_
-             for i in range(5)]  # fmt: skip
-    assert np.std(noisy) > 0.5 * t.scorer_.bounds[1] / (0.4 * 100)
-
-
 # ---------------------------------------------------------------- the scikit-learn contract
 
 
@@ -264,66 +252,12 @@ def test_more_than_two_classes_raise_value_error(rare):
         tuner().fit(X, np.arange(len(X)) % 3)
 
 
-def test_batch_dependent_estimator_is_refused(rare):
-    class Ranks(FirstColumn):
-        def decision_function(self, X):
-            return np.argsort(np.argsort(np.asarray(X)[:, 0])).astype(float)
-
-    with pytest.raises(BatchDependentError):
-        fitted(rare, Ranks(), prediction="together")
-
-
 def test_records_that_cannot_be_predicted_count_as_wrong_silently(capsys, recwarn):
     x = np.r_[np.full(50, 0.3), np.full(50, np.nan)]
     data = data_of(np.ones(100), x)
     t = fitted(data, FirstColumn(), scoring="accuracy", thresholds=GRID)
     assert t.best_score_ == pytest.approx(0.5, abs=0.01) and t.best_threshold_ <= 0.3
     assert "SECRET" not in "".join(capsys.readouterr()) + str([w.message for w in recwarn])
-
-
-def test_thresholds_do_not_depend_on_validation_set():
-    X, y = make_classification(400, random_state=0)
-    a = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
-    b = tuner(thresholds=9).fit(X[:200], y[:200], X_val=X[300:] + 9, y_val=1 - y[300:])
-    proba = a.estimator_.predict_proba(X[:200])[:, 1]
-    grid = np.r_[np.linspace(0, 1, 3), np.quantile(proba, [0.25, 0.75])]
-    assert a.best_threshold_ in grid and b.best_threshold_ in grid
-
-
-def numbers_in(thing, seen):
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, int | float | np.number) and not isinstance(thing, bool):
-        yield float(thing)
-    elif isinstance(thing, np.ndarray):
-        if thing.dtype.kind in "iuf":
-            yield from thing.ravel().astype(float).tolist()
-        elif thing.dtype.kind == "O":
-            for v in thing.ravel().tolist():
-                yield from numbers_in(v, seen)
-    elif isinstance(thing, dict):
-        for v in thing.values():
-            yield from numbers_in(v, seen)
-    elif isinstance(thing, list | tuple | set):
-        for v in thing:
-            yield from numbers_in(v, seen)
-    elif hasattr(thing, "__dict__"):
-        yield from numbers_in(vars(thing), seen)
-
-
-def test_no_raw_score_is_kept():
-    """With so much noise, a released number equals a raw one once in 100,000 runs."""
-    X, y = make_classification(1994, 4, random_state=0)
-    t = PrivateThresholdClassifier(FrozenEstimator(LogisticRegression().fit(X[:997], y[:997])),
-                                   scoring="accuracy", epsilon=1e-7)  # fmt: skip
-    t.fit(X[:997], y[:997], X_val=X[997:], y_val=y[997:])
-    scores = t.estimator_.predict_proba(X[997:])[:, 1]
-    grid = np.r_[np.linspace(0, 1, 200), np.quantile(scores, np.linspace(0, 1, 200))]
-    raw = {int(((scores >= g) == y[997:]).sum()) for g in grid} - {0, 997}
-    raw = {r for r in raw if r > 300}  # small numbers are sizes of things
-    kept = {v for v in numbers_in(vars(t), set())}
-    assert not kept & ({float(r) for r in raw} | {r / 997 for r in raw})
 
 
 @pytest.mark.parametrize("odd", [2.0, 1.5, math.nan])

@@ -12,7 +12,6 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from thresholds import FirstColumn, data_of, fitted, tuner
 
 from sklearn_dpbo import make_private_scorer
@@ -56,42 +55,7 @@ def rare():
     return X[:2000], y[:2000], X[2000:], y[2000:]
 
 
-def responses(tuned, X):
-    p = getattr(tuned.estimator_, "predict_proba", tuned.estimator_.decision_function)(X)
-    return p[:, 1] if p.ndim == 2 else p
-
-
 # ---------------------------------------------------------------- the score
-@pytest.mark.parametrize(
-    ("name", "estimator"),
-    [
-        *(
-            pytest.param(name, LogisticRegression(), marks=() if name == "f1" else pytest.mark.slow)
-            for name in SCORINGS
-        ),
-        ("f1", LinearSVC()),
-    ],
-)
-def test_best_score_equals_scikit_learn_and_is_nearly_the_best(rare, name, estimator):
-    _, _, X_val, y_val = rare
-    t = fitted(rare, estimator, scoring=scorer_of(name))
-    exact = exact_score(name, y_val, t.predict(X_val))
-    assert t.best_score_ == pytest.approx(exact, abs=1e-9)
-    assert t.scorer_(t, X_val, y_val) == pytest.approx(exact, abs=1e-9)
-    low, high = t.best_score_interval_
-    assert low - 1e-9 <= exact <= high + 1e-9
-    s = responses(t, X_val)
-    best = max(exact_score(name, y_val, (s >= at).astype(int)) for at in np.unique(s)[::50])
-    assert exact >= best - 0.025
-
-
-def test_groups_weigh_the_same_in_the_score(rare):
-    _, _, X_val, y_val = rare
-    groups = np.arange(4000) % 700
-    weight = 1 / np.bincount(groups)[groups]
-    t = fitted(rare, scoring="f1", groups_val=groups)
-    expected = metrics.f1_score(y_val, t.predict(X_val), sample_weight=weight)
-    assert t.best_score_ == pytest.approx(expected, abs=2e-3)
 
 
 def test_scorer_of_scikit_learn_names_the_positive_label(rare):
