@@ -1,0 +1,74 @@
+"""Whether a mutant weakens privacy: by moves, by prices, or, without a number, perhaps.
+
+A judge says "weakens" and why, "safe", or "error" where the mutant fails; "unjudged" of lines that
+its numbers do not depend on.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from coverage import Coverage
+
+from . import moves, prices
+from .live import PACKAGE, in_a_fork, plant
+from .operators import Mutant
+
+# Which numbers judge the mutants of a file.
+JUDGES: dict[str, Callable[[], Iterator[Any]]] = {
+    "metrics/_ranking.py": moves.of_rankings, "metrics/_pairs.py": moves.of_orders,
+    **dict.fromkeys((f"metrics/_{name}.py" for name in (
+        "queries", "errors", "variance", "histogram", "agreement", "labels", "response")),
+        moves.of_sums),
+    "records/units.py": moves.of_sums,
+    "learners/_rows.py": moves.of_learners, "learners/_counts.py": moves.of_learners,
+    "learners/_tables.py": moves.of_learners,
+    **dict.fromkeys((f"privacy/{name}.py" for name in (
+        "gdp", "zcdp", "runs", "rounding", "accounting", "spending", "mechanisms")),
+        prices.prices),
+}  # fmt: skip
+# Rounding errors of floats, by which numbers of mutants may differ.
+CLOSE = 1e-7
+
+
+class Judge:
+    """Judges mutants of files with the same numbers, which it computes once as they are."""
+
+    def __init__(self, numbers: Callable[[], Iterator[Any]]) -> None:
+        self.numbers = numbers
+        coverage = Coverage(data_file=None, source=[str(PACKAGE)], messages=False)
+        prices.forget()
+        begun = time.process_time()
+        with coverage.collect():
+            self.usual = list(numbers())
+        self.seconds = 3 + 2 * (time.process_time() - begun)
+        self.reached = {
+            path: {*coverage.get_data().lines(path)}
+            for path in coverage.get_data().measured_files()
+        }
+
+    def __call__(self, mutant: Mutant) -> str:
+        """Return what a mutant is."""
+        reached = self.reached.get(str(PACKAGE / mutant.file), ())
+        # A statement is counted at its first line.
+        if mutant.function and not any(mutant.at - k in reached for k in range(6)):
+            return "unjudged"
+        return str(in_a_fork(partial(self._judge, mutant), self.seconds))
+
+    def _judge(self, mutant: Mutant) -> str:
+        if not plant(mutant):
+            return "unjudged"
+        if self.numbers is prices.prices:
+            return self._of_prices()
+        further = (f"weakens: {moved}" for moved in self.numbers() if not moved[0] <= 1 + CLOSE)
+        return next(further, "safe")
+
+    def _of_prices(self) -> str:
+        usual = {name: number for name, number, _ in self.usual}
+        for name, number, sign in self.numbers():
+            more = number - usual.pop(name)
+            if abs(more) > CLOSE * abs(number - more) + 1e-15 or more != more:
+                if sign == 0 or not more * sign <= 0:
+                    return f"weakens: {name} is {number!r}, not {number - more!r}"
+        return f"weakens: without {next(iter(usual))}" if usual else "safe"
