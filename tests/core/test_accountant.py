@@ -1,6 +1,7 @@
 """What the package says that releases cost, checked by another accountant: `accountant.py`."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.privacy import gdp
 from sklearn_dpbo.privacy.gdp import epsilon_of_gdp, gdp_within
+from sklearn_dpbo.privacy.rounding import divide, round_down, round_up
 from sklearn_dpbo.privacy.runs import COMPOSITIONS, Composed, FitGuarantee
 from sklearn_dpbo.privacy.zcdp import epsilon_of_zcdp, zcdp_within
 from sklearn_dpbo.strategies import WorstCase
@@ -71,6 +73,15 @@ def test_zcdp_conversions_are_never_below_the_exact_ones(epsilon, delta):
             assert log_delta_of_zcdp(rho * (1 + 1e-6), epsilon) > least
         found = epsilon_of_zcdp(rho, delta)
         assert found == 0 or log_delta_of_zcdp(rho, found) >= least
+
+
+@given(st.fractions(), st.floats(1e-300, 1e300), st.fractions(0, 1))
+def test_fractions_are_rounded_to_the_side_that_they_say(x, whole, share):
+    low, high = round_down(x), round_up(x)
+    assert low <= x <= high and high in (low, math.nextafter(low, math.inf))
+    part, rest = divide(whole, share)
+    assert part == round_down(Fraction(whole) * share)
+    assert rest == round_down(Fraction(whole) * (1 - share))
 
 
 # ---------------------------------------------------------------- several fits

@@ -68,7 +68,7 @@ class Judge:
         usual = {name: number for name, number, _ in self.usual}
         for name, number, sign in self.numbers():
             more = number - usual.pop(name)
-            if abs(more) > CLOSE * abs(number - more) + 1e-15 or more != more:
-                if sign == 0 or not more * sign <= 0:
-                    return f"weakens: {name} is {number!r}, not {number - more!r}"
+            same = abs(more) <= CLOSE * abs(number - more) + 1e-15
+            if not same and (sign == 0 or not more * sign <= 0):
+                return f"weakens: {name} is {number!r}, not {number - more!r}"
         return f"weakens: without {next(iter(usual))}" if usual else "safe"

@@ -99,7 +99,8 @@ def of_orders():
     one, all_of_three = (TWO, (1,)), (THREE, (0, 1, 2))
     queries = [
         (_pairs.Pairs(*one, (0.3,), 0.6), SCORES[0]), (_pairs.Pairs(*one, (0.5,)), SCORES[0]),
-        (_pairs.PairCounts(*one, (0.5,)), SCORES[0]), (_pairs.PrecisionSum(*one, (0.1,)), SCORES[0]),
+        (_pairs.PairCounts(*one, (0.5,)), SCORES[0]),
+        (_pairs.PrecisionSum(*one, (0.1,)), SCORES[0]),
         (_pairs.PairCounts(*one, (0.3,), 0.6), SCORES[0]),
         (_pairs.Pairs(*all_of_three, (1 / 3,) * 3), SCORES[1]),
         (_pairs.MeanArea(*all_of_three, (0.01, 0.01, 0.98)), SCORES[1]),

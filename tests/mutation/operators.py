@@ -16,8 +16,8 @@ PAIRS = (
 SWAPPED = {a: b for pair in PAIRS for a, b in (pair, pair[::-1])}
 # Functions of which the first argument stays.
 REMOVED = {
-    "sqrt", "abs", "rint", "trunc", "clip", "nan_to_num", "hypot", "sorted", "round_down", "round_up",
-    "floor", "ceil", "min", "max", "minimum", "maximum", "log1p", "set", "copy",
+    "sqrt", "abs", "rint", "trunc", "clip", "nan_to_num", "hypot", "sorted", "round_down",
+    "round_up", "floor", "ceil", "min", "max", "minimum", "maximum", "log1p", "set", "copy",
 }  # fmt: skip
 DROPPED_ARGUMENTS = {
     "sensitivity", "factor", "delta", "pure", "minlength", "threshold", "initial", "n_subgroups",
@@ -28,7 +28,7 @@ COMPARISONS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
-CONSTANTS = {0: "1", 1: "2", 2: "1", True: "False", False: "True"}
+CONSTANTS = {"0": "1", "1": "2", "2": "1", "True": "False", "False": "True"}
 # What says something, and computes nothing.
 SILENT = {"warn", "cast", "TypeVar", "ContextVar", "getLogger", "dataclass"}
 
@@ -212,7 +212,7 @@ def of_constant(node: ast.Constant, source: Source) -> Iterator[Change]:
     value = node.value
     if isinstance(value, int | float):
         nearby = repr(value * 2 if isinstance(value, float) else value + 1)
-        yield Change("constant", *source.span(node), CONSTANTS.get(value, nearby))
+        yield Change("constant", *source.span(node), CONSTANTS.get(repr(value), nearby))
 
 
 def of_condition(node: ast.If | ast.While | ast.IfExp, source: Source) -> Iterator[Change]:

@@ -28,7 +28,15 @@ def forget():
 
 def prices():
     """Yield name, number and sign, the quick ones first."""
-    for part in (of_conversions, of_fractions, of_budgets, of_draws, of_tables, of_fits, of_numbers):
+    for part in (
+        of_conversions,
+        of_fractions,
+        of_budgets,
+        of_draws,
+        of_tables,
+        of_fits,
+        of_numbers,
+    ):
         for name, number, sign in part():
             yield (part.__name__, *name), float(number), sign
 
@@ -96,7 +104,9 @@ def refused(budget, loss):
 
 def of_draws():
     """The noise of draws."""
-    for n, e, d, pure in itertools.product((1, 5, 300), (0.3, 4.0), (0.0, 1e-6), (2**0.5, math.inf)):
+    for n, e, d, pure in itertools.product(
+        (1, 5, 300), (0.3, 4.0), (0.0, 1e-6), (2**0.5, math.inf)
+    ):
         if d or pure < math.inf:
             price = mechanisms.Price.shared(n, e, d, pure)
             yield ("delta", n, e, d, pure), price.delta, -1

@@ -60,7 +60,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="so many of all mutants")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--minutes", type=float, default=1e9, help="after which none is begun")
-    parser.add_argument("--results", type=Path, help="file with a line of JSON for each mutant")
+    parser.add_argument("--results", type=Path, help="file with a line for each, to go on from")
     options = parser.parse_args()
     chosen = [
         mutant for file in FILES if re.search(options.files, file)
@@ -71,7 +71,7 @@ def main() -> int:
         chosen = random.Random(options.seed).sample(chosen, options.sample)
     tests = Tests({mutant.file for mutant in chosen})
     run = Run(chosen, tests, time.monotonic() + 60 * options.minutes, options.results)
-    own = "-q", "-p", "no:cacheprovider", "--rootdir", str(TESTS.parent)
+    own = "-p", "no:terminal", "-p", "no:cacheprovider", "--rootdir", str(TESTS.parent)
     code = pytest.main([*own, *map(str, tests.files)], [run])
     print(table(run.results))
     survived = [result for result in run.results if result["outcome"] == "survived"]
@@ -91,13 +91,16 @@ class Run:
 
     def __init__(self, chosen: list[Mutant], tests: "Tests", until: float, results: Path | None):
         self.chosen, self.tests, self.until, self.file = chosen, tests, until, results
-        self.results, self.failed, self.judges = [], "", {}
-        self.known = harmless()
+        self.failed, self.judges, self.known = "", {}, harmless()
+        lines = results.read_text().splitlines() if results and results.exists() else []
+        self.results = [json.loads(line) for line in lines]
 
     def pytest_collection(self, session):
         """Let Hypothesis not look for simpler cases."""
         phases = (Phase.explicit, Phase.generate)
-        settings.register_profile("once", derandomize=True, database=None, deadline=None, phases=phases)
+        settings.register_profile(
+            "once", derandomize=True, database=None, deadline=None, phases=phases
+        )
         settings.load_profile("once")
 
     @pytest.hookimpl(tryfirst=True)
@@ -105,7 +108,10 @@ class Run:
         """Judge and test each mutant; True: there is nothing else to run."""
         warnings.simplefilter("ignore")
         self.tests.items = {item.nodeid: item for item in session.items}
+        done = {tuple(result.values())[:4] for result in self.results}
         for mutant in self.chosen:
+            if mutant.place in done:
+                continue
             if time.monotonic() > self.until:
                 break
             begun = time.monotonic()
@@ -113,7 +119,7 @@ class Run:
             outcome, by = judged, ""
             if judged == "unjudged" or judged.startswith("weakens"):
                 by = in_a_fork(partial(self.tested, mutant, self.tests.of(mutant)), SECONDS)
-                outcome = "survived" if by == "" else "unseen" if by == "unseen" else "killed"
+                outcome = {"": "survived", "time": "survived", "unseen": "unseen"}.get(by, "killed")
             result = dict(zip(Mutant._fields[:5], mutant[:5], strict=True)) | {
                 "judged": judged, "outcome": outcome.partition(":")[0], "by": by,
                 "seconds": round(time.monotonic() - begun, 1),
@@ -162,40 +168,53 @@ class Tests:
             file = str(found[bug.where][0].path).rpartition(f"/{package}/")[2]
             for key in (file, (file, bug.where.rpartition(":")[2])):
                 self.planted[key].append(f"tests/{bug.test}")
-        # What modules of tests import of the package.
+        # What modules of tests import of the package, and what that imports.
+        direct = {path: imports(path) for path in sorted(TESTS.rglob("test_*.py"))
+                  if not re.search(SLOW, path.name)}  # fmt: skip
+        own = {str(path.relative_to(PACKAGE)): imports(path) for path in PACKAGE.rglob("*.py")}
         self.imported = {
-            path: {
-                name.replace(".", "/") + ".py"
-                for name in re.findall(rf"from {package}\.([\w.]+) import", path.read_text())
-            }
-            for path in sorted(TESTS.rglob("test_*.py"))
-            if not re.search(SLOW, path.name)
+            path: (files, set().union(*(own.get(file, set()) for file in files)))
+            for path, files in direct.items()
         }
         named = {name.partition("::")[0] for file in mutated for name in self.planted[file]}
         self.files = [
             path
-            for path, files in self.imported.items()
-            if files & mutated or str(path.relative_to(TESTS.parent)) in named
+            for path, (files, others) in self.imported.items()
+            if (files | others) & mutated or str(path.relative_to(TESTS.parent)) in named
         ]
 
     def of(self, mutant: Mutant) -> list[pytest.Item]:
         """Return tests, those first that may be the ones that fail."""
         last = mutant.function.rpartition(".")[2]
         names = [*self.planted[mutant.file, mutant.function], *self.planted[mutant.file, last]]
-        names += self.planted[mutant.file]
-        importing = [
-            item.nodeid for item in self.items.values()
-            if mutant.file in self.imported.get(item.path, ())
-        ]  # fmt: skip
-        # Few of each function before more of them: they differ in parameters alone.
-        turns = Counter()
-        order = []
-        for name in importing:
-            function = name.partition("[")[0]
-            turns[function] += 1
-            order.append((turns[function], "statistical" in name, name))
+        importing = {
+            item.nodeid: mutant.file not in self.imported[item.path][0]
+            for item in self.items.values()
+            if any(mutant.file in files for files in self.imported.get(item.path, ()))
+        }
+        # Those that share words with the function; few of each test before more of its parameters.
+        words, turns, order = {*re.findall("[a-z]{3,}", mutant.function.lower())}, Counter(), []
+        for name, indirectly in importing.items():
+            turns[name.partition("[")[0]] += 1
+            shared = len(words & {*re.findall("[a-z]{3,}", name.partition("::")[2].lower())})
+            turn = turns[name.partition("[")[0]]
+            order.append((indirectly, -shared, turn, "statistical" in name, name))
+        names += [name for *_, name in sorted(order)[:40]] + self.planted[mutant.file]
         names += [name for *_, name in sorted(order)]
         return [self.items[name] for name in dict.fromkeys(names) if name in self.items]
+
+
+def imports(path: Path) -> set[str]:
+    """Return the files of the package that a module imports from."""
+    package = PACKAGE.name
+    module = path.resolve().with_suffix("").parts
+    found = set()
+    for dots, name in re.findall(r"^\s*from (\.*)([\w.]*) import", path.read_text(), re.M):
+        inside = module[module.index(package) :] if package in module else ()
+        parts = (*inside[: -len(dots)], *name.split(".")) if dots else name.split(".")
+        if parts[0] == package:
+            found.add("/".join(parts[1:]) + ".py")
+    return found
 
 
 def table(results: list[dict]) -> str:
