@@ -346,7 +346,7 @@ def test_gp_path_is_not_revealed(strategy, capfd):
 
 
 def test_rounding_moves_a_posterior_mean_by_one_step_more():
-    """Of two means whose distance is the sensitivity: floats beyond 2^40 steps are farther apart."""
+    """Their distance is the sensitivity; beyond 2^40 steps, floats round it up."""
     session = SimpleNamespace(
         epsilon=1.0, delta=0.1, draw_exponentially=lambda mean, *_, **__: mean
     )
