@@ -82,7 +82,8 @@ def cost_of_fits(composition, factor, n, each, delta):
 def drawn():
     """List what each draw within costs, by the scale of its noise: a kind, and epsilon or mu.
 
-    The sensitivity is that of what is opened; of a table of candidates, each row has it.
+    The sensitivity is that of what is opened; of a table of candidates, each row has it. Of a
+    "table", whose sensitivity is not sealed with it, the cost is that of a sensitivity of 1.
     """
     costs, opened = [], []
 
@@ -102,6 +103,8 @@ def drawn():
                     "discrete_gaussian": n * D / math.sqrt(max(scale**2 - 4, 1e-300)),
                 }.get(kind, 2 * D / scale)
                 costs.append((kind, cost))
+            else:
+                costs.append(("table", 1 / scale))
             return sampler(self, scale)
 
         return patch.object(SeededNoise, kind, scaled)

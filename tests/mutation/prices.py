@@ -1,8 +1,7 @@
 """What releases cost: numbers that mutants must not make more generous than the package does.
 
-`kept` says by the accountant of `accountant.py`, which shares no code with the package, whether
-prices are kept; the sign of a number, whether a larger (1) or a smaller one (-1) promises too much,
-or any other one (0).
+The sign of a number says whether a larger (1) or a smaller one (-1) promises too much, or any other
+one (0).
 """
 
 import gc
@@ -11,10 +10,14 @@ import math
 from fractions import Fraction
 from functools import _lru_cache_wrapper
 
+import numpy as np
+from accountant import drawn
+
 from sklearn_dpbo.learners import _tables
 from sklearn_dpbo.privacy import gdp, mechanisms, rounding, runs, zcdp
 from sklearn_dpbo.privacy.accounting import Budget, PrivacyLoss
-from sklearn_dpbo.privacy.spending import Spending
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
+from sklearn_dpbo.privacy.spending import Part, Spending
 from sklearn_dpbo.testing import seeded_noise
 
 REPEATED = runs.Repeated(1.0, 0.08), runs.Repeated(0.0, 0.02), runs.Repeated(-0.5, 0.01)
@@ -113,6 +116,36 @@ def of_draws():
             for sensitivity in (1, 2**20, 0.1):
                 yield ("scale", n, e, d, pure, sensitivity), price.scale(sensitivity), -1
     yield ("rounded up",), exceeds(mechanisms._scale(1.0, 3.0), Fraction(1, 3)), 0
+
+
+def of_mechanisms():
+    """What each mechanism draws costs, and what it charges."""
+    with seeded_noise(0), drawn() as costs:
+        spending = Spending.begin(None, 8.0, 1e-6, what="", mechanism="", unit="record")
+        counts, own = Sensitive([[5, 1], [3, 9]], 3), {"purpose": ""}
+        scores = counts.measured(lambda table: table[:, :1], 3)
+        spending.select(scores, 0.3, **own)
+        spending.draw_exponentially(scores, 0.4, **own)
+        models = spending.privately_fitted(mechanisms.Price(2, 0.5), "", "")
+        spending.best_of(models, Secret(["a", "b"]), scores, 0.2, among="", **own)
+        spending.release(counts, 0.7, **own)
+        for n, delta in ((3, 0.0), (300, 1e-7)):
+            price = mechanisms.Price.shared(n, 0.9, delta, math.sqrt(2))
+            answers = spending.answers(price, **own)
+            answers(counts), answers(counts)
+        price = mechanisms.Price.shared(2, 0.6, 1e-7, math.inf)
+        tables = spending.tables(price, [3.0, 5.0], delta=2e-7, **own)
+        yield ("series",), tables.loss.delta, -1
+        for table in (np.zeros((2, 2), dtype=int), {"a": 4, "b": 5}):
+            tables(Secret(table))
+        parts = [Part(counts, weight, "", "") for weight in (1, Fraction(1, 2), 3)]
+        spending.release_each(parts)
+    for i, (kind, cost) in enumerate(costs):
+        yield (kind, i), cost, 1
+    for i, loss in enumerate(spending.spent.spends):
+        yield ("charged", i), loss.epsilon, -1
+        yield ("charged delta", i), loss.delta, -1
+    yield ("left",), spending.share(), 1
 
 
 def of_tables():

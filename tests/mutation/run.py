@@ -208,12 +208,17 @@ def imports(path: Path) -> set[str]:
     """Return the files of the package that a module imports from."""
     package = PACKAGE.name
     module = path.resolve().with_suffix("").parts
-    found = set()
-    for dots, name in re.findall(r"^\s*from (\.*)([\w.]*) import", path.read_text(), re.M):
+    text, found = path.read_text(), set()
+    for dots, name in re.findall(r"^\s*from (\.*)([\w.]*) import", text, re.M):
         inside = module[module.index(package) :] if package in module else ()
         parts = (*inside[: -len(dots)], *name.split(".")) if dots else name.split(".")
         if parts[0] == package:
             found.add("/".join(parts[1:]) + ".py")
+    if package not in module:  # what tests share
+        shared = (
+            TESTS / f"{name}.py" for name in re.findall(r"^(?:from|import) (\w+)", text, re.M)
+        )
+        found |= set().union(*(imports(other) for other in shared if other.exists()))
     return found
 
 
