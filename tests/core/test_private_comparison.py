@@ -1,6 +1,5 @@
 """Comparisons of two models: numbers, sensitivity, errors, what is not revealed."""
 
-import itertools
 import json
 import pickle
 
@@ -20,12 +19,9 @@ from sklearn_dpbo import PrivacyLedger, make_private_scorer, private_comparison
 from sklearn_dpbo.evaluation import Estimate, ModelComparison
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError, LowUtilityWarning
 from sklearn_dpbo.metrics import _intervals
-from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._make import references
-from sklearn_dpbo.metrics._queries import Confusion
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics.evaluations._designed_comparison import _name_of
-from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
 
 EXACT = 1e7  # an epsilon at which there is no noise
@@ -310,24 +306,6 @@ def test_records_that_one_model_fails_for_are_wrong_for_it_alone(binary):
 
 
 # ------------------------------------------------------------ sensitivity
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("by_class", [True, False])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(n_classes, by_class, grouped):
-    """All pairs of values of a record (label, both predictions, unknown ones), beside others."""
-    classes = np.arange(n_classes)
-    query = Agreement((Confusion(classes),) * 2, classes, by_class)
-    y, *predicted = np.array(list(itertools.product(range(-1, n_classes), repeat=3))).T
-    cells = [Confusion(classes).record_values(y, each, classes) for each in predicted]
-    values = query.record_values(y, np.stack(cells, axis=1), None)
-    assert set(values) == set(range(query.sizes[0]))
-    units, others = Units.of(3, [0, 0, 1] if grouped else None), [0] if grouped else [0, 0]
-    records = (np.array([v] * (3 - len(others)) + others) for v in values)
-    table = [query.statistics(each, y, units) for each in records]
-    moved = np.abs(np.array(table)[:, None] - np.array(table)).sum(axis=-1)
-    assert moved.max() == query.sensitivity(units)
-
-
 def test_the_noise_is_that_of_the_sensitivity(binary):
     comparison = compared(binary, epsilon=0.5)
     assert comparison._noisy[0].scale == pytest.approx(2 / 0.5)

@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from evaluations import designed
 from leaks import found_in, found_in_text
 from sklearn import metrics
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -26,7 +25,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.exceptions import BatchDependentError, BudgetExceededError
 from sklearn_dpbo.metrics import _intervals
-from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies import Strategy
 from sklearn_dpbo.testing import seeded_noise
 
@@ -307,36 +305,6 @@ def test_unknown_labels_of_three_classes(three):
         roc_auc_score(strange[known], p[known], multi_class="ovr"), abs=5e-3
     )
     assert evaluation.confusion_matrix().shape == (3, 3)
-
-
-# ------------------------------------------------------------ sensitivity
-@pytest.mark.parametrize("kind", ["binary", "three", "regression"])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_one_unit_moves_counts_by_no_more_than_the_sensitivity(kind, grouped, request, rng):
-    """Each unit of a small set is replaced by others; some pair comes close to the bound."""
-    model, (X, y), (X_val, y_val) = request.getfixturevalue(kind)
-    design = designed(model, X, y, m=6, epsilon=1.0)
-    groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 5]) if grouped else None
-    n = 9 if grouped else 6
-    units = Units.of(n, groups)
-    for part in design._parts:
-        method = next(name for name in part.response_method if hasattr(model, name))
-        response, classes = getattr(model, method)(X_val), getattr(model, "classes_", None)
-        if kind == "regression":
-            y_val = rng.choice([-1e3, 0, 1e3], size=len(y_val)) + response
-        values = part.record_values(y_val, response, classes)
-        strange = rng.random(len(values)) < 0.1
-        values[strange] = part.lowest_values(y_val, len(values))[strange]
-        largest = 0
-        for _ in range(400):
-            rows = rng.choice(len(values), n)
-            before = np.array(part.statistics(values[rows], y_val[rows], units))
-            unit = units.rows(*(lambda u: (u, u + 1))(int(rng.integers(units.m))))
-            rows[unit] = rng.choice(len(values), len(unit))
-            after = np.array(part.statistics(values[rows], y_val[rows], units))
-            largest = max(largest, np.abs(after - before).sum())
-        bound = part.sensitivity(units)
-        assert bound * 0.6 < largest <= bound, type(part).__name__
 
 
 # ------------------------------------------------------------ ledger, errors, secrets

@@ -24,19 +24,15 @@ from sklearn_dpbo import (
     PrivateBayesSearchCV,
     make_private_scorer,
 )
-from sklearn_dpbo.metrics import _metrics
 from sklearn_dpbo.metrics._agreement import Agreement
-from sklearn_dpbo.metrics._errors import ErrorHistogram, Moments
 from sklearn_dpbo.metrics._histogram import ScoreHistogram
 from sklearn_dpbo.metrics._intervals import nearest_counts
 from sklearn_dpbo.metrics._make import NAMES, references, resolve_scorer, resolve_scorers
-from sklearn_dpbo.metrics._pairs import PairCounts, Pairs
+from sklearn_dpbo.metrics._pairs import PairCounts
 from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
-from sklearn_dpbo.metrics._ranking import RankedConfusion, linear
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
 from sklearn_dpbo.metrics._unknown import settled, unknown_hint
-from sklearn_dpbo.metrics.evaluations._design import _STEPS
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies import WorstCase
@@ -293,100 +289,9 @@ def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
         assert at.query.bounds == pytest.approx(scorer.query.bounds)
 
 
-# ------------------------------------------------------------------ sensitivity, by brute force
-def counted(statistics, records, units, labels=object):
-    y, response = np.array([r[0] for r in records], dtype=labels), np.array([r[1] for r in records])
-    values = statistics.record_values(y, response, None)
-    return np.array(statistics.statistics(values, y, units))
-
-
+# ------------------------------------------------------------------ unknown labels
 NAN = math.nan
-SCORES = list(itertools.product([0, 1, 9], [0.1, 0.5, NAN]))
-LABELS = list(itertools.product([0, 1, 9], [0, 1, 9]))
-ERRORS = list(itertools.product([0.0, 1.0, NAN], [-9.0, 1.0, NAN]))
-THREE_SCORES = list(
-    itertools.product([0, 1, 2, 9], [(1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0), (1, 1, NAN)])
-)
-PAIRS = Pairs(TWO, (1,), (0.3,))
 BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, (1,), ("decision_function",))
-SMALL = {
-    "confusion": (Confusion(TWO), LABELS, int),
-    "class sizes": (ClassSizes(TWO, ("predict",)), LABELS, int),
-    "pairs": (PAIRS, SCORES, int),
-    "floored pairs": (Pairs(TWO, (1,), (0.3,), 0.6), SCORES, int),
-    "first class positive": (Pairs(TWO, (0,), (0.3,), 0.6), SCORES, int),
-    "pair counts": (PairCounts(TWO, (1,), (0.3,)), SCORES, int),
-    "histogram": (BINARY_HISTOGRAM, SCORES, int),
-    "histogram of the first class": (
-        ScoreHistogram(((0.3, 0.6),), TWO, (0,), ("predict",)), SCORES, int),
-    "pairs of all classes": (Pairs(np.arange(3), (0, 1, 2), (1 / 3,) * 3), THREE_SCORES, int),
-    "sums of r2": (prepared("r2", [0.0, 1.0], largest_error=1.0).counts, ERRORS, float),
-    "sums of a report": (Moments(0.5, 0.5, 1.0, _STEPS), ERRORS, float),
-    "histogram of errors": (ErrorHistogram((0.5, 8.0)), ERRORS, float),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("what", SMALL)
-def test_no_record_moves_the_counts_further_than_the_sensitivity(what):
-    """All sets of m records, each with all sets in which the last record is another."""
-    statistics, universe, labels = SMALL[what]
-    for m in (1, 2, 3):
-        units, worst = Units.of(m), 0
-        for others in itertools.product(universe, repeat=m - 1):
-            found = [counted(statistics, (*others, last), units, labels) for last in universe]
-            worst = max(worst, *(np.abs(a - b).sum() for a in found for b in found))
-        claimed = statistics.sensitivity(units)
-        assert worst <= claimed
-        attained = ("confusion", "class sizes", "histogram", "pairs", "histogram of errors")
-        if what in attained and m > 1:
-            assert worst == claimed, "it is attained"
-    if what == "pairs of all classes":
-        assert worst > 0.7 * claimed, "there is something to see"
-
-
-OF_TWO = [[[1, 1], [0, 1]], [[1, 0], [1, 1]], [[0, 1], [1, 1]]]
-OF_THREE = [np.eye(3).tolist(), [[1, 0, 0], [0, 1, 1], [0, 0, 0]]]
-
-
-@pytest.mark.parametrize("name", ["f1", "f1_macro", "precision_weighted", "cohen_kappa",
-                                  "matthews_corrcoef", "balanced_accuracy"])  # fmt: skip
-@pytest.mark.parametrize("M", OF_TWO + OF_THREE)
-@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_no_record_moves_a_ranking_further_than_the_sensitivity(name, M):
-    """Of unknown labels, too; a ranking is made for as many records as there are."""
-    units, classes, M = Units.of(3), np.arange(len(M)), np.array(M, dtype=float) + 1e-9
-    if name == "f1" and len(M) > 2:
-        return
-    universe = list(itertools.product([*classes, 9], classes))
-    metric = OF_MATRIX[name]
-    own = {"positive": 1} if metric.of_one else {}
-    line = linear(_metrics.gradient(lambda C: metric.of(C, None, **own), M))
-    for ranking in (line, *(metric.order(M, **own) if callable(metric.order) else ())):
-        query = RankedConfusion(classes, ranking)
-        for others in itertools.product(universe, repeat=2):
-            found = [counted(query, (*others, last), units, int)[0] for last in universe]
-            assert np.ptp(found) <= query.sensitivity(units)
-
-
-GROUPS = [[0, 0, 1, 2], [0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 2, 3]]
-
-
-@pytest.mark.parametrize("what", SMALL)
-@settings(max_examples=40)
-@given(st.data())
-def test_no_group_moves_the_counts_further_than_the_sensitivity(what, data):
-    statistics, universe, labels = SMALL[what]
-    groups = data.draw(st.sampled_from(GROUPS))
-    units = Units.of(4, groups)
-    records = data.draw(st.lists(st.sampled_from(universe), min_size=4, max_size=4))
-    others = [
-        data.draw(st.sampled_from(universe)) if group == groups[-1] else record
-        for record, group in zip(records, groups, strict=True)
-    ]
-    a, b = (counted(statistics, each, units, labels) for each in (records, others))
-    assert np.abs(a - b).sum() <= statistics.sensitivity(units)
-
-
 TABLES = {
     "confusion": Confusion(np.arange(3)),
     "class sizes": ClassSizes(np.arange(3), ("predict",)),

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from evaluations import Known, designed
+from evaluations import Known
 from sklearn import metrics
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -20,7 +20,6 @@ from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._queries import unit_weight
 from sklearn_dpbo.metrics.evaluations._by_group import _needed, _seen
 from sklearn_dpbo.records.subgroups import Subgroups
-from sklearn_dpbo.records.units import Units
 
 EXACT = 500.0  # an epsilon at which there is no noise
 BANDS = [(18, 40), (40, 65), (65, np.inf)]
@@ -162,54 +161,6 @@ def test_scores_of_several_classes_share_the_counts_of_subgroups(three, scoring)
     assert search.best_score_ == search.evaluation_.score(scoring).value
     released = [spend for spend in search.privacy_.spends if "matrix" in spend.detail]
     assert len(released) == 1
-
-
-# ------------------------------------------------------------ sensitivity
-def counted(query, subgroups, units):
-    """The integers of units: lists of (sex, age, label, score)."""
-    records = [record for unit in units for record in unit]
-    values = pd.DataFrame(records, columns=["sex", "age", "label", "score"])
-    groups = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
-    own = Units.of(len(records), groups if max(map(len, units)) > 1 else None)
-    codes = subgroups.numbers(values[["sex", "age"]], len(records))
-    own = Units(own.m, own.labels, codes)
-    scores = np.array(values["score"].tolist())
-    cells = query.record_values(values["label"].to_numpy(), scores, None)
-    return np.array(query.statistics(cells, None, own)), query.sensitivity(own), own
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("size", [1, 2])
-def test_any_record_replaced_by_any_other_moves_the_sensitivity_at_most(n_classes, size):
-    model, (X, y), *_ = problem_of(n_classes)
-    subgroups = Subgroups.of({"sex": ["f"], "age": [(0, 40)]}, "given")
-    design = designed(model, X, y, m=60, epsilon=1.0, subgroups=subgroups)
-    scores = [tuple(np.eye(n_classes)[0]), tuple(np.full(n_classes, 1 / n_classes))]
-    scores.append((np.nan,) * n_classes)
-    records = list(itertools.product(["f", "x"], [20, 70], ["a", "b", "?"], scores))
-    # Of units of two records: the first of the records above, and any of them.
-    units = [[record, *[records[0]] * (size - 1)] for record in records]
-    units += [[record] * size for record in records]
-    common = [[records[5]] * size, [records[7]] * size]
-    for query in design._parts:
-        if query.what == "confusion matrix":
-            continue  # its response is a label; below
-        every = [counted(query, subgroups, [*common, unit])[0] for unit in units]
-        moved = max(np.abs(a - b).sum() for a, b in itertools.combinations(every, 2))
-        sensitivity = counted(query, subgroups, [*common, units[0]])[1]
-        assert moved == sensitivity == 2 * len(query.sizes) * (1 if size == 1 else 1024)
-
-
-def test_any_label_and_prediction_in_any_subgroup_moves_two_entries_at_most(three):
-    model, (X, y), *_ = three
-    subgroups = Subgroups.of({"sex": ["f"], "age": [(0, 40)]}, "given")
-    matrix = designed(model, X, y, m=60, epsilon=1.0, subgroups=subgroups)._parts[0]
-    records = [
-        [record] for record in itertools.product(["f", "x"], [20, 70], ["a", "c", "?"], ["a", "b"])
-    ]
-    every = [counted(matrix, subgroups, [records[0], unit])[0] for unit in records]
-    moved = max(np.abs(a - b).sum() for a, b in itertools.combinations(every, 2))
-    assert moved == 2 == matrix.sensitivity(Units.of(2))
 
 
 # ------------------------------------------------------------ intervals

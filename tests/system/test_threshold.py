@@ -125,29 +125,6 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     assert total.min() >= 0 and total.max() <= scorer.query.largest(units)
 
 
-@settings(max_examples=25)
-@given(st.data(), st.sampled_from(SCORINGS), st.booleans())
-def test_one_unit_moves_threshold_curve_within_its_sensitivity(data, scoring, grouped):
-    groups = np.array([0, 0, 1, 1, 1, 2]) if grouped else None
-    units, grid = Units.of(6, groups), np.array([-1.0, 0.0, 1.0, 2.0])
-    scorer = resolve_scorer(scoring, FirstColumn()).prepare([0, 0, 0, 1])
-    estimator = FirstColumn().fit(np.zeros((2, 1)), [0, 1])
-    values = st.sampled_from([-2.0, -0.5, 0.5, 1.5, math.nan])
-    x = np.array(data.draw(st.lists(values, min_size=6, max_size=6)))
-    y = np.array(data.draw(st.lists(st.sampled_from([0, 1, 9]), min_size=6, max_size=6)))
-    x_near, y_near = x.copy(), y.copy()
-    rows = [0, 1] if grouped else [0]
-    x_near[rows] = data.draw(st.lists(values, min_size=len(rows), max_size=len(rows)))
-    y_near[rows] = 1 - np.minimum(y[rows], 1)
-
-    def total(x, y):
-        training = Training(np.zeros((2, 1)), np.array([0, 1]))
-        problem = HeldOut.given(training, x[:, None], y, units)
-        return curve_of(estimator, scorer, problem, grid)
-
-    assert np.abs(total(x, y) - total(x_near, y_near)).max() <= scorer.query.sensitivity(units)
-
-
 # ---------------------------------------------------------------- what is kept, and units
 
 

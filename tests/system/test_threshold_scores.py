@@ -7,8 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +16,7 @@ from sklearn.svm import LinearSVC
 from thresholds import FirstColumn, data_of, fitted, tuner
 
 from sklearn_dpbo import make_private_scorer
-from sklearn_dpbo.metrics._make import references, resolve_scorer
+from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._metrics import AVERAGES
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.prediction.companions import Companions
@@ -139,53 +137,6 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     found = Curve(table, label_gains, values).at([threshold], scorer.counts)
     (row,) = found._open().tolist()
     return row, found.sensitivity
-
-
-COUNTED = ["f1", "balanced_accuracy", "weighted_accuracy", "accuracy", "cohen_kappa"]
-RECORDS = st.tuples(
-    st.sampled_from([-2.0, -0.5, 0.5, 1.5, math.inf, math.nan]), st.sampled_from([0, 1, 9])
-)
-
-
-class NotFinite(FirstColumn):
-    """Responds NaN where `FirstColumn` fails."""
-
-    def decision_function(self, X):
-        return np.asarray(X, dtype=float)[:, 0]
-
-
-@pytest.mark.parametrize("kind", [FirstColumn, NotFinite])
-@pytest.mark.parametrize("grouped", [False, True])
-@settings(max_examples=30)
-@given(data=st.data(), name=st.sampled_from(COUNTED), at=st.sampled_from([-1.0, 0.0, 1.0, 2.0]))
-def test_one_unit_moves_counts_at_a_threshold_within_their_sensitivity(
-    kind, grouped, data, name, at
-):
-    sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=6)) if grouped else [1] * 6
-    rows = [data.draw(st.lists(RECORDS, min_size=n, max_size=n)) for n in sizes]
-    size = data.draw(st.integers(1, 3)) if grouped else 1
-    other = [data.draw(st.lists(RECORDS, min_size=size, max_size=size)), *rows[1:]]
-    scorer = resolve_scorer(name, kind()).prepare(np.array([0, 0, 0, 1]))
-    estimator = kind().fit(np.zeros((4, 1)), [0, 0, 0, 1])
-
-    def count(units):
-        x, y = (np.array(column) for column in zip(*sum(units, []), strict=True))
-        groups = np.repeat(np.arange(len(units)), [len(u) for u in units]) if grouped else None
-        return counts_of(estimator, scorer, x, y, Units.of(len(y), groups), at)
-
-    (found, sensitivity), (moved, _) = count(rows), count(other)
-    assert np.abs(np.subtract(found, moved)).sum() <= sensitivity
-
-
-def test_one_unit_can_move_counts_by_their_sensitivity():
-    scorer = make_private_scorer("f1").prepare(np.array([0, 0, 0, 1]))
-    estimator = FirstColumn().fit(None, [0, 1])
-    x, y = np.array([0.5, 0.5, -0.5]), np.array([1, 0, 1])
-    for groups in (None, np.array([0, 1, 1])):
-        units = Units.of(3, groups)
-        a, sensitivity = counts_of(estimator, scorer, x, y, units, 0.0)
-        b, _ = counts_of(estimator, scorer, np.array([-0.5, 0.5, -0.5]), [0, 0, 1], units, 0.0)
-        assert np.abs(np.subtract(a, b)).sum() == sensitivity
 
 
 def test_counts_are_the_confusion_matrix_of_predictions(rng):
