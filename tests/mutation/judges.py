@@ -9,34 +9,39 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import declared
 from coverage import Coverage
 
-from . import moves, prices
+from . import prices
 from .live import PACKAGE, in_a_fork, plant
 from .operators import Mutant
 
-# Which numbers judge the mutants of a file.
-JUDGES: dict[str, Callable[[], Iterator[Any]]] = {
-    "metrics/_ranking.py": moves.of_rankings, "metrics/_pairs.py": moves.of_orders,
-    **dict.fromkeys((f"metrics/_{name}.py" for name in (
-        "queries", "errors", "variance", "histogram", "agreement", "labels", "response")),
-        moves.of_sums),
-    "records/units.py": moves.of_sums,
-    "learners/_rows.py": moves.of_learners, "learners/_counts.py": moves.of_learners,
-    "learners/_tables.py": moves.of_learners,
-    **dict.fromkeys((f"privacy/{name}.py" for name in (
-        "gdp", "zcdp", "runs", "rounding", "accounting", "spending", "mechanisms")),
-        prices.prices),
-}  # fmt: skip
+# Files whose mutants are judged by moves, of whatever `declared.py` says that they count.
+MOVED = tuple(
+    f"{name}.py" for name in (
+        "metrics/_ranking", "metrics/_pairs", "metrics/_queries", "metrics/_errors",
+        "metrics/_variance", "metrics/_histogram", "metrics/_agreement", "metrics/_labels",
+        "metrics/_response", "records/units", "learners/_rows", "learners/_counts",
+        "learners/_gradients", "learners/_blocks", "prediction/threshold_curve",
+    )
+)  # fmt: skip
+PRICED = tuple(
+    f"{name}.py" for name in (
+        "privacy/gdp", "privacy/zcdp", "privacy/runs", "privacy/rounding", "privacy/accounting",
+        "privacy/spending", "privacy/mechanisms", "learners/_tables",
+    )
+)  # fmt: skip
 # Rounding errors of floats, by which numbers of mutants may differ.
 CLOSE = 1e-7
 
 
 class Judge:
-    """Judges mutants of files with the same numbers, which it computes once as they are."""
+    """Judges mutants of a file by numbers, which it computes once as they are."""
 
-    def __init__(self, numbers: Callable[[], Iterator[Any]]) -> None:
-        self.numbers = numbers
+    def __init__(self, file: str) -> None:
+        self.priced = file in PRICED
+        numbers = prices.prices if self.priced else partial(declared.moves, [file])
+        self.numbers: Callable[[], Iterator[Any]] = numbers
         coverage = Coverage(data_file=None, source=[str(PACKAGE)], messages=False)
         prices.forget()
         begun = time.process_time()
@@ -59,9 +64,9 @@ class Judge:
     def _judge(self, mutant: Mutant) -> str:
         if not plant(mutant):
             return "unjudged"
-        if self.numbers is prices.prices:
+        if self.priced:
             return self._of_prices()
-        further = (f"weakens: {moved}" for moved in self.numbers() if not moved[0] <= 1 + CLOSE)
+        further = (f"weakens: {move}" for move in self.numbers() if not move.ratio <= 1 + CLOSE)
         return next(further, "safe")
 
     def _of_prices(self) -> str:

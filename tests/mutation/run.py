@@ -37,9 +37,9 @@ USEFUL = (
     "|VarianceExplained|ScoreHistogram.at|_edges|_shares_below|_unknown_below|follows|__repr__"
     "|number$|in_bits|among|description|default_fits|PrivateRidge.(ref|_so|_dir|_used|coef|_warn)"
 )
-FILES = tuple(judges.JUDGES) + tuple(
+FILES = (*judges.MOVED, *judges.PRICED) + tuple(
     f"{name}.py" for name in (
-        "privacy/noise", "privacy/sensitive", "learners/_ridge", "learners/_gradients",
+        "privacy/noise", "privacy/sensitive", "learners/_ridge",
         "learners/_records", "learners/_columns", "learners/_private_training",
         "learners/_declaration", "search/_release", "search/_one_table", "search/_table",
         "prediction/session", "prediction/record_owner", "prediction/protected_values",
@@ -48,6 +48,7 @@ FILES = tuple(judges.JUDGES) + tuple(
         "metrics/evaluations/_designed_comparison", "papers/kusner2015/_gp",
     )
 )  # fmt: skip
+MOVES = "tests/core/test_declared.py"
 # CPU seconds of a mutant's tests, and those that end no run of the tests in time.
 SECONDS = 20
 SLOW = "site|notebook|crashes|server|clusters|figures|process|mutants|neural|leaks|packaging|faults"
@@ -117,7 +118,9 @@ class Run:
             begun = time.monotonic()
             judged = "known" if mutant.place in self.known else self.judge(mutant)
             outcome, by = judged, ""
-            if judged == "unjudged" or judged.startswith("weakens"):
+            if judged.startswith("weakens") and mutant.file in judges.MOVED:
+                outcome, by = "killed", MOVES  # which looks at the same moves
+            elif judged == "unjudged" or judged.startswith("weakens"):
                 by = in_a_fork(partial(self.tested, mutant, self.tests.of(mutant)), SECONDS)
                 outcome = {"": "survived", "time": "survived", "unseen": "unseen"}.get(by, "killed")
             result = dict(zip(Mutant._fields[:5], mutant[:5], strict=True)) | {
@@ -132,12 +135,12 @@ class Run:
 
     def judge(self, mutant: Mutant) -> str:
         """Return what the judge of a mutant's file says."""
-        numbers = judges.JUDGES.get(mutant.file)
-        if numbers is None:
+        file = mutant.file
+        if file not in (*judges.MOVED, *judges.PRICED):
             return "unjudged"
-        if numbers not in self.judges:
-            self.judges[numbers] = judges.Judge(numbers)
-        return self.judges[numbers](mutant)
+        if file not in self.judges:
+            self.judges[file] = judges.Judge(file)
+        return self.judges[file](mutant)
 
     def tested(self, mutant: Mutant, items: list[pytest.Item]) -> str:
         """Return the first test that fails with a mutant; "" if none does."""
@@ -192,16 +195,22 @@ class Tests:
             for item in self.items.values()
             if any(mutant.file in files for files in self.imported.get(item.path, ()))
         }
-        # Those that share words with the function; few of each test before more of its parameters.
-        words, turns, order = {*re.findall("[a-z]{3,}", mutant.function.lower())}, Counter(), []
+        # The module's own tests, and those that share words; few of each before more parameters.
+        words, turns, order = starts(f"{mutant.file} {last}"), Counter(), []
+        own = f"test_{Path(mutant.file).stem.lstrip('_')}.py"
         for name, indirectly in importing.items():
-            turns[name.partition("[")[0]] += 1
-            shared = len(words & {*re.findall("[a-z]{3,}", name.partition("::")[2].lower())})
-            turn = turns[name.partition("[")[0]]
-            order.append((indirectly, -shared, turn, "statistical" in name, name))
-        names += [name for *_, name in sorted(order)[:40]] + self.planted[mutant.file]
+            test = name.partition("[")[0]
+            turns[test] += 1
+            shared = len(words & starts(name)) + 9 * (own in name)
+            order.append((indirectly, "tests/core" not in name, turns[test] - shared, name))
+        names += [name for *_, name in sorted(order)[:60]] + self.planted[mutant.file]
         names += [name for *_, name in sorted(order)]
         return [self.items[name] for name in dict.fromkeys(names) if name in self.items]
+
+
+def starts(text: str) -> set[str]:
+    """Return what words begin with."""
+    return {*re.findall("(?<![a-z])[a-z]{5}", text.lower())}
 
 
 def imports(path: Path) -> set[str]:
