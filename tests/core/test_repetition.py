@@ -287,7 +287,9 @@ REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5
 @pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
 def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):
     epsilon, delta, fit = 4.0, 1e-6, FitGuarantee(composition, factor)
-    each, delta_each = fit.of_replacement(*repetition.each(fit, epsilon, delta))
+    one = repetition.each(fit, epsilon, delta)
+    assert (one[1] == 0) == (composition == "pure")
+    each, delta_each = fit.of_replacement(*one)
     if composition in ("GDP", "zCDP"):
         rho = zcdp_within(each, delta_each)
         profile = {

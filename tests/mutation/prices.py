@@ -155,7 +155,7 @@ def of_tables():
         yield ("pairs", m), pairs, 0
         for i, (moved, _) in enumerate(declared):
             yield ("moved", m, i), moved, -1
-        yield ("share", m), sum(share for _, share in declared), 1
+        yield ("share", m), max(1.0, sum(share for _, share in declared)), 1  # the rest is others'
     for std, n, delta in ((3.0, 2, 1e-6), (100.0, 1, 1e-9)):
         yield ("least count", std), _tables.least_count(std, n, delta), -1
 
