@@ -6,6 +6,7 @@ Each session installs what it needs into an environment of its own, which later 
 """
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,14 @@ def soak(session: nox.Session) -> None:
     """Run, before a release, what takes hours: audits of whole searches, kills, odd inputs."""
     session.install("-e", ".[test]")
     session.run(*PYTEST, "-m", "soak", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Change code that privacy rests on, and say which changes no test sees: -- --sample 200."""
+    session.install("-e", ".[test]")
+    env = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([".", "tests"])}
+    session.run("python", "-m", "mutation.run", *session.posargs, env=env)
 
 
 @nox.session(python="3.11")

@@ -10,13 +10,11 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 from distributions import permute_and_flip_pmf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
-from sklearn_dpbo.privacy.runs import COMPOSITIONS, Composed, FitGuarantee, Repeated
+from sklearn_dpbo.privacy.runs import COMPOSITIONS, FitGuarantee, Repeated
 from sklearn_dpbo.privacy.zcdp import _log_delta, zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
@@ -281,82 +279,6 @@ def test_rho_of_repeated_runs_is_at_least_that_of_dp_accounting(
 
 
 # ------------------------------------------------------------------ what each fit has
-@pytest.mark.parametrize(
-    ("composition", "factor", "n", "epsilon", "delta", "expected"),
-    [
-        # A quarter of epsilon; half of that, if a replacement is two steps.
-        ("pure", 1, 4, 1.0, 0.0, (0.25, 0.0)),
-        ("pure", 2, 4, 1.0, 0.0, (0.125, 0.0)),
-        ("pure", 2, 1, 1.0, 1e-6, (0.5, 0.0)),
-        # sqrt(2 rho / n), rho = .024355969 of (1, 1e-6) by dp-accounting.
-        ("pure", 1, 100, 1.0, 1e-6, (0.022070781, 0.0)),
-        ("pure", 2, 100, 1.0, 1e-6, (0.011035390, 0.0)),
-        # Of rho / 4 and rho / 16, by dp-accounting.
-        ("zCDP", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
-        ("zCDP", 1, 4, 1.0, 1e-6, (0.477426902, 1e-6)),
-        ("zCDP", 2, 1, 1.0, 1e-6, (0.477426902, 1e-6)),
-        ("zCDP", 2, 4, 1.0, 1e-6, (0.228610840, 1e-6)),
-        # Of mu / 2 and mu / 4, mu = .236704381 of (1, 1e-6) by dp-accounting.
-        ("GDP", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
-        ("GDP", 1, 4, 1.0, 1e-6, (0.475231683, 1e-6)),
-        ("GDP", 2, 1, 1.0, 1e-6, (0.475231683, 1e-6)),
-        ("GDP", 2, 4, 1.0, 1e-6, (0.226539009, 1e-6)),
-        # Sums; two steps of (e, d) are (2 e, (1 + exp(e)) d).
-        ("approximate", 1, 1, 1.0, 1e-6, (1.0, 1e-6)),
-        ("approximate", 1, 4, 1.0, 1e-6, (0.25, 2.5e-7)),
-        ("approximate", 2, 4, 1.0, 1e-6, (0.125, 2.5e-7 / (1 + math.exp(0.125)))),
-    ],
-)
-def test_epsilon_and_delta_of_each_of_n_fits(composition, factor, n, epsilon, delta, expected):
-    found = Composed(n).each(FitGuarantee(composition, factor), epsilon, delta)
-    assert found == pytest.approx(expected, rel=2e-6)
-
-
-@pytest.mark.parametrize(
-    ("composition", "expected"),
-    [
-        ("pure", (2.0, 0.0)),
-        ("zCDP", (2.111734102, 1e-6)),  # of 4 rho, by dp-accounting
-        ("GDP", (2.122857132, 1e-6)),  # of 2 mu
-        ("approximate", (2.0, (1 + math.e) * 1e-6)),
-    ],
-)
-def test_replacement_is_two_steps_of_adding_or_removing(composition, expected):
-    assert FitGuarantee(composition, 2).of_replacement(1.0, 1e-6) == pytest.approx(
-        expected, rel=1e-6
-    )
-    delta = 0.0 if composition == "pure" else 1e-6
-    assert FitGuarantee(composition).of_replacement(1.0, 1e-6) == (1.0, delta)
-
-
-def total_of(fit, n, epsilon, delta, each, delta_each):
-    """Whether n fits of (each, delta_each) are (epsilon, delta)-private, by forward formulas."""
-    k = fit.factor
-    if fit.composition == "pure":
-        rho = n * (k * each) ** 2 / 2
-        return n * k * each <= epsilon or (delta > 0 and rho <= zcdp_within(epsilon, delta))
-    if fit.composition == "zCDP":
-        return n * k**2 * zcdp_within(each, delta_each) <= zcdp_within(epsilon, delta)
-    if fit.composition == "GDP":
-        return math.sqrt(n) * k * gdp_within(each, delta_each) <= gdp_within(epsilon, delta)
-    replaced, delta_replaced = fit.of_replacement(each, delta_each)
-    return n * replaced <= epsilon and n * delta_replaced <= delta
-
-
-fits = st.builds(FitGuarantee, st.sampled_from(COMPOSITIONS), st.sampled_from((1, 2)))
-epsilons = st.floats(0.05, 20.0)
-deltas = st.sampled_from((1e-9, 1e-6, 1e-3))
-
-
-@settings(max_examples=60)
-@given(fits, st.integers(1, 200), epsilons, deltas, st.booleans())
-def test_n_fits_never_cost_more_than_the_total(fit, n, epsilon, delta, pure):
-    delta = 0.0 if pure and fit.composition == "pure" else delta
-    each, delta_each = Composed(n).each(fit, epsilon, delta)
-    assert 0 < each <= epsilon and delta_each <= delta
-    assert total_of(fit, n, epsilon, delta, each, delta_each)
-
-
 REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
 
 
@@ -365,7 +287,9 @@ REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5
 @pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
 def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):
     epsilon, delta, fit = 4.0, 1e-6, FitGuarantee(composition, factor)
-    each, delta_each = fit.of_replacement(*repetition.each(fit, epsilon, delta))
+    one = repetition.each(fit, epsilon, delta)
+    assert (one[1] == 0) == (composition == "pure")
+    each, delta_each = fit.of_replacement(*one)
     if composition in ("GDP", "zCDP"):
         rho = zcdp_within(each, delta_each)
         profile = {

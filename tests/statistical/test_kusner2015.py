@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,6 +57,7 @@ from sklearn_dpbo.papers.kusner2015.published import (
 from sklearn_dpbo.prediction.fitting import without_side_effects
 from sklearn_dpbo.privacy import mechanisms
 from sklearn_dpbo.privacy.noise import SeededNoise
+from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.testing import seeded_noise
 
@@ -326,6 +328,20 @@ def test_gp_path_is_not_revealed(strategy, capfd):
     assert not found_in(everything, counts - {M})
     assert not found_in_text(shown.out + shown.err + search.privacy_.details(), counts)
     assert b"Secret" not in pickle.dumps(search)
+
+
+def test_rounding_moves_a_posterior_mean_by_one_step_more():
+    """Their distance is the sensitivity; beyond 2^40 steps, floats round it up."""
+    session = SimpleNamespace(
+        epsilon=1.0, delta=0.1, draw_exponentially=lambda mean, *_, **__: mean
+    )
+    mean = (2.0**40 - 0.5 - 2.0**-13) / 2.0**24
+    steps = []
+    for value in (mean, mean + 1.0):
+        trace = SimpleNamespace(posterior=SimpleNamespace(mean=np.array([value])))
+        steps.append(GPNoisy(**NOISY)._draw(Secret(trace), 1.0, session))
+    moved = steps[1]._open() - steps[0]._open()
+    assert moved == 2**24 + 1 == steps[0].sensitivity
 
 
 def test_failed_fit_on_path_is_not_reported(draws, recwarn, capfd):
