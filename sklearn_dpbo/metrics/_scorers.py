@@ -42,6 +42,8 @@ Floats = NDArray[np.float64]
 UNSET: Any = None
 # Of all intervals that are released.
 CONFIDENCE = 0.95
+# A scale of noise that is always 0.
+NO_NOISE = 1e-3
 # A score with noise, and where it lies without.
 Score: TypeAlias = tuple[float, tuple[float, float]]
 # Returns predictions of public records, by the first of these methods that the estimator has.
@@ -246,8 +248,8 @@ class PrivateScorer:
         confidence : float
             In (0, 1).
         sampling : float, default=0.0
-            How many times the sampling error counts: 0 for the score of these records, 1 for that
-            of the population which they are a random sample of.
+            1 for the score of the population that these are a random sample of; 0 for the score of
+            these records.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -258,6 +260,10 @@ class PrivateScorer:
             self.bounds,
             sampling,
         )
+
+    def sampled(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        """Return where the population's score lies if the counts had no noise."""
+        return self.interval(replace(noisy, scale=NO_NOISE), units, confidence, 1.0)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         """Return the score of predictions of public records."""
@@ -421,10 +427,15 @@ class MeanScore(PrivateScorer):
         if sampling:
             # Less than the second sum, by what its noise has.
             within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
-            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence, sampling)
+            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence)
         counts = np.array(shares)[:, None] * most
         low, high = np.clip(self.raw(counts, units), *self.bounds).tolist()
         return low, high
+
+    def sampled(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+        first, *spread = noisy.counts
+        less = (math.floor(count - noisy.scale) for count in spread)
+        return super().sampled(replace(noisy, counts=(first, *less)), units, confidence)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         found = self.counts.clipped(public.y, public.response, public.classes)
