@@ -28,8 +28,8 @@ _DOWN = 1 - 1e-9
 # profile is used: any of them gives a valid bound.
 _ORDERS = np.geomspace(1e-3, 1e5, 400)
 _SHARES = np.linspace(0, 1, 301)
-# The number of runs is drawn from so many bits: its distribution is right up to 2^-100 if fewer than
-# 2^27 numbers have a probability. Sums have more bits, and logarithms so many digits.
+# The number of runs is drawn from so many bits: its distribution is right up to 2^-100 if fewer
+# than 2^27 numbers have a probability. Sums have more bits, and logarithms so many digits.
 BITS = 128
 _MORE_BITS, _DIGITS = 64, 80
 
