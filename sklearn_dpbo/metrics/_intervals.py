@@ -42,6 +42,8 @@ _N_DRAWS = 4_000
 _PRIOR = 2.0
 # Logarithm of the largest number of records that is looked for, and halvings that find it.
 _MOST, _N_HALVINGS = 20.0, 40
+# A scale of Laplace noise that is always 0.
+_NO_NOISE = 1e-3
 _TINY = 1e-300  # in the place of no record at all
 
 
@@ -92,8 +94,8 @@ def moved(share: Any, end: Any, start: Any, tail: float, new_tail: float) -> Flo
 
     def low(k: Floats, log_n: Floats, outside: float) -> Floats:
         n = np.exp(log_n)
-        found: Floats = betaincinv(np.maximum(k * n, _TINY), (1 - k) * n + 1, outside)
-        return found
+        found = betaincinv(np.maximum(k * n, _TINY), (1 - k) * n + 1, outside)
+        return np.where(k > 0, found, 0.0)
 
     few, many = np.zeros(share.shape), np.full(share.shape, _MOST)
     exists = (low(share, few, tail) < end) & (end < low(share, many, tail))
@@ -105,7 +107,12 @@ def moved(share: Any, end: Any, start: Any, tail: float, new_tail: float) -> Flo
     return np.where(exists, low(start, few, new_tail), normal)
 
 
-@lru_cache(maxsize=2)  # all numbers of an evaluation follow from the same draws
+def without_noise(noisy: NoisyCounts) -> NoisyCounts:
+    """Return the counts as if they had been released without noise."""
+    return replace(noisy, scale=_NO_NOISE, gaussian=False)
+
+
+@lru_cache(maxsize=4)  # all numbers of an evaluation follow from the same draws
 def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible.
 

@@ -32,29 +32,31 @@ _NOISE_SHARE = 0.5
 def after_choice(
     value: Any,
     noise: Callable[[float], Any],
-    sampled: Any,
+    sampled: Callable[[float], Any],
     bounds: tuple[float, float],
     confidence: float,
     n_compared: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return both ends of an interval for the population, of the best of so many candidates.
 
-    Without a choice, an interval of this confidence is `sampled` if there were no noise. `noise`
-    returns intervals for the records, of a given confidence. Each may be of several numbers.
+    `noise` returns an interval for the records, of a given confidence. `sampled` returns one of
+    this confidence if there were no noise, without a choice, with the sampling error so many times.
+    Each may be of several numbers.
     """
     outside = (1 - confidence) / 2
     by_noise = _NOISE_SHARE * outside
     tail = (outside - by_noise) / n_compared
     ends = []
-    for at, to, begin, alone in zip(
-        bounds, bounds[::-1], noise(1 - 2 * by_noise), sampled, strict=True
-    ):
+    parts = noise(1 - 2 * by_noise), sampled(1.0), sampled(0.0)
+    for at, to, begin, once, centre in zip(bounds, bounds[::-1], *parts, strict=True):
+        # Simulated counts lie about noisy ones, which may be impossible; the value is of others.
+        alone = value + (once - centre)
         if np.isfinite(bounds).all():
             share, alone, begin = ((x - at) / (to - at) for x in (value, alone, begin))
             end = at + (to - at) * moved(share, alone, begin, outside, tail)
         else:  # as of a normal error
             end = begin + (alone - value) * ndtri(tail) / ndtri(outside)
-        ends.append(np.clip(end, *bounds))
+        ends.append(np.clip(np.where(np.isnan(end), at, end), *bounds))
     return ends[0], ends[1]
 
 
@@ -79,7 +81,7 @@ def score_after_choice(
     low, high = after_choice(
         value,
         lambda within: scorer.interval(noisy, units, within),
-        scorer.sampled(noisy, units, confidence),
+        lambda sampling: scorer.sampled(noisy, units, confidence, sampling),
         scorer.bounds,
         confidence,
         n_compared,

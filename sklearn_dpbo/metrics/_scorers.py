@@ -32,7 +32,7 @@ from ..privacy.noisy_counts import NoisyCounts
 from ..records.tables import dense, n_rows
 from ..records.units import Units
 from ._gains import GAINS, Named
-from ._intervals import likely, sampled_mean, simulated_interval
+from ._intervals import likely, sampled_mean, simulated_interval, without_noise
 from ._queries import GRID, Cells, MeanOf, Query
 from ._response import Predictions, respond
 from ._unknown import settled
@@ -42,8 +42,6 @@ Floats = NDArray[np.float64]
 UNSET: Any = None
 # Of all intervals that are released.
 CONFIDENCE = 0.95
-# A scale of noise that is always 0.
-NO_NOISE = 1e-3
 # A score with noise, and where it lies without.
 Score: TypeAlias = tuple[float, tuple[float, float]]
 # Returns predictions of public records, by the first of these methods that the estimator has.
@@ -261,9 +259,11 @@ class PrivateScorer:
             sampling,
         )
 
-    def sampled(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
-        """Return where the population's score lies if the counts had no noise."""
-        return self.interval(replace(noisy, scale=NO_NOISE), units, confidence, 1.0)
+    def sampled(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
+    ) -> tuple[float, float]:
+        """Return what `interval` would be if the counts had no noise."""
+        return self.interval(without_noise(noisy), units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         """Return the score of predictions of public records."""
@@ -432,10 +432,13 @@ class MeanScore(PrivateScorer):
         low, high = np.clip(self.raw(counts, units), *self.bounds).tolist()
         return low, high
 
-    def sampled(self, noisy: NoisyCounts, units: Units, confidence: float) -> tuple[float, float]:
+    def sampled(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
+    ) -> tuple[float, float]:
         first, *spread = noisy.counts
         less = (math.floor(count - noisy.scale) for count in spread)
-        return super().sampled(replace(noisy, counts=(first, *less)), units, confidence)
+        noisy = replace(noisy, counts=(first, *less))
+        return super().sampled(noisy, units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         found = self.counts.clipped(public.y, public.response, public.classes)

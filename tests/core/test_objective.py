@@ -6,10 +6,21 @@ import math
 import os
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
-from leaks import COUNTS, EPSILON, Known, data, found_in, found_in_text, secrets
+from leaks import (
+    COUNTS,
+    EPSILON,
+    Known,
+    data,
+    found_in,
+    found_in_text,
+    is_number,
+    secrets,
+    walk,
+)
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
@@ -462,3 +473,37 @@ def test_a_search_makes_the_same_model(objective_of, two_classes):
     objective = objective_of()
     calls = [objective(params) for params in search.cv_results_["params"]]
     assert calls == pytest.approx(search.cv_results_["mean_test_score"], abs=1e-3)
+
+
+class Slow(LogisticRegression):
+    """Takes as long as a class attribute says."""
+
+    delay = 0.0
+
+    def predict(self, X):
+        time.sleep(self.delay)
+        return super().predict(X)
+
+
+def kept_by(two_classes, delay, monkeypatch):
+    """Return the numbers that an objective keeps after a call and `best`, but times of fits."""
+    monkeypatch.setattr(Slow, "delay", delay)
+    X, y, X_val, y_val = two_classes
+    with seeded_noise(0):
+        objective = PrivateObjective(
+            Slow(), X, y, X_val=X_val, y_val=y_val, n_calls=1, prediction="together"
+        )
+        objective._seed = 0
+        objective({"C": 1.0})
+        objective.best()
+    things = list(walk(vars(objective), {}))
+    public = {getattr(thing, name, None) for thing in things for name in ("fit_time", "seconds")}
+    kept = [float(v) for v in things if is_number(v) and v not in public]
+    return {v for v in kept if abs(v) < 1e12}  # beyond are names of threads
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+def test_nothing_is_kept_of_how_long_a_call_took(two_classes, monkeypatch):
+    """Two runs alike, one of them with a slow model, keep the same numbers."""
+    fast, slow = (kept_by(two_classes, delay, monkeypatch) for delay in (0.0, 0.1))
+    assert fast == slow

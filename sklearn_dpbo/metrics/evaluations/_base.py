@@ -18,11 +18,11 @@ from ...privacy.float_errors import ignore_float_errors
 from ...privacy.noisy_counts import NoisyCounts
 from ...privacy.report._report import PrivacyReport
 from ...records.units import Units
-from .._intervals import Compute, draws, likely, simulated_interval
+from .._intervals import Compute, draws, likely, simulated_interval, without_noise
 from .._population import after_choice, score_after_choice
 from .._precision import Width, expected_counts
 from .._response import Responses
-from .._scorers import CONFIDENCE, NO_NOISE, UNSET, PrivateScorer, score_and_interval
+from .._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 from .._unknown import settled, unknown_hint
 
 if TYPE_CHECKING:
@@ -339,8 +339,11 @@ class Evaluation:
             return simulated_interval(*of, sampling)
 
         if sampling and n > 1:
-            sampled = interval(self._confidence, replace(noisy, scale=NO_NOISE), sampling)
             noise = partial(interval, noisy=noisy, sampling=0.0)
+
+            def sampled(times: float) -> tuple[float, float]:
+                return interval(self._confidence, without_noise(noisy), times * sampling)
+
             low, high = map(float, after_choice(value, noise, sampled, bounds, self._confidence, n))
         else:
             low, high = interval(self._confidence, noisy, sampling)
@@ -364,7 +367,7 @@ class Evaluation:
 
         bands = [ends(CONFIDENCE, noisy, sampling) for sampling in samplings(interval)]
         if len(bands) > 1 and self._n_compared > 1:
-            sampled = ends(CONFIDENCE, replace(noisy, scale=NO_NOISE), 1.0)
+            sampled = partial(ends, CONFIDENCE, without_noise(noisy))
             noise = partial(ends, noisy=noisy, sampling=0.0)
             value = compute(self._counts(part), 0.0)[0]
             bands[1] = after_choice(value, noise, sampled, bounds, CONFIDENCE, self._n_compared)
