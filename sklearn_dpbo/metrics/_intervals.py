@@ -19,7 +19,7 @@ that are not positive; each of these stands for a lowest and a highest value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
@@ -42,6 +42,9 @@ _N_DRAWS = 4_000
 _PRIOR = 2.0
 # Logarithm of the largest number of records that is looked for, and halvings that find it.
 _MOST, _N_HALVINGS = 20.0, 40
+# A scale of Laplace noise that is always 0.
+_NO_NOISE = 1e-3
+_TINY = 1e-300  # in the place of no record at all
 
 
 def simulated_interval(
@@ -63,11 +66,14 @@ def simulated_interval(
         settings = (compute, query, noisy, units, confidence, bounds)
         noise, once = (simulated_interval(*settings, each) for each in (0.0, 1.0))
         value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
-        tails = ndtr(np.array([1.0, sampling]) * ndtri((1 - confidence) / 2)).tolist()
+        tail = (1 - confidence) / 2
+        tails = tail, float(ndtr(sampling * ndtri(tail)))
         ends = []
         for at, to, *apart in zip(bounds, bounds[::-1], noise, once, strict=True):
             share, before, after = ((x - at) / (to - at) for x in (value, *apart))
-            ends.append(at + (to - at) * _further(share, before, after, tails))
+            alone = share - math.sqrt(max((share - after) ** 2 - (share - before) ** 2, 0.0))
+            below = np.hypot(share - moved(share, alone, share, *tails), share - before)
+            ends.append(at + (to - at) * max(share - float(below), 0.0))
         return min(ends[0], noise[0]), max(ends[1], noise[1])
     counts = draws(query, noisy, units, sampling)
     low, high = (compute(counts, end) for end in bounds)
@@ -77,33 +83,42 @@ def simulated_interval(
     return min(a, b), max(a, b)
 
 
-def _further(share: float, noise: float, once: float, tails: Sequence[float]) -> float:
-    """Return the lower end for a share that misses with the second probability.
+def moved(share: Any, end: Any, start: Any, tail: float, new_tail: float) -> Floats:
+    """Return the lower end below `start` that misses with another probability.
 
-    `noise` is the end without sampling error; `once`, with it, misses with the first probability.
+    `end` misses the share, in [0, 1], with the first probability. Both ends are those of Clopper
+    and Pearson (1934), for as many records as put the first one there; where no number of records
+    does, a normal error.
     """
-    target = share - math.sqrt(max((share - once) ** 2 - (share - noise) ** 2, 0.0))
+    share, end, start = np.broadcast_arrays(*(np.clip(x, 0.0, 1.0) for x in (share, end, start)))
 
-    def end(log_n: float, tail: float) -> float:
-        n = math.exp(log_n)
-        return float(betaincinv(share * n, (1 - share) * n + 1, tail))
+    def low(k: Floats, log_n: Floats, outside: float) -> Floats:
+        n = np.exp(log_n)
+        found = betaincinv(np.maximum(k * n, _TINY), (1 - k) * n + 1, outside)
+        return np.where(k > 0, found, 0.0)
 
-    few, many = 0.0, _MOST
-    if not end(few, tails[0]) < target < end(many, tails[0]):
-        return min(once, noise)
+    few, many = np.zeros(share.shape), np.full(share.shape, _MOST)
+    exists = (low(share, few, tail) < end) & (end < low(share, many, tail))
     for _ in range(_N_HALVINGS):
         middle = (few + many) / 2
-        few, many = (middle, many) if end(middle, tails[0]) < target else (few, middle)
-    return max(share - math.hypot(share - end(few, tails[1]), share - noise), 0.0)
+        too_few = low(share, middle, tail) < end
+        few, many = np.where(too_few, middle, few), np.where(too_few, many, middle)
+    normal = np.maximum(start - (share - end) * ndtri(new_tail) / ndtri(tail), 0.0)
+    return np.where(exists, low(start, few, new_tail), normal)
 
 
-@lru_cache(maxsize=2)  # all numbers of an evaluation follow from the same draws
+def without_noise(noisy: NoisyCounts) -> NoisyCounts:
+    """Return the counts as if they had been released without noise."""
+    return replace(noisy, scale=_NO_NOISE, gaussian=False)
+
+
+@lru_cache(maxsize=4)  # all numbers of an evaluation follow from the same draws
 def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0) -> Floats:
     """Return what the counts may have been, shape (n_draws, n_counts): not all are possible.
 
     The sampling error counts this many times: 0 for the counts of these records, 1 for what the
-    population's would be in as many records. A larger number allows for a choice among candidates,
-    or for sums over tables of the same records, whose errors are drawn independently here.
+    population's would be in as many records. A larger number allows for sums over tables of the
+    same records, whose errors are drawn independently here.
     """
     centre = query.summed(np.array(query.within_range(noisy.counts, units), dtype=float))
     noise = _noise(replace(noisy, counts=(0,) * len(centre)), _N_DRAWS, len(query.subgroups))
@@ -154,25 +169,19 @@ def nearest_counts(noisy: Any, total: int | Floats) -> Floats:
 
 
 def sampled_mean(
-    mean: float,
-    within: float,
-    ends: tuple[float, float],
-    n: float,
-    confidence: float,
-    sampling: float,
+    mean: float, within: float, ends: tuple[float, float], n: float, confidence: float
 ) -> tuple[float, float]:
     """Return where the population's mean of gains in [0, 1] lies: with noise alone, in `ends`.
 
     The variance of a gain g is ``mean (1 - mean) - E g (1 - g)``, with at least `within` for the
     mean E over n units. The interval of Clopper and Pearson (1934), for as many gains of 0 and 1 as
-    would be as precise, joins the noise in quadrature. For gains of 0 and 1 these are n; else
-    ``sampling^2 / n`` is added to the variance, as a large loss may not have shown yet. Both ends
-    miss as often as `confidence` allows; or more rarely if `sampling`, see `draws`, is above 1.
+    would be as precise, joins the noise in quadrature. For gains of 0 and 1 these are n; else ``1 /
+    n`` is added to the variance, as a large loss may not have shown yet.
     """
     most = mean * (1 - mean)
-    variance = min(most, max(most - within, 0.0) + sampling**2 / n)
+    variance = min(most, max(most - within, 0.0) + 1 / n)
     n *= most / variance if most > 0 else 1.0
-    tail = ndtr(sampling * ndtri((1 - confidence) / 2))
+    tail = (1 - confidence) / 2
     low = betaincinv(mean * n, (1 - mean) * n + 1, tail) if mean > 0 else 0.0
     high = 1 - betaincinv((1 - mean) * n, mean * n + 1, tail) if mean < 1 else 1.0
     below, above = np.hypot(np.array([low, high]) - mean, np.array(ends) - mean).tolist()

@@ -293,7 +293,7 @@ class RankingScore(ClassScore):
         if isinstance(self.counts, PairCounts):
             ends = super().interval(noisy, units, confidence)
             n = self.counts.smaller_class(noisy.counts, units)
-            return sampled_mean(value, 0.0, ends, n, confidence, sampling) if sampling else ends
+            return sampled_mean(value, 0.0, ends, n, confidence) if sampling else ends
         times = sampling * math.sqrt(len(self.positions))
         low, high = super().interval(noisy, units, confidence, times)
         if self.name == "average_precision":

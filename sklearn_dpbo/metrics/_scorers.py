@@ -32,7 +32,7 @@ from ..privacy.noisy_counts import NoisyCounts
 from ..records.tables import dense, n_rows
 from ..records.units import Units
 from ._gains import GAINS, Named
-from ._intervals import likely, sampled_mean, simulated_interval
+from ._intervals import likely, sampled_mean, simulated_interval, without_noise
 from ._queries import GRID, Cells, MeanOf, Query
 from ._response import Predictions, respond
 from ._unknown import settled
@@ -246,8 +246,8 @@ class PrivateScorer:
         confidence : float
             In (0, 1).
         sampling : float, default=0.0
-            How many times the sampling error counts: 0 for the score of these records, 1 for that
-            of the population which they are a random sample of.
+            1 for the score of the population that these are a random sample of; 0 for the score of
+            these records.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -258,6 +258,12 @@ class PrivateScorer:
             self.bounds,
             sampling,
         )
+
+    def sampled(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
+    ) -> tuple[float, float]:
+        """Return what `interval` would be if the counts had no noise."""
+        return self.interval(without_noise(noisy), units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         """Return the score of predictions of public records."""
@@ -421,10 +427,18 @@ class MeanScore(PrivateScorer):
         if sampling:
             # Less than the second sum, by what its noise has.
             within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
-            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence, sampling)
+            shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence)
         counts = np.array(shares)[:, None] * most
         low, high = np.clip(self.raw(counts, units), *self.bounds).tolist()
         return low, high
+
+    def sampled(
+        self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
+    ) -> tuple[float, float]:
+        first, *spread = noisy.counts
+        less = (math.floor(count - noisy.scale) for count in spread)
+        noisy = replace(noisy, counts=(first, *less))
+        return super().sampled(noisy, units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         found = self.counts.clipped(public.y, public.response, public.classes)

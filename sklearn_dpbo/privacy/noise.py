@@ -122,8 +122,10 @@ class SeededNoise(Noise):
         return sample
 
     def uniform(self, n: int) -> int:
-        """Draw from the generator."""
-        return int(self._rng.integers(n))
+        """Draw from the generator: bytes, where n is beyond its integers."""
+        if n <= 2**63:
+            return int(self._rng.integers(n))
+        return int.from_bytes(self._rng.bytes(n.bit_length() // 8 + 8)) % n
 
     def discrete_laplace(self, scale: float) -> AddNoise:
         """Return a sampler that adds differences of two geometric variables."""

@@ -9,8 +9,9 @@ which epsilon and delta each model is fitted so that all of it is (epsilon, delt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,8 +28,10 @@ _DOWN = 1 - 1e-9
 # profile is used: any of them gives a valid bound.
 _ORDERS = np.geomspace(1e-3, 1e5, 400)
 _SHARES = np.linspace(0, 1, 301)
-# Numbers of runs that are less probable than this are not drawn.
-_LEAST = 2.0**-60
+# The number of runs is drawn from so many bits: its distribution is right up to 2^-100 if fewer
+# than 2^27 numbers have a probability. Sums have more bits, and logarithms so many digits.
+BITS = 128
+_MORE_BITS, _DIGITS = 64, 80
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Composed:
             by_zcdp = math.sqrt(2 * zcdp_within(epsilon, delta) / n) if delta > 0 else 0.0
             return max(each, by_zcdp) / k * _DOWN, 0.0
         each *= _DOWN
-        # Two steps of (e, d) are (2 e, (1 + exp(e)) d): Dwork and Roth, 2014, after Theorem 2.2.
+        # Two steps of (e, d) are (2 e, (1 + exp(e)) d), as P <= e^e (e^e P'' + d) + d.
         return each / k, delta / n * _DOWN / (1 + math.exp(each / k) if k == 2 else 1)
 
 
@@ -169,20 +172,35 @@ class Repeated:
         )
 
     def draw(self, uniform: Callable[[int], int]) -> int:
-        """Draw K, from 1 up; `uniform` returns one of 0, ..., n - 1 that nobody can predict.
+        """Draw K, from 1 up, by inversion.
 
-        By inversion: P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1). In floats, so that
-        the distribution is right up to about 2^-50 of the whole.
+        `uniform` returns one of 0, ..., n - 1 that nobody can predict, each as probable.
         """
-        eta, gamma = self.eta, self.gamma
-        first = 1 / -math.log(gamma) if eta == 0 else eta / math.expm1(-eta * math.log(gamma))
-        p, k, u = first * (1 - gamma), 1, uniform(2**53) / 2**53
-        # u may exceed the sum of all p, as floats have it: beyond the mean, that is nearly reached.
-        while u > p and (p > _LEAST or k < self.mean):
-            u -= p
-            p *= (1 - gamma) * (k + eta) / (k + 1)
+        u = uniform(2**BITS)
+        return next(k for k, most in enumerate(self.cumulated(), 1) if u < most)
+
+    def cumulated(self) -> Iterator[int]:
+        """Yield P(K <= 1), P(K <= 2), ..., in steps of 2^-BITS, until it is 1.
+
+        P(K = k + 1) / P(K = k) = (1 - gamma) (k + eta) / (k + 1), of integers: each probability is
+        rounded down by less than 2^-BITS. Those of numbers above the mean that are smaller than
+        that are left to the last one.
+        """
+        one = 2 ** (BITS + _MORE_BITS)
+        (a, b), (c, d) = self.eta.as_integer_ratio(), self.gamma.as_integer_ratio()
+        with localcontext(Context(prec=_DIGITS)):
+            log = Decimal(self.gamma).ln()
+            first = Decimal(1) / -log
+            if self.eta != 0:
+                first = Decimal(self.eta) / ((-Decimal(self.eta) * log).exp() - 1)
+            p = int(first * one) * (d - c) // d
+        k, sum_ = 1, p
+        while p >> _MORE_BITS or k < self.mean:
+            yield sum_ >> _MORE_BITS
+            p = p * ((d - c) * (k * b + a)) // (d * b * (k + 1))
+            sum_ += p
             k += 1
-        return k
+        yield 2**BITS
 
 
 Runs: TypeAlias = Composed | Repeated

@@ -24,7 +24,7 @@ from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.frames import ClearFrames
 from ..privacy.mechanisms import Series
-from ..privacy.runs import MOST_COMPOSED, Runs, runs_of
+from ..privacy.runs import BITS, MOST_COMPOSED, Runs, runs_of
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ._proposals import Domain
@@ -86,7 +86,7 @@ class Plan:
         """What sampling the number of fits adds to delta, in words."""
         if not self.runs.secret:
             return ""
-        return "; the number of fits comes from 53 bits: (1 + e^epsilon) 2^-50 beside delta"
+        return f"; the number of fits comes from {BITS} bits: (1 + e^epsilon) 2^-100 beside delta"
 
     def in_words(self, name: str) -> str:
         """Return how many models of this name are fitted, and how private each is."""

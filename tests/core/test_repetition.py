@@ -4,6 +4,7 @@ Values of dp-accounting 0.6.0 are of its `RepeatAndSelectDpEvent` and `compute_e
 """
 
 import math
+from decimal import Context, Decimal, localcontext
 from functools import cache, partial
 from itertools import combinations_with_replacement, product
 
@@ -14,7 +15,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
-from sklearn_dpbo.privacy.runs import COMPOSITIONS, FitGuarantee, Repeated
+from sklearn_dpbo.privacy.runs import BITS, COMPOSITIONS, FitGuarantee, Repeated
 from sklearn_dpbo.privacy.zcdp import _log_delta, zcdp_within
 
 ETAS = (-0.5, 0.0, 0.5, 1.0, 3.0)
@@ -33,11 +34,32 @@ def pmf(repetition):
     return p[: np.searchsorted(np.cumsum(p), (1 - 1e-14) * p.sum()) + 1] / p.sum()
 
 
-@pytest.mark.parametrize(("eta", "mean"), [(-0.5, 5), (0.5, 5), (1.0, 8), (10.0, 24)])
-def test_draw_ends_where_floats_do_not_add_up_to_one(eta, mean):
-    repetition = Repeated.of_mean(mean, eta)
-    number = repetition.draw(lambda n: n - 1)
-    assert mean < number < 1000 * mean
+@pytest.mark.parametrize("repetition", [Repeated.of_mean(5, -0.5), Repeated.of_mean(24, 1.0)])
+def test_draw_ends_where_numbers_are_rounded_down(repetition):
+    assert repetition.mean < repetition.draw(lambda n: n - 1) < 2_000 * repetition.mean
+
+
+@pytest.mark.parametrize(
+    ("mean", "eta"),
+    [
+        *[(1.001, 1.0), (5, -0.5), (24, 0.0), (24, 1.0), (400, 1.0)],
+        pytest.param(10_000, 1.0, marks=pytest.mark.slow),
+    ],
+)
+def test_number_of_runs_has_its_distribution_up_to_2_to_the_minus_100(mean, eta):
+    """For all that `n_fits` may be; with floats of 53 bits it would be 2^-42 at a mean of 400."""
+    repetition, distance = Repeated.of_mean(mean, eta), Decimal(0)
+    before, left = 0, Decimal(1)
+    with localcontext(Context(prec=120)):
+        gamma, eta = Decimal(repetition.gamma), Decimal(eta)
+        first = -1 / gamma.ln() if eta == 0 else eta / ((-eta * gamma.ln()).exp() - 1)
+        p = (1 - gamma) * first
+        for k, most in enumerate(repetition.cumulated(), 1):
+            distance += abs(Decimal(most - before) / 2**BITS - p)
+            left -= p
+            p *= (1 - gamma) * (k + eta) / (k + 1)
+            before = most
+        assert before == 2**BITS and (distance + left) / 2 < Decimal(2) ** -100
 
 
 every_repetition = pytest.mark.parametrize(

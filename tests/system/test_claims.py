@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+import pytest
 from planting import mutants
 
 from sklearn_dpbo.papers.kusner2015.bounds import NoisyBounds
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "papers" / "index.md"
+OF_OTHERS = ("FrozenEstimator", "TunedThresholdClassifierCV", "X_val")
 
 
 def exists(check):
@@ -28,6 +30,40 @@ def test_each_claim_has_a_status_and_a_check_that_exists():
     tested = [claim for claim, check in checks.items() if check.startswith("tests/")]
     bugs = [name.removeprefix("claim ") for name in mutants() if name.startswith("claim ")]
     assert bugs == tested, "a bug is planted for each"
+
+
+PROOFS = [
+    *(f"explanation/{page}.md" for page in ("proofs", "one_table_proofs", "metrics")),
+    *("how_to/thresholds.md", "how_to/objective.md", "explanation/ledger.md"),
+]
+
+
+@pytest.mark.parametrize("page", PROOFS)
+def test_code_that_proofs_name_exists(page):
+    """Modules, tests, and classes with their methods."""
+    text = (ROOT / "docs" / page).read_text()
+    files = [
+        path
+        for part in ("sklearn_dpbo", "tests", "benchmarks")
+        for path in (ROOT / part).rglob("*.py")
+    ]
+    paths = [path.as_posix() for path in files]
+    for name in re.findall(r"`([\w/]+\.py)`", text):
+        assert any(path.endswith("/" + name) for path in paths), name
+    code = "\n".join(path.read_text() for path in (ROOT / "sklearn_dpbo").rglob("*.py"))
+    for names in re.findall(r"`(_?[A-Z]\w*[a-z]\w*(?:\.\w+)?)`", text):
+        for name in names.split("."):
+            found = re.search(rf"\b(class|def) {name}\b", code) or name in OF_OTHERS
+            assert found, f"{names}: not defined"
+
+
+@pytest.mark.parametrize("page", PROOFS[:3])
+def test_each_theorem_about_code_names_it(page):
+    """Up to where the next one begins; those that only literature or algebra need have none."""
+    text = (ROOT / "docs" / page).read_text()
+    parts = re.split(r"(?=^> \*\*|^### Lemma)", text, flags=re.MULTILINE)[1:]
+    for part in parts:
+        assert re.search(r"`[\w/]*\.py`|`\w+\.\w+`", part), part[:80]
 
 
 def test_sensitivity_of_the_candidate_grows_with_the_number_of_evaluations():

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -17,8 +18,8 @@ from ...privacy.float_errors import ignore_float_errors
 from ...privacy.noisy_counts import NoisyCounts
 from ...privacy.report._report import PrivacyReport
 from ...records.units import Units
-from .._intervals import Compute, draws, likely, simulated_interval
-from .._population import luck_of
+from .._intervals import Compute, draws, likely, simulated_interval, without_noise
+from .._population import after_choice, score_after_choice
 from .._precision import Width, expected_counts
 from .._response import Responses
 from .._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
@@ -99,9 +100,9 @@ class Evaluation:
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
     _confidence: float = CONFIDENCE
-    # How many times sampling errors count, see `luck_of`. Numbers by which a candidate was not
+    # How many candidates were compared, see `after_choice`. Numbers by which a candidate was not
     # chosen are here, too: luck may have moved them either way.
-    _luck: float = 1.0
+    _n_compared: float = 1.0
     # How many records have unknown labels, in words; empty if the noise may show as many.
     _unknown: str = ""
     _title = "Differentially private evaluation"
@@ -130,7 +131,7 @@ class Evaluation:
             _noisy=noisy,
             _units=units,
             privacy_=privacy,
-            _luck=luck_of(n_compared),
+            _n_compared=n_compared,
             _unknown=unknown,
         )
 
@@ -150,7 +151,7 @@ class Evaluation:
 
     @property
     def _after_choice(self) -> str:
-        return "; wider, as the candidate was chosen on the same records" * (self._luck > 1)
+        return "; wider, as the candidate was chosen on the same records" * (self._n_compared > 1)
 
     @property
     def m(self) -> int:
@@ -314,8 +315,11 @@ class Evaluation:
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
         """Return a score of the counts of one part, as a search releases it."""
         units, noisy, confidence = self._units, self._noisy[part], self._confidence
-        sampling *= self._luck
-        value, ends = score_and_interval(scorer, units, noisy, confidence, sampling)
+        if sampling:
+            chosen = score_after_choice(scorer, units, noisy, confidence, self._n_compared)
+        else:
+            chosen = score_and_interval(scorer, units, noisy, confidence)
+        value, ends = chosen
         return Estimate(value, *ends)
 
     @ignore_float_errors()
@@ -328,21 +332,46 @@ class Evaluation:
     ) -> Estimate:
         """Return a number within these bounds that is computed from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        of = (self._parts[part], self._noisy[part], self._units, self._confidence)
-        low, high = simulated_interval(compute, *of, bounds, sampling * self._luck)
+        query, noisy, n = self._parts[part], self._noisy[part], self._n_compared
+
+        def interval(confidence: float, noisy: NoisyCounts, sampling: float) -> tuple[float, float]:
+            of = (compute, query, noisy, self._units, confidence, bounds)
+            return simulated_interval(*of, sampling)
+
+        if sampling and n > 1:
+            noise = partial(interval, noisy=noisy, sampling=0.0)
+
+            def sampled(times: float) -> tuple[float, float]:
+                return interval(self._confidence, without_noise(noisy), times * sampling)
+
+            low, high = map(float, after_choice(value, noise, sampled, bounds, self._confidence, n))
+        else:
+            low, high = interval(self._confidence, noisy, sampling)
         return Estimate(value, min(low, value), max(high, value))
 
     @ignore_float_errors()
     def _band(
-        self, compute: Callable[[Floats, float], Floats], interval: str, part: int = -1
+        self,
+        compute: Callable[[Floats, float], Floats],
+        interval: str,
+        part: int = -1,
+        bounds: tuple[float, float] = (0.0, 1.0),
     ) -> tuple[Floats, Floats]:
         """Return an interval for each of several numbers, each by itself."""
-        lows, highs, outside = [], [], (1 - CONFIDENCE) / 2
-        for sampling in samplings(interval):
-            of = (self._parts[part], self._noisy[part], self._units)
-            counts = draws(*of, sampling * self._luck)
-            lows.append(np.quantile(compute(counts, 0.0), outside, axis=0))
-            highs.append(np.quantile(compute(counts, 1.0), 1 - outside, axis=0))
+        query, noisy = self._parts[part], self._noisy[part]
+
+        def ends(confidence: float, noisy: NoisyCounts, sampling: float) -> tuple[Floats, Floats]:
+            counts, outside = draws(query, noisy, self._units, sampling), (1 - confidence) / 2
+            low = np.quantile(compute(counts, 0.0), outside, axis=0)
+            return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)
+
+        bands = [ends(CONFIDENCE, noisy, sampling) for sampling in samplings(interval)]
+        if len(bands) > 1 and self._n_compared > 1:
+            sampled = partial(ends, CONFIDENCE, without_noise(noisy))
+            noise = partial(ends, noisy=noisy, sampling=0.0)
+            value = compute(self._counts(part), 0.0)[0]
+            bands[1] = after_choice(value, noise, sampled, bounds, CONFIDENCE, self._n_compared)
+        lows, highs = zip(*bands, strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def _counts(self, part: int = -1) -> Floats:

@@ -114,7 +114,9 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         -------
         low, high : ndarray of int, shape (n_classes, n_classes)
         """
-        low, high = self._band(lambda n, _: np.maximum(self._known(n, threshold), 0), interval, 0)
+        low, high = self._band(
+            lambda n, _: np.maximum(self._known(n, threshold), 0), interval, 0, (0.0, math.inf)
+        )
         found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
         low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
         return low.astype(np.int64), high.astype(np.int64)

@@ -82,7 +82,11 @@ class ClinicalScores:
             ax.axhline(0, color="k", lw=1, label="treat none")
             ax.set(xlabel="threshold probability", ylabel="net benefit")
         (line,) = ax.plot(p, benefit, **{"label": "model"} | kwargs)
-        low, high = self._band(lambda n, u: self._net_benefit(n, self._decisions(), u), interval)
+        low, high = self._band(
+            lambda n, u: self._net_benefit(n, self._decisions(), u),
+            interval,
+            bounds=(-math.inf, math.inf),
+        )
         label = f"95 % band: {COVERS[interval]}"
         ax.fill_between(p, low, high, color=line.get_color(), alpha=0.2, lw=0, label=label)
         # Treating all is worth less and less: its line leaves the figure at the bottom.
