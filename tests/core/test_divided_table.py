@@ -32,6 +32,7 @@ def rows_of(table):
 GROUPS = st.lists(st.integers(0, 9), min_size=12, max_size=40).filter(lambda g: len(set(g)) >= 4)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(GROUPS, st.floats(0.15, 0.85), st.integers(0, 99), st.booleans())
 def test_each_unit_lies_in_one_part(groups, test_size, seed, grouped):
@@ -50,6 +51,7 @@ def test_each_unit_lies_in_one_part(groups, test_size, seed, grouped):
         assert (same == np.equal.outer(*[[groups[row] for row in rows]] * 2)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 2**31), st.booleans(), st.data())
 def test_the_cut_depends_on_numbers_and_groups_only(seed, grouped, data):

@@ -111,6 +111,7 @@ def test_batch_dependent_predictions_are_refused(two_classes, misbehave):
         evaluate(Threshold(misbehave=misbehave), problem_of(two_classes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_output_and_warnings_of_validation_predictions_are_suppressed(two_classes, capfd, n_jobs):
     with warnings.catch_warnings(record=True) as caught:
@@ -200,6 +201,7 @@ def test_error_if_all_fits_fail_names_the_first(two_classes):
         evaluate(FailsAt(), problem_of(two_classes), (GRID[1], GRID[3]))
 
 
+@pytest.mark.slow
 def test_scikit_learn_configuration_reaches_workers(rng):
     import pandas as pd
     import sklearn

@@ -87,6 +87,7 @@ def test_own_parameters_are_validated(guidance, n_iter):
 
 
 # ---------------------------------------------------------------- grids
+@pytest.mark.slow
 def test_grid_is_evaluated_whole_unless_n_iter_is_given():
     grid = {"x": np.linspace(0, 1, 12).tolist(), "y": np.linspace(0, 1, 10).tolist()}
     whole = search_of(space=grid, n_iter=None)
@@ -122,6 +123,7 @@ def chosen_from(monkeypatch):
     return compared
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize(("m", "epsilon", "weight"), [(100, 0.5, 2.0), (1000, 1.0, 0.15)])
 def test_prior_is_public_score_times_weight(m, epsilon, weight, chosen_from):

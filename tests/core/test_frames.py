@@ -124,6 +124,7 @@ def few_steps(name):
     return learner.set_params(**{"max_iter": 2} if "max_iter" in learner.get_params() else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_cell_raises_warns_or_changes_what_is_predicted_for_another(name, capfd):
     frame, y = mixed(60)
@@ -259,6 +260,7 @@ def test_a_table_of_categories_alone_needs_no_ranges(learner):
     assert model.score(frame[["ward", "code"]], y) > 0.66
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["classifier", "logistic"])
 def test_without_noise_a_frame_gives_what_a_pipeline_learns(name):
     """Of scikit-learn: which has a column for what is missing, where the learner has one."""

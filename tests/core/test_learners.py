@@ -268,6 +268,7 @@ def test_a_classifier_of_curved_functions_separates_what_no_line_does():
         assert straight.fit(X[:2_000], y[:2_000]).score(X[2_000:], y[2_000:]) < 0.91
 
 
+@pytest.mark.slow
 def test_without_noise_a_regressor_predicts_means_and_not_medians():
     """Where noise is negligible, nothing is clipped: skewed errors do not draw predictions down."""
     rng = np.random.default_rng(0)
@@ -337,6 +338,7 @@ def test_parameters_at_which_numbers_overflow_are_refused_before_the_charge(extr
     assert not ledger.history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [False, True])
 def test_intervals_of_coefficients_contain_the_truth_as_often_as_they_say(half):
     """Not if the noise is twice as large as they take it to be."""
@@ -407,6 +409,7 @@ def test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says(ki
     assert 0.85 < flat.std() / model.coef_noise_std_ < 1.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [2, "regressor"])
 def test_bands_of_shape_functions_contain_those_without_noise(kind):
     X, y = curved_problem(kind, 2_000, 3)

@@ -278,6 +278,7 @@ def test_no_order_of_steps_and_crashes_overspends_or_blocks(n_processes, n_unbor
     assert n_states > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weakened", "n_unborn", "found"),
     [

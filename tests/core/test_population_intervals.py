@@ -72,6 +72,7 @@ def coverage(name, m, epsilon, sampling, n=300, factor=1.0):
 LEAST = 0.90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f1", "matthews_corrcoef", "balanced_accuracy"])
 def test_intervals_cover_the_population(name):
     assert coverage(name, M, 1.0, 1.0) >= LEAST

@@ -70,6 +70,7 @@ def exact_scores(y, predicted, pos_label):
 
 
 # ------------------------------------------------------------ numbers
+@pytest.mark.slow
 @pytest.mark.parametrize("pos_label", [None, "p"])
 @pytest.mark.parametrize("thresholds", [(), (0.2, 0.2), (0.3, 0.6)])
 def test_numbers_are_those_of_sklearn(binary, pos_label, thresholds):
@@ -167,6 +168,7 @@ def test_what_follows_from_correct_predictions_alone_has_four_counts(three):
         assert compared(three, scoring=scoring)._parts[0].known_sizes == (n,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 def test_a_model_does_not_differ_from_itself(binary, scoring):
     (_, b), *rest = binary

@@ -71,6 +71,7 @@ def predictions(problem):
 # ------------------------------------------------------------ numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", [0, 1])
 def test_numbers_of_scores_are_those_of_sklearn_up_to_binning(binary, of_two, positive):
     y, predicted, p = predictions(binary)
@@ -276,6 +277,7 @@ def test_what_a_number_does_not_depend_on_is_refused(of_two, name, params):
         of_two.score(name, **params)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_three_classes_is_refused(three, of_three):
     with pytest.raises(ValueError, match="for two classes; the model has 3"):
         evaluated(three, thresholds=[0.5])

@@ -100,6 +100,7 @@ def with_mark(X, i=17):
     return X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "odd"),
     [(list, "unknown"), (list, 0.5), (list, [1]), (np.array, None), (pd.Series, 10**400)],
@@ -236,6 +237,7 @@ BATCH_DEPENDENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.03])
 @pytest.mark.parametrize("name", BATCH_DEPENDENT)
 def test_statistics_of_the_batch_are_found_on_public_rows(name, share):

@@ -220,6 +220,7 @@ def chosen(numbers, kinds, scores, epsilon):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NUMBERS)
 def test_choice_costs_the_evaluated_records_epsilon_once_however_many_models(name):
     """One of these records moves each score by 1 at most, of all kinds of models together."""
@@ -263,6 +264,7 @@ def test_permute_and_flip_chooses_the_run_with_the_largest_noisy_score():
         np.testing.assert_allclose(chosen(*given), winner(*given), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5])
 @pytest.mark.parametrize("repetition", [Repeated(0.0, 0.05), Repeated(1.0, 0.05)], ids=str)
 def test_choice_costs_the_fitted_records_what_repetition_does(repetition, epsilon):

@@ -181,6 +181,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("own", [True, False])
 def test_table_types_give_the_same_result(two_classes, kind, own):
@@ -322,6 +323,7 @@ def test_failed_candidate_is_never_selected(two_classes, error_score):
     )
 
 
+@pytest.mark.slow
 def test_values_that_a_part_of_the_training_set_does_not_have_are_warned_of():
     """What fails on them fails on validation records, too, where nothing may be said of it."""
     X = pd.DataFrame({"code": np.arange(400) % 37 + 100 * (np.arange(400) % 11 == 0)})

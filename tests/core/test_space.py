@@ -138,6 +138,7 @@ GRIDS = st.lists(
 ).map(lambda grids: [grid | ({"e": [i]} if i else {}) for i, grid in enumerate(grids)])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(grids=GRIDS, n=st.integers(1, 40))
 def test_candidates_of_any_space_lie_in_it_and_are_at_most_n(grids, n):
@@ -174,6 +175,7 @@ DISTRIBUTIONS = [
 LISTS = [[3, 1, 2], [1, 1.0, 2], ["b", "a"], [None, 0.5, "x"], [True, False], [(1, 2), {"a": 1}]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", DISTRIBUTIONS + LISTS, ids=range(13))
 def test_coordinates_and_values_convert_into_each_other(values):
     axis = axis_of("p", values)

@@ -123,6 +123,7 @@ def test_a_group_has_the_weight_of_one_record_in_the_subgroups_of_its_records(tw
     np.testing.assert_allclose(sizes["size"], expected, atol=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [True, False])
 def test_a_search_evaluates_its_choice_by_subgroup(two, given):
     _, (X, y), (X_val, y_val), values = two

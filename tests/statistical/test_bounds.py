@@ -218,6 +218,7 @@ def test_repaired_theorems_1_and_3_hold_in_simulation():
     assert fails_less_often_than(0.1 / 3, twice_alpha > bounds.noise_term)
 
 
+@pytest.mark.slow
 def test_simulation_detects_sensitivities_that_are_too_small():
     """The coverage test must fail for smaller sensitivities: those of k1 = 1, or a quarter of c."""
     bounds, mean_gap, max_gap, _ = simulate(
@@ -297,6 +298,7 @@ def improvement(t, mu, std, picked):
     return std * (norm.pdf(z) + z * norm.cdf(z))
 
 
+@pytest.mark.slow
 def test_theorem_1_holds_for_expected_improvement():
     """And a bound by c / 4, without the bands, would not."""
     rng = np.random.default_rng(0)

@@ -96,6 +96,7 @@ def ranks(counts):
     return np.rint(f1 * counts[0].sum() / 4 * GRID).astype(np.int64)[:, None]
 
 
+@pytest.mark.slow
 def test_the_luckiest_of_64_equal_candidates_is_covered():
     assert coverage("right with .8", 64, 500, 1.0, 200) >= 0.93
     assert coverage("right with .8", 64, 500, 1.0, 200, known=1) < 0.7

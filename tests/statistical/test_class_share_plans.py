@@ -43,6 +43,7 @@ def half_widths(adult, scoring, m, n_searches):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring", ["f1", "roc_auc", pytest.param("matthews_corrcoef", marks=pytest.mark.slow)]
 )
@@ -87,6 +88,7 @@ def test_invalid_or_unreachable_plans_are_refused(params, message):
         planned(**params)
 
 
+@pytest.mark.slow
 def test_plan_prints_estimates():
     text = " ".join(str(planned(target_regret=0.1)).split())
     for part in ("regret <= 0.1, score_error <= 0.02", "to first order", "an estimate"):

@@ -149,12 +149,14 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "epsilon", "runs"), CELLS)
 def test_intervals_contain_the_clipped_number(target, epsilon, runs):
     covered = coverage(target, epsilon, runs)
     assert min(covered.values()) >= LEAST - 0.05 * (runs < RUNS), covered
 
 
+@pytest.mark.slow
 def test_intervals_do_not_contain_it_if_there_is_twice_the_noise():
     covered = coverage("lognormal 1", 20.0, 100, factor=2.0)
     assert max(covered.values()) < 0.9, covered

@@ -74,12 +74,14 @@ def covered(shares, m, epsilon, n, rng, claimed=1.0, scoring=None, names=QUICK):
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 def test_intervals_of_differences_cover(scoring, rng):
     hits = covered(shares_of(0.3, 0.85, 0.9), 1000, 0.5, N_RUNS, rng, scoring=scoring)
     assert min(hits.values()) >= fewest(N_RUNS), hits
 
 
+@pytest.mark.slow
 def test_twice_the_noise_is_not_covered(rng):
     """The pair of the test above: it notices intervals for half of the noise."""
     shares = shares_of(0.3, 0.85, 0.9)

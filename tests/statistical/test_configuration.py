@@ -170,6 +170,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "x", "plain", "interval"), CASES)
 def test_piecewise_utility_equals_running_the_algorithm(family, x, plain, interval, rng):
     u = piecewise_utility(family, x, interval)

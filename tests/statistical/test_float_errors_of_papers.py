@@ -46,6 +46,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("name", RUNS)
 def test_an_odd_number_raises_nothing_in_papers(name, odd):

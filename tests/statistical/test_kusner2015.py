@@ -284,6 +284,7 @@ def test_candidate_alone_is_drawn_at_whole_budget_and_half_noise_is_detected(dra
     assert np.array(scores) / draws[1][1] == pytest.approx(2 * expected, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, np.float32(0.125), 0.5])
 @pytest.mark.parametrize("kind", [GPNoisy, GPNoiseFree])
 def test_score_share_divides_epsilon_and_delta(draws, kind, share):

@@ -76,6 +76,7 @@ def test_counts_have_discrete_laplace_noise(source, n_draws):
     assert laplace_p(released, 500, scale=2.5) < ALPHA
 
 
+@pytest.mark.slow
 def test_selection_is_within_stated_distance_of_best():
     """With probability 1 - e^-t, within (2 D / epsilon) (ln n + t) of the largest."""
     scores, epsilon, t, n_draws = [100] + [80] * 15, 0.3, 0.5, 5_000

@@ -89,6 +89,7 @@ def slowly(*values):
     return pytest.param(*values, marks=SLOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "groups", "n", "refuted"),
     [
@@ -144,6 +145,7 @@ class RefusesMissing(NoisyMean):
         return super().fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "refuted", "pair"),
     [
@@ -159,6 +161,7 @@ def test_audit_of_an_estimator_tries_records_that_should_be_clipped(kind, refute
     assert (report.epsilon, report.delta) == (2.0, 0.0) and report.epsilon_lower_bound > 1
 
 
+@pytest.mark.slow
 def test_audit_of_an_estimator_is_reproducible_and_leaves_it_unchanged():
     model = logistic()
     before = model.get_params()
@@ -168,6 +171,7 @@ def test_audit_of_an_estimator_is_reproducible_and_leaves_it_unchanged():
     assert not hasattr(model, "coef_")
 
 
+@pytest.mark.slow
 def test_audit_of_an_estimator_compares_what_output_returns_on_given_pairs():
     report = audit_estimator(
         logistic(), X[:, :1], y, 100, pairs={"mine": NEIGHBOURS},

@@ -130,6 +130,7 @@ def scores_of(m, prevalence, shift, seed=0):
     return y, rng.normal(size=m) + shift * y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "m", "prevalence", "shift", "epsilon", "shared"),
     [
@@ -152,6 +153,7 @@ def test_intervals_of_areas_cover(name, m, prevalence, shift, epsilon, shared):
     assert coverage(scorer, y, scores, classes, epsilon, runs=R // 2) >= least(R // 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
 def test_intervals_of_areas_cover_where_a_class_is_rare_in_public(name, monkeypatch):
     """Twenty public records of a class say what bins hide, and there is next to no noise.

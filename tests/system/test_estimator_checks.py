@@ -105,6 +105,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "expected"), LEARNERS)
 def test_learners_pass_scikit_learn_estimator_checks(learner, expected):
     """With hardly any noise, and the same in each fit: some checks compare two fits."""

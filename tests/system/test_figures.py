@@ -31,6 +31,7 @@ def test_pages_print_the_numbers_of_the_results(figures):
     assert not wrong, "python benchmarks/figures.py writes most of these:\n" + "\n".join(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "column"),
     [

@@ -125,6 +125,7 @@ def test_all_candidates_of_small_space_are_validated():
     assert search_of(n_iter=7).cv_results_["validated"].all(), "too few candidates to explore"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_guidance_handles_conditional_and_categorical_parameters(kind):
     space = [

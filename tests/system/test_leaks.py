@@ -153,6 +153,7 @@ def has_counts(array):
     return numbers and sorted(values) == sorted(COUNTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_array_of_raw_counts_is_alive_after_fit():
     public, protected = data()

@@ -485,6 +485,7 @@ def charge_until_refused(path, epsilon, who=None):
     return n
 
 
+@pytest.mark.slow
 def test_processes_together_spend_exactly_the_budget_and_each_share(place):
     opened(place, epsilon=4.0, share={"ana": 1, "ben": 2})
     with processes.Pool(4) as pool:
@@ -757,6 +758,7 @@ FITS = {
 UNITS = {"curator": "row within 1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_each_fit_is_charged_once_and_refused_when_the_budget_is_spent(path, name):
     unit = UNITS.get(name, "record")

@@ -312,6 +312,7 @@ def kill_everywhere(folder, operation, *aftermaths):
     return {"problems": problems, "n": len(kills(calls)), "calls": [call.name for call in calls]}
 
 
+@pytest.mark.slow
 @one_by_default(*OPERATIONS)
 def test_killed_at_any_system_call(helper, tmp_path, operation):
     answer = helper(kill_everywhere, tmp_path, operation, "stay", "move", "link", "copy")

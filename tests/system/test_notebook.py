@@ -111,6 +111,7 @@ def test_fitted_search_shows_html_card(search):
             search._repr_html_()
 
 
+@pytest.mark.slow
 def test_threshold_classifier_and_several_scores_show_html_cards(frames):
     tuned = PrivateThresholdClassifier(LogisticRegression()).fit(**frames)
     assert "Best threshold" in tuned._repr_html_() and "LogisticRegression" in tuned._repr_html_()
@@ -121,6 +122,7 @@ def test_threshold_classifier_and_several_scores_show_html_cards(frames):
 # ------------------------------------------------------------------ usual calls
 
 
+@pytest.mark.slow
 def test_skops_lists_only_types_of_this_package(search):
     io = pytest.importorskip("skops.io")
     dumped = io.dumps(search)

@@ -417,6 +417,7 @@ def wrong_inputs():
 WRONG = list(wrong_inputs())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "data", "message"), [each[1:] for each in WRONG], ids=[each[0] for each in WRONG]
 )

@@ -191,6 +191,7 @@ def test_what_is_not_there_cannot_be_drawn(conditional, gp):
 
 
 # ---------------------------------------------------------------- released numbers
+@pytest.mark.slow
 def test_scores_of_several_searches_and_estimators_are_drawn(conditional, gp, data):
     display = ScoreDisplay.from_estimator({"a": conditional, "b": gp})
     np.testing.assert_array_equal(display.scores, [conditional.best_score_, gp.best_score_])

@@ -52,6 +52,7 @@ def test_private_and_ordinary_searches_use_the_same_workers():
     assert reusable_executor._executor is pool
 
 
+@pytest.mark.slow
 def test_no_file_is_open_at_exit():
     code = (
         "from sklearn_dpbo.privacy.suppress_output import suppress_output\n"

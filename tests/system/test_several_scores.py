@@ -26,6 +26,7 @@ def fit(search, two_classes):
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selects", SCORES)
 def test_all_scores_are_released_for_the_candidate_that_refit_selects(two_classes, selects):
     X, y, X_val, y_val = two_classes

@@ -49,6 +49,7 @@ class Plain(Strategy):
         return Release(tuple(map(Candidate, params)), best, **released.shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["accuracy", "f1", "roc_auc", "average_precision"])
 def test_a_strategy_of_a_few_lines_releases_any_score(two_classes, scoring):
     X, y, X_val, y_val = two_classes
@@ -115,6 +116,7 @@ def fitted_once(strategy):
     return fitted(strategy)
 
 
+@pytest.mark.slow
 @every_strategy
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1e-3, 0.3)])
 def test_spends_do_not_exceed_epsilon_and_delta(strategy, epsilon, delta):
@@ -151,6 +153,7 @@ def test_released_attributes_are_consistent(strategy):
         assert not hasattr(search, "best_estimator_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", parameters("public"))
 def test_result_of_strategy_does_not_depend_on_n_jobs(strategy):
     one, two = fitted_once(strategy), fitted(strategy, n_jobs=2)

@@ -58,6 +58,7 @@ def closeness(y, labels):
     return np.where(y == labels, np.where(y == 1, 2.0, 0.5), -1.0)
 
 
+@pytest.mark.slow
 def test_models_whose_own_fit_takes_a_validation_set_are_tuned(rare):
     """Since scikit-learn 1.7 this one has X_val, too: it was taken for a private search."""
     X, y, X_val, y_val = rare
@@ -135,6 +136,7 @@ class Keeps(LogisticRegression):
         return super().predict_proba(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 def test_estimator_state_left_by_validation_predictions_is_not_kept(rare, frozen):
     X, y, X_val, y_val = rare
@@ -148,6 +150,7 @@ def test_estimator_state_left_by_validation_predictions_is_not_kept(rare, frozen
 # ---------------------------------------------------------------- the scikit-learn contract
 
 
+@pytest.mark.slow
 def test_methods_and_attributes_are_delegated_to_estimator(rare):
     X = rare[0]
     t = fitted(rare)
@@ -160,6 +163,7 @@ def test_methods_and_attributes_are_delegated_to_estimator(rare):
     assert t.score(X, rare[1]) == accuracy_score(rare[1], t.predict(X))
 
 
+@pytest.mark.slow
 def test_pipeline_steps_transform_the_validation_set(rare):
     X, y, X_val, y_val = rare
     with seeded_noise(0), config_context(enable_metadata_routing=True):
@@ -175,6 +179,7 @@ def test_pipeline_steps_transform_the_validation_set(rare):
     assert plain[-1].privacy_.m == 250 and plain.predict(X_val).shape == (2000,)
 
 
+@pytest.mark.slow
 def test_tuner_works_in_cross_val_score_and_grid_search(rare):
     X, y, _, _ = rare
     cv = ShuffleSplit(1, random_state=0)
@@ -186,6 +191,7 @@ def test_tuner_works_in_cross_val_score_and_grid_search(rare):
 # ---------------------------------------------------------------- together with a search
 
 
+@pytest.mark.slow
 def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(rare, tmp_path):
     X, y, X_val, y_val = rare
     ledger = PrivacyLedger(tmp_path / "ledger", "patients", 1.0, create=True)
@@ -260,6 +266,7 @@ def test_records_that_cannot_be_predicted_count_as_wrong_silently(capsys, recwar
     assert "SECRET" not in "".join(capsys.readouterr()) + str([w.message for w in recwarn])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [2.0, 1.5, math.nan])
 def test_invalid_held_out_labels_raise_no_error(rare, odd):
     X, y = rare[0], rare[1].astype(float)
@@ -289,6 +296,7 @@ class Probably(ClassifierMixin, BaseEstimator):
 KINDS = [np.asarray, np.float32, pd.DataFrame, np.asfortranarray]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_agree_with_the_tuned_score(kind):
     """Responses of NaN are below all thresholds; responses in float32 are compared exactly."""

@@ -58,6 +58,7 @@ def rare():
 # ---------------------------------------------------------------- the score
 
 
+@pytest.mark.slow
 def test_scorer_of_scikit_learn_names_the_positive_label(rare):
     X, y, X_val, y_val = rare
     text, text_val = (np.where(part == 1, "bad", "good") for part in (y, y_val))
@@ -71,6 +72,7 @@ def test_scorer_of_scikit_learn_names_the_positive_label(rare):
     assert expected == pytest.approx(other.best_score_, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORINGS)
 @pytest.mark.parametrize("predicted", ["none", "all"])
 def test_one_predicted_class_gives_the_score_of_scikit_learn_without_warning(name, predicted):
@@ -83,6 +85,7 @@ def test_one_predicted_class_gives_the_score_of_scikit_learn_without_warning(nam
     assert t.best_score_interval_[0] <= t.best_score_ <= t.best_score_interval_[1]
 
 
+@pytest.mark.slow
 def test_validation_set_of_one_class_is_scored(rare):
     t = fitted(data_of(np.zeros(50, int), np.linspace(0, 1, 50)), FirstColumn(), scoring="f1")
     assert t.best_score_ == 0.0
@@ -125,6 +128,7 @@ class Counting(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_fits"), [("f1", 2), ("balanced_accuracy", 2), ("accuracy", 1)])
 def test_copy_is_fitted_on_four_fifths_if_the_score_needs_that(rare, name, n_fits):
     Counting.n_rows.clear()
@@ -132,6 +136,7 @@ def test_copy_is_fitted_on_four_fifths_if_the_score_needs_that(rare, name, n_fit
     assert Counting.n_rows == [2000, 1600][:n_fits]
 
 
+@pytest.mark.slow
 def test_no_part_that_spends_is_fitted_again(rare):
     X, y, X_val, y_val = rare
     Counting.n_rows.clear()
