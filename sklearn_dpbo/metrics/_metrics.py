@@ -49,7 +49,7 @@ def ratio(over: Floats, under: Floats, undefined: float | None = None) -> Floats
 
 
 def _or_zero(over: Floats, under: Floats, undefined: float | None = None) -> Floats:
-    """Return the ratio, and 0 for 0 / 0: without noise, a class is not predicted then."""
+    """Return the ratio, and 0 for 0 / 0: in an average, a class that is not predicted has 0."""
     return np.where((over == 0) & (under == 0), 0.0, ratio(over, under, undefined))
 
 
@@ -145,11 +145,11 @@ def of_classes(
     fp, fn = C.sum(axis=-2) - tp, size - tp
     if average == "micro":
         right = tp.sum(axis=-1)
-        return _or_zero(*parts(right, n - right, n - right, **params), undefined)
-    of_class = class_metric(parts, tp, fp, fn, undefined, **params)
+        return ratio(*parts(right, n - right, n - right, **params), undefined)
     if not average:
-        one: Floats = of_class[..., positive]
-        return one
+        tp, fp, fn = (each[..., positive] for each in (tp, fp, fn))
+        return ratio(*parts(tp, fp, fn, **params), undefined)
+    of_class = class_metric(parts, tp, fp, fn, undefined, **params)
     if average == "macro":
         return _mean(of_class, tp + fp + fn > 0, undefined)
     return ratio((size * np.clip(of_class, -1, 2)).sum(axis=-1), n, undefined)

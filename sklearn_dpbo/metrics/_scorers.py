@@ -492,12 +492,15 @@ def score_and_interval(
 ) -> Score:
     """Return the score of released counts, and where it lies without noise (95 %).
 
-    Cells of unknown labels count if they exceed the noise.
-    The score is in its interval, also where rounding, or mending counts that are not possible, puts
-    it beside: a longer interval contains the exact score as often.
+    Cells of unknown labels count if they exceed the noise. A ratio without a lowest value, such as
+    R2, has the whole range, and scikit-learn's value for 0 / 0, until its denominator exceeds the
+    noise. The score is in its interval, also where rounding, or mending counts that are not
+    possible, puts it beside: a longer interval contains the exact score as often.
     """
     counts, noisy = settled(scorer.counts, noisy)
     scorer = replace(scorer, counts=counts)
     value = scorer.value(noisy.counts, units)
     low, high = scorer.interval(noisy, units, confidence, sampling)
+    if low == -math.inf:
+        value, high = 0.0, scorer.bounds[1]
     return value, (min(low, value), max(high, value))

@@ -17,7 +17,7 @@ from sklearn import metrics
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_dpbo import (
@@ -32,6 +32,7 @@ from sklearn_dpbo.metrics._pairs import PairCounts
 from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
+from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.metrics._unknown import settled, unknown_hint
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
@@ -133,6 +134,7 @@ def fitted_models():
     return [(clone(model).fit(X, y), X, y) for model, y in tasks]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", sorted({each._score_func.__name__ for each in references().values()})
 )
@@ -194,6 +196,7 @@ def theirs(name, y, predicted):
     return scorer._score_func(y, predicted, **scorer._kwargs | of_class | needed(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFUSION)
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label")
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -448,3 +451,24 @@ def test_class_that_no_public_model_knows():
 def test_labels_too_large_for_learnt_bounds_are_refused():
     with pytest.raises(ValueError, match="Rescale"):
         make_private_scorer("neg_mean_squared_error").prepare(np.array([0.0, 1e200, -1e200]))
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("precision", [90, 0, 10, 0]), ("recall", [90, 10, 0, 0]), ("jaccard", [100, 0, 0, 0])],
+)
+@pytest.mark.parametrize("scale", [0.01, 2.0])
+def test_a_ratio_of_nothing_has_the_value_of_scikit_learn_and_the_whole_range(name, table, scale):
+    """Also where there is no noise: what 0 / 0 would be, no record says."""
+    scorer = make_private_scorer(name).prepare(np.array([0, 1]))
+    noisy = NoisyCounts((*table, 0, 0), scale)  # and no record of an unknown label
+    value, interval = score_and_interval(scorer, Units.of(100), noisy)
+    assert value == 0 and interval == (0.0, 1.0)
+
+
+def test_r2_of_targets_that_do_not_vary_has_the_value_of_scikit_learn(rng):
+    X, y = rng.normal(size=(400, 2)), rng.normal(size=400)
+    search = PrivateBayesSearchCV(LinearRegression(), {}, scoring="r2", epsilon=1e3)
+    search.fit(X[:200], y[:200], X_val=X[200:], y_val=np.full(200, 0.3))
+    assert search.best_score_ == 0 and search.best_score_interval_[1] == 1
+    assert search.best_score_interval_[0] == -np.inf
