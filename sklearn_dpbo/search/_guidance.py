@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from ._release import Design
 from ._space import Points
 from ._strategy import Task
 from ._surrogate import single_threaded
-from ._utility import warn_of_wide_intervals
+from ._utility import scale_of_choice, warn_of_wide_intervals
 
 # Guidance needs at least this many evaluations,
 _FEWEST = 8
@@ -33,16 +33,32 @@ _LEAST_EXPLORED = 3
 _PUBLIC_SHARE, _INITIAL_SHARE, _MOST_INITIAL = 1 / 3, 0.5, 16
 # Points that fill the space and that the surrogate is asked about, beside those around the best.
 _POOL = 1024
-# If none are explored, candidates fitted within the training set to see how a good one predicts.
-_N_LOOKED_AT = 3
+# If none are explored, so many of the candidates that are validated are scored within the training
+# set as well, or one in so many if the score ranks candidates alike whatever they predict.
+_MOST_LOOKED_AT, _ONE_IN = 32, 6
 # Where the noise of the choice is large, one candidate is validated for this many units of
 # epsilon m (in general: epsilon times the range of the statistic in units of its sensitivity); the
 # fits that are left score the best explored candidates on this many other cuts.
 _UNITS_PER_CANDIDATE, _N_OTHER_CUTS = 30, 4
-# The weight of public scores in the choice, if it is not given: this by epsilon m, up to a limit.
+# The weight of public scores in the choice, if it is not given: this by epsilon m, up to a limit;
+# more where the noise of the choice is larger than the differences between candidates.
 _PRIOR_UNITS, _LARGEST_PRIOR = 150, 2.0
 # Less than this is added to a statistic, so that sums fit into 64 bits.
 _MOST_OF_PRIOR = 2.0**62
+
+
+class Prior(NamedTuple):
+    """What is added to each statistic, and how many times the public score that is."""
+
+    added: NDArray[np.int64]
+    weight: float
+
+    @property
+    def in_words(self) -> str:
+        """What the report says of it."""
+        return f", by validation score plus {self.weight:.2g} times the public one" * bool(
+            self.weight
+        )
 
 
 class Guidance:
@@ -83,15 +99,15 @@ class Guidance:
         """Fit n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
+        points = validation_batch(
+            self._space, self._model, self._start, self._pool, self._n_left, self._rng
+        )
         if not len(self.history):
-            self._look_at_few()
+            self._look_at(points)
         candidates = self._candidates
         if self._good is not None and candidates.scorer.choice_uses_public:
             scorer = candidates.scorer
             candidates.select_by(scorer.choice(self._good(scorer.response_method)))
-        points = validation_batch(
-            self._space, self._model, self._start, self._pool, self._n_left, self._rng
-        )
         params = self._space.params(points)
         candidates.design = None
         if self._options.releases_score:
@@ -114,17 +130,21 @@ class Guidance:
         known = np.array_equal(good.classes, np.unique(dense(training.y)))
         return good if known else None
 
-    def public_score(self, chosen: int) -> tuple[float, int]:
-        """Return a candidate's score within the training set, and of how many rows; NaN if none."""
+    def public_score(self, chosen: int) -> float:
+        """Return a candidate's score within the training set; NaN if there is none."""
         keys = self._scored.identities()
         same = [s for key, s in zip(keys, self.public_scores, strict=True) if key == keys[chosen]]
-        score = next((score for score in same if not math.isnan(score)), math.nan)
-        return score, 0 if math.isnan(score) else n_rows(self._public.test.X)
+        return next((score for score in same if not math.isnan(score)), math.nan)
+
+    @property
+    def n_public(self) -> int:
+        """Of how many rows public scores are."""
+        return n_rows(self._public.test.X) if np.isfinite(self.public_scores).any() else 0
 
     @property
     def good(self) -> int:
         """Position of the validated candidate with the best public score, or of the first."""
-        scores = {i: self.public_score(i)[0] for i in self.history.fitted}
+        scores = {i: self.public_score(i) for i in self.history.fitted}
         return max(scores, key=lambda i: -math.inf if math.isnan(scores[i]) else scores[i])
 
     @property
@@ -141,33 +161,30 @@ class Guidance:
         epsilon = self._session.epsilon
         return epsilon * query.largest(units) / query.sensitivity(units)
 
-    @single_threaded
-    def prior(self, scorer: PrivateScorer) -> NDArray[np.int64]:
-        """Return the posterior mean relative to the best, in statistic units; 0 without a model."""
-        points, weight = self.history.points.take(self.history.fitted), self._prior_weight
+    def prior(self, scorer: PrivateScorer, epsilon: float) -> Prior:
+        """Return what public scores add to the choice by this score at this epsilon."""
         units = self._session.units
+        mean, weight = self._public_means, self._options.prior_weight
         (_, slope), largest = scorer.line(units), scorer.query.largest(units)
-        if self._model is None or weight == 0 or not slope > 0:
-            return np.zeros(len(points), dtype=np.int64)
-        mean = self._model.mean(points)
+        if mean is None or weight == 0 or not slope > 0:
+            return Prior(np.zeros(len(self.history.fitted), dtype=np.int64), 0.0)
+        if weight is None:
+            weight = min(_LARGEST_PRIOR, _PRIOR_UNITS / self._units_of_epsilon)
+            noise, spread = scale_of_choice(scorer, units, epsilon), float(np.std(mean))
+            if noise > spread > 1e-12 * scorer.score_range:
+                weight = max(weight, (noise / spread) ** 2)
         share = np.clip((mean - mean.max()) / slope / largest, -1.0, 0.0)
-        prior: NDArray[np.int64]
-        prior = np.rint(share * min(weight * largest, _MOST_OF_PRIOR)).astype(np.int64)
-        return prior
+        added = np.rint(share * min(weight * largest, _MOST_OF_PRIOR)).astype(np.int64)
+        return Prior(added, float(weight))
 
     @property
-    def prior_in_words(self) -> str:
-        """What the report says of it."""
-        weight = self._prior_weight
-        return f", by validation score plus {weight:.2g} times the public one" * (weight > 0)
-
-    @property
-    def _prior_weight(self) -> float:
-        given = self._options.prior_weight
-        if self._model is None or given == 0:
-            return 0.0
-        default = min(_LARGEST_PRIOR, _PRIOR_UNITS / self._units_of_epsilon)
-        return default if given is None else float(given)
+    @single_threaded
+    def _public_means(self) -> NDArray[np.float64] | None:
+        """Scores of validated candidates within the training set; None unless all are known."""
+        if self._model is not None:
+            return self._model.mean(self.history.points.take(self.history.fitted))
+        known = np.array([self.public_score(i) for i in self.history.fitted])
+        return known if np.isfinite(known).all() else None
 
     # ------------------------------------------------------------ within the training set
     @cached_property
@@ -179,15 +196,17 @@ class Guidance:
         """Scores of candidates within the training set; NaN where there is none."""
         return [*self.history.public_scores.tolist(), *self._scores_of_few]
 
-    def _look_at_few(self) -> None:
-        """Fit a few candidates within the training set, if scores depend on what these answer."""
+    def _look_at(self, points: Points) -> None:
+        """Score some of these candidates within the training set, evenly spaced."""
         own = self._candidates.options.estimator.get_params(deep=True)
         spends = any(own[name] is not None for name in own if name.split("__")[-1] == "ledger")
-        if spends or not methods_asked(self._candidates):
+        if spends or self._options.public_scores == "none":
             return
-        uses = self._candidates.scorer.choice_uses_public
-        places = np.linspace(0, len(self._pool) - 1, _N_LOOKED_AT if uses else 1)
-        self._few = self._pool.take(np.unique(places.astype(int)))
+        few = self._options.public_scores == "auto" and not methods_asked(self._candidates)
+        n = min(len(points) // _ONE_IN if few else len(points), _MOST_LOOKED_AT)
+        if n == 0:
+            return
+        self._few = points.take(np.linspace(0, len(points) - 1, n).astype(int))
         few = self._scored_in_public(self._space.params(self._few))
         self._scores_of_few = [each.score for each in few]
         if errors := [each.error for each in few if each.error is not None]:

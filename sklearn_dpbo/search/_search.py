@@ -72,8 +72,10 @@ class PrivateBayesSearchCV(
         be validated. Of ``n_iter=8``, three explore and five candidates are validated. None
         validates each candidate of a grid of lists, and explores none; it is 64 if there is a
         distribution or the grid has more than 100,000. If it is smaller than the grid, a warning
-        says so. Not counted are a few fits within the training set by which scores such as "f1",
-        "roc_auc" or "r2" learn how a good candidate predicts.
+        says so. Not counted are fits within the training set that show, where nothing is explored,
+        how candidates predict: for scores such as "f1", "roc_auc" or "r2" one for each candidate
+        that is validated, up to 32; for "accuracy" one for every six. `WorstCase(public_scores=)`
+        says which.
     scoring : str, PrivateScorer, list, dict or None, default=None
         The metric. None is accuracy for classifiers and R2 for regressors. Otherwise a name, such
         as "f1", "roc_auc" or "neg_mean_absolute_error" (the documentation's page "Choose a

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import stdtrit
 
 from ..exceptions import LowUtilityWarning
-from ..metrics._of_counts import ClassScore
 from ..metrics._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
 from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer, Score
@@ -32,6 +32,7 @@ _FEWEST, _ASSUMED_SPREAD = 3, 0.1
 # What the reader should conclude.
 _CONSEQUENCES = {
     "choice": "best_params_ may be hardly better than a candidate picked at random",
+    "prior": "public scores decide: best_params_ is about the best one within the training set",
     "score": "best_score_ does not rank them: best_score_interval_ says how good it is",
 }
 # Lowest score, by the number of classes, of the best constant prediction: of the most frequent
@@ -78,9 +79,15 @@ def mean_of_choice(n: float) -> float:
     return -float(minimum.fun)
 
 
-def _scale_of_choice(scorer: PrivateScorer, units: Units, epsilon: float) -> float:
+def scale_of_choice(scorer: PrivateScorer, units: Units, epsilon: float) -> float:
     """Return the noise scale of a choice, in units of the score."""
     return 2 * scorer.query.sensitivity(units) * scorer.line(units)[1] / epsilon
+
+
+def likely_regret(scorer: PrivateScorer, units: Units, n: int, epsilon: float) -> float:
+    """Return what the noise of a choice among n costs at most, but for half of `_FALSE_ALARMS`."""
+    times = math.log(n) + math.log(2 / _FALSE_ALARMS)
+    return scale_of_choice(scorer, units, epsilon) * times
 
 
 def largest_loss(scorer: PrivateScorer, units: Units, n: float, epsilon: float) -> float:
@@ -90,7 +97,7 @@ def largest_loss(scorer: PrivateScorer, units: Units, n: float, epsilon: float) 
     may be given by its mean, as the largest loss is concave in it.
     """
     scorer = scorer.for_choice(units, math.ceil(n), epsilon)
-    return _scale_of_choice(scorer, units, epsilon) * mean_of_choice(n)
+    return scale_of_choice(scorer, units, epsilon) * mean_of_choice(n)
 
 
 def warn_of_low_utility(hints: Sequence[str]) -> None:
@@ -158,58 +165,69 @@ def constant_hints(candidates: Candidates, scores: Sequence[Score]) -> tuple[str
     return ()
 
 
-def shift_hints(
-    candidates: Candidates,
-    score: Score,
-    public: tuple[float, int],
-    n_scored: int,
-    responses: Responses | None,
-) -> tuple[str, ...]:
-    """Say if a released score contradicts that of the same candidate within the training set.
+class Inside(NamedTuple):
+    """Scores of candidates within the training set, and of how many rows they are.
 
-    `public` is the latter, and of how many rows. If the data are alike, the two scores of the
-    chosen one of `n_scored` such candidates differ so much with a probability of 1 %, about: a
-    union bound over all of them, whatever chooses.
+    `chosen` is the score of the candidate that was chosen; NaN if it is not among them.
+    `responses` are those of a good one.
     """
-    scorer, m, (public_score, n) = candidates.scorer, candidates.problem.units.m, public
+
+    scores: Sequence[float]
+    chosen: float
+    n: int
+    responses: Responses | None
+
+
+def shift_hints(
+    candidates: Candidates, score: Score, inside: Inside, regret: float
+) -> tuple[str, ...]:
+    """Say if a released score contradicts those within the training set.
+
+    If the data are alike, the two scores of one of these candidates differ so much with a
+    probability of 1 %, about: a union bound over all of them, whatever chooses. If the one that was
+    chosen is not among them, it is as good on the validation set as the best of them, but for
+    `regret`: what the noise of the choice costs.
+    """
+    scorer, m = candidates.scorer, candidates.problem.units.m
+    known = [value for value in inside.scores if math.isfinite(value)]
+    if not known or not (scorer.is_mean or inside.responses):
+        return ()
     released, (low, high) = score
-    gap = abs(public_score - released)
-    if (
-        candidates.problem.units.grouped
-    ):  # groups count alike there, and records within the training set
+    is_known = math.isfinite(inside.chosen)
+    public = inside.chosen if is_known else max(known)
+    gap = abs(public - released) if is_known else public - released - regret
+    if not gap > high - low:
         return ()
-    if not gap > high - low or not (scorer.is_mean or isinstance(scorer, ClassScore)):
+    n_rarest, deviation = _deviation(scorer, released, public, inside, m)
+    times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / len(known)))
+    if gap <= math.hypot(times * deviation * math.sqrt(1 / inside.n + 1 / m), high - low):
         return ()
-    n_rarest, deviation = _deviation(scorer, released, public, m, responses)
-    times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / n_scored))
-    if gap <= math.hypot(times * deviation * math.sqrt(1 / n + 1 / m), high - low):
-        return ()
+    whose = "" if is_known else ", of another candidate,"
     return (
         f"The validation set differs from the training set: {scorer.name} is {released:.3g} "
-        f"({low:.3g} to {high:.3g}) there and {public_score:.3g} within the training set. So "
-        "candidates that were found within the training set may not suit the validation set. "
+        f"({low:.3g} to {high:.3g}) there and {public:.3g}{whose} within the training set. Are "
+        "rows and labels joined as in the training set, and labels coded alike? If so, candidates "
+        "that were found within the training set may not suit the validation set: "
         "WorstCase(guidance='none', prior_weight=0) leaves public scores out",
     )
 
 
 def _deviation(
-    scorer: PrivateScorer,
-    released: float,
-    public: tuple[float, int],
-    m: int,
-    responses: Responses | None,
+    scorer: PrivateScorer, released: float, public: float, inside: Inside, m: int
 ) -> tuple[int, float]:
     """Return the size of the rarest public class, and the deviation of a score of one record.
 
     The deviation of a score of n records is this by sqrt(n). That of a mean between a and b is
     sqrt((mean - a) (b - mean)) at most; of other scores, it is estimated by resampling.
     """
-    public_score, n = public
-    if scorer.is_mean or responses is None:
-        pooled = (n * public_score + m * released + sum(scorer.bounds)) / (n + m + 2)
+    n = inside.n
+    if scorer.is_mean or inside.responses is None:
+        pooled = (n * public + m * released + sum(scorer.bounds)) / (n + m + 2)
         low, high = scorer.bounds
         return n, math.sqrt(max(0.0, (pooled - low) * (high - pooled)))
-    predictions = responses(scorer.response_method)
+    predictions = inside.responses(scorer.response_method)
+    if predictions.classes is None:
+        return n, sampling_deviation(scorer, predictions)
     n_rarest = int(np.unique(predictions.y, return_counts=True)[1].min())
     # Scores of all samples may be the same: one record of the rarest class may still change it.
     least = scorer.score_range / n_rarest * math.sqrt(n)
@@ -223,11 +241,15 @@ def noise_hints(
     *,
     epsilon: float | None = None,
     interval: tuple[float, float] = (0.0, 0.0),
+    prior: bool = False,
 ) -> tuple[str, ...]:
-    """Say if noise hides differences: of a choice at epsilon, or of a score in its interval."""
+    """Say if noise hides differences: of a choice at epsilon, or of a score in its interval.
+
+    With a `prior`, public scores decide the choice then.
+    """
     what, noise = "score", (interval[1] - interval[0]) / 2 / _HALF_WIDTH
     if epsilon is not None:
-        what, noise = "choice", _scale_of_choice(scorer, units, epsilon)
+        what, noise = "choice", scale_of_choice(scorer, units, epsilon)
     known = np.array([score for score in public_scores if np.isfinite(score)])
     spread = _ASSUMED_SPREAD * scorer.score_range
     how = "assumed: a tenth of the score's range, as too few scores are public"
@@ -249,8 +271,8 @@ def noise_hints(
     much = f" (about {times:.2g} times as much of either)" if times < _MOST_TIMES else ""
     return (
         f"The noise of the {what} is larger than the differences between candidates, so "
-        f"{_CONSEQUENCES[what]}. In units of {scorer.name} the noise has {size}, and "
-        f"candidates differ by {spread:.2g} ({how}). If that matters, use more (validation) "
-        f"records, of a rare class especially, or a larger epsilon{much}; plan_search computes how "
-        "many",
+        f"{_CONSEQUENCES['prior' if prior else what]}. In units of {scorer.name} the noise has "
+        f"{size}, and candidates differ by {spread:.2g} ({how}). If that matters, use more "
+        f"(validation) records, of a rare class especially, or a larger epsilon{much}; plan_search "
+        "computes how many",
     )

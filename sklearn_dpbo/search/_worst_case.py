@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
@@ -17,14 +16,16 @@ from ._history import History
 from ._release import release_all_scores, release_scores
 from ._strategy import Release, Strategy, Task
 from ._utility import (
+    Inside,
     constant_hints,
+    likely_regret,
     noise_hints,
     released_hints,
     shift_hints,
     warn_of_low_utility,
 )
 
-_GUIDANCE = ("none", "public")
+_GUIDANCE, _PUBLIC_SCORES = ("none", "public"), ("auto", "all", "none")
 
 
 class WorstCase(Strategy):
@@ -63,14 +64,25 @@ class WorstCase(Strategy):
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for the exploration; must make one split. None holds out a
         fifth of its rows.
+    public_scores : {"auto", "all", "none"}, default="auto"
+        Which of the candidates that are validated are scored within the training set as well, if
+        none are explored: by a fit on a part of it (see `public_cv`), beside the `n_iter` fits.
+        "all" (32 at most), one in six, or none. "auto" is one in six for a mean over records of
+        gains with known bounds, such as "accuracy", and "all" for other scores: how these rank
+        candidates, or where losses are clipped, is learnt from what candidates predict there. With
+        "all", public scores decide where the noise of the choice is larger than the differences
+        between candidates; and a warning says so. With any, a warning says if the released score
+        contradicts them, as it does if labels are joined to the wrong rows.
     initial_points : list of dict, default=None
         Candidates to try first. Each must lie in the search space; all are scored on the validation
         set.
     prior_weight : float, default=None
         The choice is made by the validation score plus this times the public score (its posterior
         mean), so that public scores help where the noise is large; 0 leaves them out. None is
-        ``min(2, 150 / (epsilon m))``. This costs no privacy, because public scores are the same
-        whatever the validation set is. Without exploration there are none.
+        ``min(2, 150 / (epsilon m))`` or, where the scale b of the choice's noise is larger than the
+        standard deviation s of public scores, ``(b / s)^2`` if that is more. This costs no privacy,
+        because public scores are the same whatever the validation set is. They are used if those
+        of all candidates are known.
 
     Notes
     -----
@@ -90,6 +102,7 @@ class WorstCase(Strategy):
         score_share: float = 0.4,
         batch_size: int = 8,
         public_cv: Any = None,
+        public_scores: str = "auto",
         initial_points: Any = None,
         prior_weight: float | None = None,
     ) -> None:
@@ -97,6 +110,7 @@ class WorstCase(Strategy):
         self.score_share = score_share
         self.batch_size = batch_size
         self.public_cv = public_cv
+        self.public_scores = public_scores
         self.initial_points = initial_points
         self.prior_weight = prior_weight
 
@@ -104,6 +118,10 @@ class WorstCase(Strategy):
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
             raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
+        if self.public_scores not in _PUBLIC_SCORES:
+            raise ValueError(
+                f"public_scores is one of {_PUBLIC_SCORES}; found {self.public_scores!r}"
+            )
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
         self._check("prior_weight", "a number from 0 up", lambda v: v >= 0, optional=True)
@@ -134,7 +152,10 @@ class WorstCase(Strategy):
         candidates, public = tuple(history.candidates), guidance.public_scores
         epsilon, units = session.all_but(self.score_share), session.units
         if len(history.fitted) > 1:
-            warn_of_low_utility(noise_hints(own.scorer, units, public, epsilon=epsilon))
+            decides = guidance.prior(own.scorer, epsilon).weight > 0
+            warn_of_low_utility(
+                noise_hints(own.scorer, units, public, epsilon=epsilon, prior=decides)
+            )
         validated = {i: candidates[i].params for i in history.fitted}
         ranked = prepare_choice(
             own.scorer,
@@ -144,12 +165,10 @@ class WorstCase(Strategy):
             lambda query: session.counts(validated[guidance.good], query),
             session,
         )
+        prior = guidance.prior(ranked.scorer, ranked.epsilon)
         statistics = session.compare(list(validated.values()), ranked.scorer.query)
         chosen = session.select(
-            statistics.plus(guidance.prior(ranked.scorer)),
-            ranked.epsilon,
-            purpose=CHOICE,
-            detail=guidance.prior_in_words,
+            statistics.plus(prior.added), ranked.epsilon, purpose=CHOICE, detail=prior.in_words
         )
         best, n = history.fitted[chosen], len(validated)
         if not self.releases_score:
@@ -163,10 +182,13 @@ class WorstCase(Strategy):
         scores, hints = released.scores, released.hints
         if not guidance.warned:
             hints += released_hints(own, scores, public, compares=n > 1)
-        n_scored = int(np.isfinite(public).sum())
-        inside = guidance.public_score(best)
-        hints += shift_hints(own, scores[0], inside, n_scored, guidance.responses)
         unknown = released.unknown or ranked.unknown
-        hints += () if unknown else constant_hints(own, scores)
+        inside = Inside(public, guidance.public_score(best), guidance.n_public, guidance.responses)
+        # What a prior moves the choice by is not known of candidates without a public score.
+        regret = (
+            math.inf if prior.weight else likely_regret(ranked.scorer, units, n, ranked.epsilon)
+        )
+        if not unknown:
+            hints += shift_hints(own, scores[0], inside, regret) or constant_hints(own, scores)
         shown = released._replace(hints=hints, unknown=unknown).shown
         return Release(candidates, best, choice_counts=ranked.counts, **shown)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -25,7 +25,7 @@ from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
-from sklearn_dpbo.search._utility import shift_hints
+from sklearn_dpbo.search._utility import Inside, shift_hints
 from sklearn_dpbo.strategies import WorstCase
 
 BEFORE = "Nothing has been charged yet"
@@ -94,6 +94,7 @@ WIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_interval_is_warned_of_once_and_before_anything_is_charged(name, tmp_path):
     _, texts = low_utility(WIDE[name])
@@ -208,7 +209,8 @@ def alarms(rng, n_runs, n_scored, allowed_for):
         noisy = NoisyCounts((int(outside[worst]),), scale)
         noisy = NoisyCounts((noisy.counts[0] + int(noisy.noise(1, rng)[0, 0]),), scale)
         score = score_and_interval(scorer, Units.of(m), noisy)
-        found += bool(shift_hints(oracle, score, (float(inside[worst]), n), allowed_for, None))
+        known = Inside([float(inside[worst])] * allowed_for, float(inside[worst]), n, None)
+        found += bool(shift_hints(oracle, score, known, 0.0))
     return found / n_runs
 
 
@@ -238,6 +240,66 @@ def test_candidates_that_score_the_same_are_not_told_apart_by_more_epsilon(rng):
     )
     with pytest.warns(LowUtilityWarning, match="have the same f1 there, 0: neither more records"):
         search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])
+
+
+WRONG = {
+    "shuffled": lambda y, rng: rng.permutation(y),
+    "other classes": lambda y, rng: (y == 0).astype(int),
+}
+DEPTHS = {"max_depth": [1, 2, 3, 4, 5, 6, 7, 8]}
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1", "roc_auc", "average_precision"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_labels_joined_to_the_wrong_rows_of_a_grid_are_told(scoring, grouped):
+    """Of accuracy one in six candidates is scored in public, seldom the one that is chosen."""
+    (X, y), (X_val, y_val) = patients(1_500, 600), patients(3_000, 1_200, seed=1)
+    groups = np.arange(3_000) // 2 if grouped else None
+
+    def texts(y_val):
+        model = DecisionTreeClassifier(random_state=0)
+        search = PrivateBayesSearchCV(model, DEPTHS, scoring=scoring, epsilon=3.0, random_state=0)
+        _, found = low_utility(search.fit, X, y, X_val=X_val, y_val=y_val, groups_val=groups)
+        return [text for text in found if "differs from the training set" in text]
+
+    assert not texts(y_val)
+    for make in WRONG.values():
+        (text,) = texts(make(y_val, np.random.default_rng(0)))
+        assert "Are rows and labels joined" in text
+
+
+def test_no_order_of_a_grid_decides_how_candidates_are_ranked():
+    """Half of the candidates predict one class: where only these are looked at, kappa is 0."""
+    X, y = patients(1_500, 60)
+    X_val, y_val = patients(2_000, 240, seed=1)
+    weights = [None, {1: 1e-3}, "balanced", {1: 30}]
+    ranked = []
+    for order in (weights, weights[::-1]):
+        search = PrivateBayesSearchCV(
+            LogisticRegression(), {"C": [1e-3, 1.0], "class_weight": order},
+            scoring="cohen_kappa", epsilon=0.5, random_state=0,
+        )  # fmt: skip
+        fitted, texts = low_utility(search.fit, X, y, X_val=X_val, y_val=y_val)
+        assert not [text for text in texts if "have the same" in text]
+        ranked.append(fitted.scorer_.matrix)
+    assert ranked[0] == pytest.approx(ranked[1]) and ranked[0][:, 1].min() > 0
+
+
+def test_public_scores_decide_where_the_choice_is_noise():
+    X, y = patients(1_500, 300)
+    X_val, y_val = patients(60, 12, seed=1)
+    grid = {"C": [1e-9, 1e-8, 1.0]}
+    chosen = []
+    for seed in range(10):
+        search = PrivateBayesSearchCV(
+            LogisticRegression(), grid, scoring="f1", epsilon=0.3, random_state=0
+        )
+        with warnings.catch_warnings(record=True) as caught, seed_noise((seed,)):
+            warnings.simplefilter("always")
+            chosen.append(search.fit(X, y, X_val=X_val, y_val=y_val).best_params_["C"])
+        assert any("so public scores decide" in str(each.message) for each in caught)
+        assert "times the public one" in search.privacy_.details()
+    assert chosen.count(1.0) >= 9
 
 
 # ---------------------------------------------------------------- unknown labels
@@ -278,14 +340,6 @@ def test_a_search_says_how_many_labels_are_unknown(scoring, kind):
     assert found == pytest.approx(n, abs=30)
 
 
-def objective(data):
-    tables = data["X"], data["y"], data["X_val"], data["y_val"]
-    scored = PrivateObjective(LogisticRegression(), *tables, scoring="f1", epsilon=20.0, n_calls=2)
-    scored({"C": 0.1})
-    scored({"C": 1.0})
-    scored.best()
-
-
 def compared(data):
     models = [LogisticRegression(C=C).fit(data["X"], data["y"]) for C in (0.01, 1.0)]
     private_comparison(*models, **data, epsilon=3.0)
@@ -313,7 +367,6 @@ RELEASES = {
     "threshold": lambda data: PrivateThresholdClassifier(LogisticRegression(), epsilon=8.0).fit(
         **data
     ),
-    "objective": objective,
     "table": lambda data: PrivateTableSearchCV(
         PrivateLogisticRegression(classes=[0, 1]), epsilon=8.0, test_size=0.5, scoring="f1"
     ).fit(np.vstack([data["X"], data["X_val"]]), np.concatenate([data["y"], data["y_val"]])),
