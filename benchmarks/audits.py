@@ -38,13 +38,11 @@ from sklearn.svm import LinearSVC
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
 )
 from sklearn_dpbo.audit import (
     ConstantClassifier,
-    audit_mechanism,
     audit_search,
     opposed_models,
 )
@@ -230,29 +228,6 @@ def threshold_classifier(n, **p):
 GIVEN = dict(k1=1 - 1e-8, length_scale=0.3, prior_mean=0.5)
 
 
-TRAIN, *PAIR = opposed_models(9)
-
-
-def scores_of_settings(held_out):
-    """The scores of two settings, and which of them is the best."""
-    objective = PrivateObjective(
-        ConstantClassifier(), *TRAIN, *held_out, epsilon=2.0, n_calls=2, best_share=0.5
-    )
-    scores = [objective({"label": label}) for label in (0, 1)]
-    best = objective.best()
-    return *scores, best.params["label"], best.score
-
-
-def released_by(release):
-    """In this process: others cannot import the function from a script."""
-
-    def audit(n, **params):
-        with parallel_config("sequential"):
-            return audit_mechanism(release, PAIR, n, epsilon=2.0, n_jobs=1, **params)
-
-    return audit
-
-
 ROWS = {
     "permute_and_flip": Row(of(worst_cases.permute_and_flip), both_and()),
     "exponential_choice": Row(of(worst_cases.exponential_choice), both_and()),
@@ -275,7 +250,6 @@ ROWS = {
     ),
     "search, public": Row(guided(21), both_and(split_forgotten=split_forgotten)),
     "search, far targets": Row(clipped, {"not clipped": not_clipped}),
-    "objective": Row(released_by(scores_of_settings), both_and()),
     "GPNoisy": Row(
         of_search(GPNoisy(noise=0.1, prior_scale=6e-5, **GIVEN), 2001, 0.05, ones=1010),
         {"noise halved": noise_by_eight}, note="on an assumption; noise / 8",

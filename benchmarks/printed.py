@@ -293,14 +293,6 @@ def of_smaller_sections():
            *charges.loc["file, ms", ["after 10", "100,000"]],
            *charges.loc["insert into SQLite, ms", ["after 10", "100,000"]],
            charges.loc["PostgreSQL, ms", "after 10"])
-    regret = by("objective_regret", ["ε", "problem"])
-    ratio = (regret["Optuna TPE"] / regret['search, "none"']).loc[["0.3", "1"]]
-    yield ("TPE on private scores has {:.1f} to {:.1f} times the regret of a search without",
-           ratio.min(), ratio.max())
-    last = regret.loc["10"]
-    worst = last.loc[(last["search, default"] - last["Optuna TPE"]).idxmax()]
-    yield ("where public scores mislead ({:.4f} against {:.4f})", worst["search, default"],
-           worst["Optuna TPE"])
 
 
 def of_papers():

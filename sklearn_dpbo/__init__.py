@@ -9,7 +9,6 @@ from .metrics._make import make_private_scorer
 from .planning._plan import plan_search
 from .privacy.ledger._ledger import PrivacyLedger
 from .records.fit_parameters import public
-from .search._objective import PrivateObjective
 from .search._search import PrivateBayesSearchCV
 from .search._table import PrivateTableSearchCV
 from .search._threshold import PrivateThresholdClassifier
@@ -17,7 +16,6 @@ from .search._threshold import PrivateThresholdClassifier
 __all__ = [
     "PrivacyLedger",
     "PrivateBayesSearchCV",
-    "PrivateObjective",
     "PrivateTableSearchCV",
     "PrivateThresholdClassifier",
     "make_private_scorer",

@@ -15,7 +15,6 @@ from postgresql import (  # noqa: F401
     server,
 )
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from sklearn_dpbo.privacy import accounting
@@ -75,21 +74,6 @@ def two_classes():
     """X, y, X_val, y_val of a problem that is learnt in milliseconds."""
     X, y = make_classification(300, 5, n_informative=3, flip_y=0.05, random_state=0)
     return X[:150], y[:150], X[150:], y[150:]
-
-
-@pytest.fixture
-def objective_of(two_classes):
-    """Return a function that makes a `PrivateObjective` of that problem, with hardly any noise."""
-    from sklearn_dpbo import PrivateObjective
-
-    X, y, X_val, y_val = two_classes
-
-    def make(estimator=None, **params):
-        params = {"epsilon": 1e6, "n_calls": 4, "random_state": 0, **params}
-        estimator = LogisticRegression() if estimator is None else estimator
-        return PrivateObjective(estimator, X, y, X_val, y_val, **params)
-
-    return make
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class HeldOut:
     def session(self, options, scorers, **how):
         """Return a session that may fit candidates again, after it has counted others."""
         session = Session(Spending(Budget(1.0), SeededNoise(0)), self.problem, self.rows)
-        session.search(options, scorers, adaptive=True, **how)
+        session.search(options, scorers, **how)
         return session
 
 

@@ -24,7 +24,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import sklearn_dpbo
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -180,16 +179,6 @@ OF_SEARCH = (
     "best_score_population_intervals_",
     "choice_counts_",
 )
-
-
-def objective(candidates=(1e-9, 0.1, 10.0), ledger=None, **params):
-    given = (X[:H], y[:H], X[H:], y[H:])
-    params = {"epsilon": 1.0, "n_calls": 4, "random_state": 0, "ledger": ledger, **params}
-    asked = PrivateObjective(GaussianNB(), *given, **params)
-    shown = {"before": repr(asked), "std": asked.noise_std_}
-    shown["scores"] = [asked({"var_smoothing": each}) for each in candidates]
-    shown |= {"best": asked.best()._asdict(), "after": repr(asked)}
-    return shown | {"calls": [call._asdict() for call in asked.calls_]} | report(asked.privacy_)
 
 
 class BatchDependent(ClassifierMixin, BaseEstimator):
@@ -350,7 +339,7 @@ def forms_of_table():
 
 def without_ledger():
     """Fit again and again: warnings count the fits of the process."""
-    for run in (coarse, evaluation, comparison, search, objective, ridge, table, curator):
+    for run in (coarse, evaluation, comparison, search, ridge, table, curator):
         run()
     configurator()
     return {}
@@ -491,16 +480,6 @@ RUNS = {
         refit=False,
         strategy=LipschitzConvex(),
     ),
-    "objective": objective,
-    "objective, f1": partial(objective, scoring="f1"),
-    "objective, delta": partial(objective, delta=1e-6),
-    "objective, groups": partial(objective, groups_val=GROUPS),
-    "objective, small epsilon": partial(objective, epsilon=0.02),
-    "objective, weak": partial(objective, epsilon=20.0),
-    "objective, ledger": partial(with_ledger, objective),
-    "objective, a candidate fails": partial(objective, candidates=(0.1, -1.0)),
-    "objective, error in calls": partial(objective, n_calls=2),
-    "objective, error in epsilon": partial(objective, epsilon=0.0),
     "logistic": logistic,
     "logistic, bounds": partial(logistic, bounds=(-5, 5), max_norm=2.0),
     "logistic, groups": partial(logistic, groups=IN_GROUPS),

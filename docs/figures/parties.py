@@ -1,7 +1,7 @@
 """Draw who sees what: python docs/figures/parties.py.
 
-Makes objective.png and outsourced_parties.png, each a diagram of the parties and of the messages
-between them. Red boxes hold protected records, green ones only released values.
+Makes outsourced_parties.png, a diagram of the parties and of the messages between them. Red boxes
+hold protected records, green ones only released values.
 """
 
 from pathlib import Path
@@ -44,19 +44,6 @@ def save(figure, name):
     figure.savefig(HERE / f"{name}.png", dpi=110)
 
 
-def objective():
-    """An optimiser and a private objective."""
-    figure, axes = canvas(7, 2.3)
-    text = "Optuna, skopt, BoTorch\nor code of your own\n\nproposes candidates"
-    box(axes, 0.1, 0.3, 2.0, 1.7, "optimiser", text, RELEASED)
-    text = "training set\nprotected validation set\n\nfits, scores, adds noise"
-    box(axes, 4.9, 0.3, 2.0, 1.7, "PrivateObjective", text, PROTECTED)
-    message(axes, (2.1, 1.7), (4.9, 1.7), "a candidate")
-    message(axes, (4.9, 1.2), (2.1, 1.2), "its score with noise, up to n_calls times")
-    message(axes, (4.9, 0.6), (2.1, 0.6), "best(), once: best candidate and its score")
-    save(figure, "objective")
-
-
 def outsourced():
     """A curator and a modeler."""
     figure, axes = canvas(7, 2.3)
@@ -71,5 +58,4 @@ def outsourced():
 
 
 if __name__ == "__main__":
-    objective()
     outsourced()

@@ -74,22 +74,10 @@ class Session(RecordOwner):
         require_same(model)
         return model
 
-    def search(
-        self,
-        options: FitOptions,
-        scorers: Sequence[Any],
-        *,
-        adaptive: bool = False,
-        **how: Any,
-    ) -> Candidates:
-        """Return the candidates of a search by these scores, which are fitted on the public rows.
-
-        Of an `adaptive` search, candidates depend on what was released of earlier ones: how long
-        their fits take is not protected.
-        """
+    def search(self, options: FitOptions, scorers: Sequence[Any], **how: Any) -> Candidates:
+        """Return the candidates of a search by these scores, fitted on the public rows."""
         self.candidates = Candidates(options, self.problem, tuple(scorers), **how)
-        if not adaptive:
-            self.candidates.before_fits = self.require_public
+        self.candidates.before_fits = self.require_public
         return self.candidates
 
     # ------------------------------------------------------------ protected

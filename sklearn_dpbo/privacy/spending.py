@@ -174,7 +174,3 @@ class Spending(Mechanisms):
             budget.epsilon, budget.spent[1], budget.losses, noise.description, noise.secure,
             budget.receipts,
         )  # fmt: skip
-
-    def require_own_process(self) -> None:
-        """Raise BudgetExceededError in a forked process, whose copy of the budget is none."""
-        self._budget.require_own_process()

@@ -48,7 +48,7 @@ def public(value: Any) -> Public:
     -------
     marked : object
         To be passed to `fit` of `PrivateBayesSearchCV`, `PrivateThresholdClassifier`,
-        or in `fit_params` of `PrivateObjective`; or to a `CuratorSide`.
+        or to a `CuratorSide`.
 
     See Also
     --------

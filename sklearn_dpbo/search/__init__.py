@@ -1,10 +1,6 @@
 """The searches, used like scikit-learn's (zone: released).
 
 `_search` shows the flow of data from the search space to the released result; `_table` has the flow
-for one protected table, and `_objective` that for an optimiser of your own. A `_strategy` decides
-which candidates are validated; `_worst_case` is the default.
+for one protected table. A `_strategy` decides which candidates are validated; `_worst_case` is the
+default.
 """
-
-from ._objective import Best, Call
-
-__all__ = ["Best", "Call"]

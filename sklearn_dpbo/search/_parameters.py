@@ -85,12 +85,6 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "prediction": _one_of("auto", "together", "separate"),
     "release": _one_of("best", "evaluation", "all"),
     "response_method": _one_of(*RESPONSE_METHODS),
-    "n_calls": (is_number(lambda n: n >= 1, Integral), "a whole number from 1 up"),
-    "best_share": (is_number(lambda s: 0.001 <= s <= 0.999), "from 0.001 to 0.999"),
-    "call_seconds": (
-        is_number(lambda s: 0 < s <= 86_400, optional=True),
-        "None or seconds above 0, a day at most",
-    ),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
 }
 

@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 
 import mpmath
-import numpy as np
 import pytest
 from accountant import (
     DELTAS,
@@ -21,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateThresholdClassifier,
     private_comparison,
     private_evaluation,
@@ -58,6 +56,7 @@ def test_gdp_conversions_are_never_below_the_exact_ones(epsilon, delta):
     assert epsilon_of_gdp(mu, delta) == 0 or delta_of_gdp(mu, epsilon_of_gdp(mu, delta)) >= delta
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(extreme_epsilons, extreme_deltas)
 @example(1.0, 5e-324)
@@ -136,18 +135,12 @@ def spent(name, epsilon, data):
     if name == "comparison":
         pair = model.fit(X, y), LogisticRegression(C=1e-3).fit(X, y)
         return private_comparison(*pair, **val, **public, epsilon=epsilon).privacy_
-    if name.startswith("objective"):
-        delta = 1e-6 if name == "objective with delta" else 0.0
-        objective = PrivateObjective(model, *data, n_calls=20, delta=delta, **own)
-        for C in np.geomspace(1e-3, 1, 20):
-            objective({"C": C})
-        objective.best()
-        return objective.privacy_
     asked = {
         "search": {}, "f1": {"scoring": "f1"}, "area": {"scoring": "roc_auc"},
         "all scores": {"release": "all"}, "report": {"release": "evaluation"},
         "several scores": {"scoring": ["accuracy", "f1"], "refit": "accuracy"},
         "large share": {"strategy": WorstCase(score_share=0.7)},
+        "all scores with delta": {"release": "all", "delta": 1e-6},
         "no score": {"strategy": WorstCase(score_share=0)},
     }[name]  # fmt: skip
     search = PrivateBayesSearchCV(model, grid, **asked, **own)
@@ -157,7 +150,7 @@ def spent(name, epsilon, data):
 @pytest.mark.parametrize("epsilon", [0.7, 40.0])
 @pytest.mark.parametrize("name", [
     "search", "f1", "area", "all scores", "report", "several scores", "large share", "no score",
-    "threshold", "evaluation", "comparison", "objective", "objective with delta",
+    "threshold", "evaluation", "comparison", "all scores with delta",
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_noise_that_is_drawn_costs_what_is_charged(name, epsilon, seeded, two_classes):

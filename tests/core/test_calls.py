@@ -19,7 +19,6 @@ from test_protected_values import statistics
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
     private_evaluation,
@@ -352,20 +351,6 @@ def table(n=80, seed=0):
 class ByTypeOfColumn(FunctionTransformer):
     def transform(self, X):
         return X.to_numpy(dtype=float, na_value=0.0) * (-1 if X.dtypes.iloc[0].kind == "f" else 1)
-
-
-def test_no_time_is_kept_once_protected_records_have_been_predicted():
-    X, y = table()
-    step = FunctionTransformer(lambda X: X + 0.0)
-    model = make_pipeline(step, LogisticRegression())
-    objective = PrivateObjective(model, X, y, X.copy(), y, n_calls=2)
-    kept = []
-    for C in (0.1, 1.0):
-        params = {"logisticregression__C": C}
-        objective(params)
-        models = objective._candidates._models._kept.values()
-        kept.append([model.tried.seconds for _, model, *_ in models][-1])
-    assert kept[0] > 0 and kept[1] == 0
 
 
 @pytest.mark.parametrize("what", ["search", "threshold", "evaluation"])

@@ -11,7 +11,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     make_private_scorer,
     private_evaluation,
 )
@@ -40,6 +39,7 @@ def searched(X, y, X_val, y_val, **kwargs):
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["best", "evaluation"])
 @pytest.mark.parametrize("name", NAMES)
 def test_without_noise_the_score_is_what_the_scorer_computes(name, release, skewed):
@@ -51,14 +51,6 @@ def test_without_noise_the_score_is_what_the_scorer_computes(name, release, skew
     assert abs(named - get_scorer(name)(search.best_estimator_, *skewed[2:])) > 0.005
     for shown in (search.privacy_.details(), search._repr_html_(), search.privacy_.to_json()):
         assert search.scorer_.clipping in " ".join(shown.split())
-
-
-def test_report_of_an_objective_names_what_is_clipped(skewed):
-    X, y, X_val, y_val = skewed
-    objective = PrivateObjective(
-        Ridge(), X, y, X_val=X_val, y_val=y_val, scoring="r2", n_calls=2, **EXACT
-    )
-    assert objective.scorer_.clipping in " ".join(objective.privacy_.details().split())
 
 
 def test_scorer_of_no_search_has_no_learnt_bounds(skewed):
@@ -95,6 +87,7 @@ def test_clipping_in_words(name, params, expected):
     assert scorer.clipping == expected
 
 
+@pytest.mark.slow
 def test_evaluation_of_a_regressor_shows_what_is_clipped(skewed):
     X, y, X_val, y_val = skewed
     model = LinearRegression().fit(X, y)
@@ -142,6 +135,7 @@ def test_intervals_have_a_width_and_stay_in_range_however_large_the_noise(name, 
 
 # ------------------------------------------------------------------ the sensitivity of sums
 # ------------------------------------------------------------------ few scores
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
 def test_bins_hide_nothing_of_a_small_tree(name):
     """Of bins for the scores of a fit on four fifths of the training set, one area was 0.58."""

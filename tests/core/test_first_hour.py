@@ -16,7 +16,6 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -104,7 +103,7 @@ def test_groups_that_are_no_column_are_refused_and_a_table_of_one_column_is_take
 
 @pytest.mark.parametrize("odd", [("Jane", np.nan), 1, True, pd.Timestamp("2020-01-01")])
 @pytest.mark.parametrize("name", [
-    "search", "split", "splitter", "threshold", "evaluation", "comparison", "objective", "table",
+    "search", "split", "splitter", "threshold", "evaluation", "comparison", "table",
     "learner",
 ])  # fmt: skip
 def test_groups_of_several_types_are_refused_before_a_charge(name, odd, two_classes, tmp_path):
@@ -126,7 +125,6 @@ def test_groups_of_several_types_are_refused_before_a_charge(name, odd, two_clas
         "comparison": lambda: private_comparison(
             model, model, **val, **public, groups_val=groups, **own
         ),
-        "objective": lambda: PrivateObjective(model, *two_classes, groups_val=groups, **own),
         "table": lambda: PrivateTableSearchCV(learner, GRID, **own).fit(X, y, groups=groups),
         "learner": lambda: clone(learner).set_params(**own).fit(X, y, groups),
     }
@@ -143,6 +141,7 @@ def test_weights_of_another_length_are_named(two_classes):
 
 
 # ----------------------------------------------------------------------- estimators and scores
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, "accuracy", "neg_mean_absolute_error"])
 def test_a_clusterer_is_scored_by_a_gain_of_each_record(two_classes, scoring):
     grid = {"n_clusters": [2, 3]}
@@ -181,7 +180,6 @@ def weak_fits(two_classes):
         "evaluation": lambda e, d: private_evaluation(
             model.fit(*data), X_val, y_val, X=X, y=y, epsilon=e
         ),
-        "objective": lambda e, d: PrivateObjective(model, *two_classes, epsilon=e, delta=d),
         "learner": lambda e, d: learner.set_params(epsilon=e, delta=d or 1e-9).fit(*data),
     }  # fmt: skip
 
@@ -193,8 +191,9 @@ def warnings_of(fit, epsilon, delta):
     return [each for each in caught if "promise little" in str(each.message)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [
-    "search", "table", "threshold", "evaluation", "objective", "learner",
+    "search", "table", "threshold", "evaluation", "learner",
 ])  # fmt: skip
 def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     fit = weak_fits(two_classes)[name]
@@ -202,7 +201,7 @@ def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
     (large,) = warnings_of(fit, 10.5, 0.0)
     assert large.category is PrivacyWarning and large.filename == __file__
     assert "as epsilon > 10:" in str(large.message)
-    if name in ("search", "table", "objective", "learner"):
+    if name in ("search", "table", "learner"):
         (delta,) = warnings_of(fit, 1.0, 0.01)
         assert "as delta >= 1/" in str(delta.message)
 

@@ -21,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateThresholdClassifier,
     make_private_scorer,
     public,
@@ -214,21 +213,12 @@ def test_arguments_for_a_step_of_a_pipeline_and_routed_ones_are_refused(ledger):
     assert not FITS and not ledger.history
 
 
-def test_objectives_refuse_unmarked_arguments():
-    refused = pytest.raises(ValueError, match="'eval_set' may hold records")
-    unmarked, marked = {"eval_set": [(X_STOP, Y_STOP)]}, {"eval_set": public([(X_STOP, Y_STOP)])}
-    objective = functools.partial(PrivateObjective, Stopped(), X, Y, X_VAL, Y_VAL, epsilon=1000.0)
-    with refused:
-        objective(fit_params=unmarked)
-    objective(fit_params=marked)({"C": 1.0})
-    assert FITS and all(each["eval_set"][0][0] is X_STOP for each in FITS)
-
-
 # ----------------------------------------------------------------------- weights of the score
 def weights(n):
     return np.linspace(0.1, 2, n)
 
 
+@pytest.mark.slow
 @BOTH
 def test_cross_validation_routes_weights_to_fits_and_scores(make):
     with sklearn.config_context(enable_metadata_routing=True):

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 import sklearn_dpbo
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     private_comparison,
@@ -156,13 +155,6 @@ def tuned(X, y):
     search.fit(*public(labels=True), X_val=X, y_val=y > 0)
 
 
-def asked(X, y):
-    objective = PrivateObjective(FirstColumn(), *public(), X, y, scoring="r2", n_calls=2)
-    objective({"times": 0.5})
-    objective({"times": 1.0})
-    objective.best()
-
-
 def one_table(make, scoring, **params):
     def run(X, y):
         y = y if "y_bounds" in params else y > 0
@@ -196,7 +188,6 @@ OTHERS = {
     "evaluation of a classifier": evaluated(Sigmoid()),
     "comparison": compared,
     "threshold": tuned,
-    "objective": asked,
     "one table, ridge": one_table(PrivateRidge, "r2", y_bounds=(-2, 2)),
     "one table, logistic": one_table(PrivateLogisticRegression, "roc_auc", classes=[False, True]),
 }

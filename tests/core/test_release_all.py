@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dpbo import PrivateBayesSearchCV
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
+from sklearn_dpbo.privacy.noise import SeededNoise
 from sklearn_dpbo.strategies import Strategy
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -34,6 +35,21 @@ def test_columns_have_every_score_as_scikit_learn_computes_it(two_classes, scori
     assert ((low <= exact + np.full(4, 1e-6)) & (exact <= high + 1e-6)).all()
     best = results["rank_test_score"] == 1
     assert results["mean_test_score"][best].max() == results["mean_test_score"].max()
+
+
+def test_all_is_charged_before_the_first_draw(two_classes, tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", "patients", create=True, epsilon=2.0, delta=1e-5)
+    seen = []
+    for name in ("permute_and_flip", "discrete_gaussian"):
+        draw = getattr(SeededNoise, name)
+
+        def keeps(*args, draw=draw):
+            seen.append((ledger.spent["epsilon"], ledger.spent["delta"]))
+            return draw(*args)
+
+        monkeypatch.setattr(SeededNoise, name, keeps)
+    searched(two_classes, epsilon=1.5, delta=1e-6, ledger=ledger)
+    assert seen and set(seen) == {(1.5, 1e-6)}
 
 
 def test_several_scores_have_columns_of_their_own(two_classes):

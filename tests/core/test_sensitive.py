@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import logging
+import os
 import pickle
 import pprint
 import traceback
@@ -170,6 +171,24 @@ def test_budget_refuses_charge_that_exceeds_delta():
     budget.charge(loss(0.1, 1e-5))
     with pytest.raises(BudgetExceededError, match="delta"):
         budget.charge(loss(0.1, 1e-9))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_process_has_no_budget():
+    budget = Budget(1.0)
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            budget.charge(loss(0.1))
+            os.write(write, b"charged")
+        except BudgetExceededError as error:
+            os.write(write, str(error).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert b"forked process" in os.read(read, 1000)
+    os.close(read)
+    os.close(write)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ lines, not those that hide (`getattr(counts, "_" + "open")`).
 import ast
 import contextlib
 import copy
+import functools
 import pickle
 import re
 import traceback
@@ -35,7 +36,7 @@ from sklearn_dpbo.strategies import WorstCase
 
 ENTRY_POINTS = {
     "evaluation._private_comparison", "evaluation._private_evaluation", "evaluation._release",
-    "search._delegation", "search._objective", "search._parameters", "search._search",
+    "search._delegation", "search._parameters", "search._search",
     "search._table", "search._threshold",
 }  # fmt: skip
 COUNTING = {"prediction.record_owner", "prediction.secret_fits"}
@@ -62,11 +63,11 @@ WAIST = {
     # Prices and series: who says how much noise several draws get.
     "_series": {"privacy.mechanisms"},
     "Price": {
-        "learners._tables", "papers.kharkovskii2020._curators", "search._objective",
+        "learners._tables", "papers.kharkovskii2020._curators",
         "search._release", "search._table",
     },
     "begin": {
-        "evaluation._release", "search._objective", "search._parameters", "search._table",
+        "evaluation._release", "search._parameters", "search._table",
         "search._threshold", *OTHER_OPENERS,
     },
     "of_other_records": {"search._table"},
@@ -111,6 +112,7 @@ ROWS = ENTRY_POINTS | {
 }  # fmt: skip
 
 
+@functools.cache
 def names_in(text):
     """Return the attributes and imported names of a module, and its variables and parameters."""
     used, held = set(), set()
@@ -271,9 +273,7 @@ def held(two_classes):
 def session(held):
     scorer = make_private_scorer("accuracy").prepare(held.training.y)
     options = FitOptions(LogisticRegression(), prediction="auto")
-    made = held.session(options, [scorer])
-    made.candidates.before_fits = made.require_public
-    return made
+    return held.session(options, [scorer])
 
 
 def reachable(thing, seen, hidden=False):

@@ -38,7 +38,6 @@ QUICK = ["permute_and_flip", "noisy_counts", "noisy_rows"]
 DEFAULT = ["noisy_counts"]  # the others have exact tests of their distribution
 # Numbers of runs, where 4,000 would take long.
 RUNS = {**dict.fromkeys(QUICK, 1000),
-        "objective": 1500,
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
         "GPNoisy, candidate alone": 600, "GPNoiseFree": 1000, "LipschitzConvex": 1000}  # fmt: skip
 # Here too few runs would find the bugs. Tests of the distributions do.
@@ -47,7 +46,6 @@ ELSEWHERE = ["configurator", "threshold", "search, public"]
 # is halved is half of the noise, of which the mechanisms' own rows tell.
 DETECTED = {
     "search, no guidance": ("noise halved", "split forgotten"),
-    "objective": ("noise halved",),
     "LipschitzConvex": ("sensitivity halved",),
 }
 
@@ -68,6 +66,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "bug"), EVERY)
 def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
     # Because of delta, one run cannot reach the confidence SURE. To detect a bug, 95 % are enough.
@@ -131,6 +130,7 @@ def test_events_need_other_runs_for_their_bound_than_for_their_choice():
     assert shown[0] > 8 and shown[1] <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.6, 0.9])
 def test_bound_of_randomized_response_is_close_to_its_epsilon(p):
     epsilon = math.log(p / (1 - p))
@@ -140,6 +140,7 @@ def test_bound_of_randomized_response_is_close_to_its_epsilon(p):
     assert audit_mechanism(coin(p, 1), (0, 1), 8000, epsilon=epsilon - 0.3).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "output",
     [

@@ -25,7 +25,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from sklearn_dpbo import (
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -466,38 +465,6 @@ def test_evaluation_of_a_regressor(situation):
     for name in ("neg_mean_absolute_error", "neg_root_mean_squared_error", "r2"):
         error = 2e-3 * (1 if name == "r2" else abs(tables.exact(references()[name], model)))
         check_evaluation(evaluation, tables, model, [name], error)
-
-
-# ---------------------------------------------------------------- an optimiser of one's own
-@pytest.mark.parametrize(
-    ("metric", "situation"),
-    tiers(
-        [("neg_brier_score", "unequal groups"), ("f1", "positives three times")],
-        [("neg_brier_score", "positives three times"), ("f1", "unequal groups")],
-    ),
-)
-def test_objective(metric, situation):
-    """Averages over records are returned as they are; of other metrics, calls return a proxy."""
-    tables, candidates = tables_of(situation), candidates_of(situation, "depths")
-    objective = PrivateObjective(
-        LEARNERS["depths"][0],
-        *(tables.X, tables.y, tables.X_val, tables.y_val),
-        groups_val=tables.groups,
-        scoring=metric,
-        epsilon=EPSILON,
-        n_calls=len(candidates),
-        random_state=0,
-    )
-    returned = [objective(params) for params, _ in candidates]
-    exact = [tables.exact(references()[metric], model) for _, model in candidates]
-    if metric == "neg_brier_score":
-        assert returned == pytest.approx(exact, abs=1e-4)
-    best = objective.best()
-    chosen = exact[[params for params, _ in candidates].index(best.params)]
-    error = GRID.get(situation, ROUNDING)
-    assert chosen >= max(exact) - max(METRICS[metric].regret, error)
-    assert best.score == pytest.approx(chosen, abs=error)
-    assert best.interval[0] - error <= chosen <= best.interval[1] + error
 
 
 # ---------------------------------------------------------------- private learners

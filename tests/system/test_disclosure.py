@@ -105,12 +105,6 @@ def test_the_record_of_every_release_is_what_the_schema_describes(release, two_c
     assert record.get("privacy", record)["private"]
 
 
-def test_the_record_of_an_objective_is_what_the_schema_describes(objective_of):
-    objective = objective_of()
-    objective({})
-    assert errors(json.loads(objective.privacy_.to_json())) == []
-
-
 def test_unknown_and_missing_keys_are_refused(two_classes, tmp_path):
     ledger = PrivacyLedger(tmp_path / "a.ledger", "patients", epsilon=2.0, create=True)
     report = of_search(*two_classes, ledger).to_dict()

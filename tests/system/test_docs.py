@@ -49,7 +49,6 @@ def longest_are_slow(pages):
         "thresholds.md",
         "ledger.md",
         "clusters.md",
-        "objective.md",
         "output_checkers.md",
         "first_search.md",
         "publishing.md",
@@ -73,6 +72,7 @@ def names():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 @pytest.mark.parametrize("page", longest_are_slow(filter(blocks_of, PAGES)))
 def test_python_blocks_of_documentation_run(page, names, capsys, request):
@@ -130,7 +130,6 @@ def test_example_scripts_run(example, capsys, monkeypatch):
         "papers.kharkovskii2020._modeler",
         "planning._plan",
         "metrics._make",
-        "search._objective",
         "search._search",
         "search._threshold",
     ],

@@ -52,7 +52,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
-    PrivateObjective,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
@@ -657,16 +656,6 @@ def thresholds(data):
     return tuned.fit(**data.trained, **data.held, groups_val=data.groups)
 
 
-def objective(data):
-    given = (*data.trained.values(), *data.held.values())
-    of = PrivateObjective(
-        LooksAndClassifies(), *given, groups_val=data.groups, n_calls=3, random_state=0,
-        **data.common,
-    )  # fmt: skip
-    scores = [of({"c": c}) for c in (0.0, 0.3)]
-    return scores, of.best(), of.calls_, of.noise_std_, repr(of), of.privacy_
-
-
 def evaluated(data, model):
     of = np.array([record.subgroup for record in data.protected], dtype=object)
     subgroups = {"subgroups_val": of, "subgroups": {"sex": ["f", "m"]}}
@@ -820,7 +809,6 @@ ENTRIES = {
     "search, own gain": hostile(HARMLESS, gains=GAINS),
     "search, own regressor": hostile([*FAILING, *HARMLESS], Regresses, labels=REAL),
     "threshold": Entry(thresholds),
-    "objective": Entry(objective),
     "evaluation": Entry(lambda data: evaluated(data, LooksAndClassifies())),
     "evaluation of a tree": Entry(lambda data: evaluated(data, TREE), NUMERIC),
     "evaluation of a regressor": Entry(

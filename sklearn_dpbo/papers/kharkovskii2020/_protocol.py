@@ -47,8 +47,8 @@ class CuratorSide:
         candidates, of shape (n_rows, n_components).
     oracle : callable
         Takes a row number and returns the outcome of the row, a float. It is called once per row,
-        and what it returns is sent as it is: if outcomes are protected, let a `PrivateObjective`
-        compute them. To limit how many are sent, let it raise `BudgetExceededError`.
+        and what it returns is sent as it is: outcomes are not protected. To limit how many are
+        sent, let it raise `BudgetExceededError`.
 
     Attributes
     ----------
