@@ -130,7 +130,9 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
 def test_callbacks_hear_of_every_fit_with_every_guidance(guidance, seeded):
     public, protected = data()
     spy = Spy()
-    search_of(strategy=WorstCase(guidance)).set_callbacks(spy).fit(**public, **protected)
+    search_of(strategy=WorstCase(guidance, public_scores="none")).set_callbacks(spy).fit(
+        **public, **protected
+    )
     assert len(spy.of("end", "candidate")) == 16
     assert not spy.leaks and not spy.tables
 
@@ -312,7 +314,8 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
         _progressbar.RichProgressMonitor, "run", lambda self: monitors.append(self) or run(self)
     )
     public, protected = data()
-    search = search_of(strategy=WorstCase(guidance), n_jobs=n_jobs).set_callbacks(ProgressBar())
+    strategy = WorstCase(guidance, public_scores="none")
+    search = search_of(strategy=strategy, n_jobs=n_jobs).set_callbacks(ProgressBar())
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
     (monitor,) = monitors

@@ -37,7 +37,7 @@ PUBLIC = (
     "sklearn_dpbo.papers.kharkovskii2020", "sklearn_dpbo.papers.kharkovskii2020.bounds",
     "sklearn_dpbo.papers.kharkovskii2020.published",
     "sklearn_dpbo.planning", "sklearn_dpbo.plotting", "sklearn_dpbo.report",
-    "sklearn_dpbo.scoring", "sklearn_dpbo.search", "sklearn_dpbo.strategies",
+    "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
 )  # fmt: skip
 NOT_LISTED = {
     "bounds", "cases",
