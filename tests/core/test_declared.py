@@ -49,7 +49,7 @@ def test_no_unit_moves_anything_further_than_declared(area):
     assert not list(wrong(area))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("area", declared.AREAS)
 def test_no_unit_does_after_a_longer_search(area):
     assert not list(wrong(area, wide=True))

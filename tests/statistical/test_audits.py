@@ -66,7 +66,6 @@ EVERY = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "bug"), EVERY)
 def test_audit_refutes_a_claim_if_and_only_if_a_bug_is_planted(name, bug):
     # Because of delta, one run cannot reach the confidence SURE. To detect a bug, 95 % are enough.

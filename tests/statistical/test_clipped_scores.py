@@ -149,7 +149,6 @@ CELLS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("target", "epsilon", "runs"), CELLS)
 def test_intervals_contain_the_clipped_number(target, epsilon, runs):
     covered = coverage(target, epsilon, runs)

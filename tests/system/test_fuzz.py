@@ -617,7 +617,6 @@ def sizes(few, some, many):
     return pytest.mark.parametrize("n", [few, *marked])
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @sizes(10, 50, 1200 * TIMES)
 @pytest.mark.parametrize("group", FIELDS)
