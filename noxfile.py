@@ -78,7 +78,7 @@ def fast(session: nox.Session) -> None:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """Run all default tests, in about two minutes on two cores."""
+    """Run all default tests, in about five minutes on two cores."""
     session.install("-e", ".[test]")
     session.run(*PYTEST, *session.posargs)
 
