@@ -152,7 +152,7 @@ class WorstCase(Strategy):
         candidates, public = tuple(history.candidates), guidance.public_scores
         epsilon, units = session.all_but(self.score_share), session.units
         if len(history.fitted) > 1:
-            decides = guidance.prior(own.scorer, epsilon).weight > 0
+            decides = guidance.prior(own.scorer, epsilon).weight >= 1
             warn_of_low_utility(
                 noise_hints(own.scorer, units, public, epsilon=epsilon, prior=decides)
             )
