@@ -25,8 +25,8 @@ from ._response import are_probabilities
 
 Floats = NDArray[np.float64]
 Bounds: TypeAlias = tuple[float, float]
-# Losses beyond that of this share of the training records count as much, if they are predicted to
-# have the median label: unless bounds are given.
+# Losses beyond that of this share of the training records count as much, if the same is predicted
+# for all: until more is known.
 _COUNTED = 0.99
 _PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
@@ -39,7 +39,9 @@ class Gain:
     and highest gain, or a function of training labels and what `make` returned. `methods` of the
     estimator give its response. `make(y, **params)` returns the gain for these training labels, or
     raises ValueError. `counts`: every gain is one of the bounds. `one_output`: it takes one label
-    per record only.
+    per record only. `constant`: of a gain without a lowest value, a function of the same that
+    returns the losses of predicting the same for all training records; `most` is the largest loss
+    that scikit-learn computes.
     """
 
     of: Any = None
@@ -49,7 +51,8 @@ class Gain:
     params: tuple[str, ...] = ()
     make: Callable[..., Any] | None = None
     counts: bool = False
-    takes_bounds: bool = False
+    constant: Callable[[Any, Any], Floats] | None = None
+    most: float = math.inf
     one_output: bool = True
 
 
@@ -213,7 +216,19 @@ def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """ln p_y, clipped to the bounds."""
     code, response = encode(y, classes), _probabilities(response, classes)
     p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
-    return np.where(code >= 0, np.log(p), -np.inf)
+    return np.where(code >= 0, np.log(np.maximum(p, _least(response))), -np.inf)
+
+
+def _least(response: NDArray[Any]) -> float:
+    """Return what smaller probabilities count as, as in scikit-learn."""
+    return float(np.finfo(response.dtype if response.dtype.kind == "f" else float).eps)
+
+
+def _of_frequencies(y: Any, named: Any) -> Floats:
+    """Return the log loss of each training record if the frequencies of classes are predicted."""
+    _, code, counts = np.unique(dense(y), return_inverse=True, return_counts=True)
+    losses: Floats = -np.log(counts / counts.sum())[code]
+    return losses
 
 
 def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
@@ -232,22 +247,28 @@ def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
 
 
 # ------------------------------------------------------------ of numbers
-def _minus(loss: Callable[..., Any]) -> Gain:
-    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
+def _minus(loss: Callable[..., Any], centre: Callable[..., Any] = np.median) -> Gain:
+    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs.
+
+    The best constant prediction is about the `centre` of labels.
+    """
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
         found: Floats = -loss(y.astype(float), response, **params)
         return found if found.ndim == 1 else found.mean(axis=1)
 
-    def bounds(y_train: Any, named: Any) -> Bounds:
-        """The loss of predicting the median label, mostly."""
+    def constant(y_train: Any, named: Any) -> Floats:
         y = np.asarray(dense(y_train), dtype=float)
-        losses = -named(y, np.broadcast_to(np.median(y, axis=0), y.shape), None)
+        losses: Floats = -named(y, np.broadcast_to(centre(y, axis=0), y.shape), None)
+        return losses
+
+    def bounds(y_train: Any, named: Any) -> Bounds:
+        losses = constant(y_train, named)
         worst = float(np.quantile(losses, _COUNTED, method="higher"))
         # Where nearly all labels are the same, so is this loss: 0.
         return (-(worst or float(losses.max()) or 1.0), 0.0)
 
-    return Gain(gain, bounds, task="regression", takes_bounds=True, one_output=False)
+    return Gain(gain, bounds, task="regression", constant=constant, one_output=False)
 
 
 def _pinball(y: Floats, p: Floats, alpha: float = 0.5) -> Floats:
@@ -280,7 +301,13 @@ GAINS: dict[str, Gain] = {
         _brier, lambda y, p: (-1.0 if len(np.unique(dense(y))) <= 2 else -2.0, 0.0), _PROBABILITIES
     ),
     "neg_cost": Gain(bounds=lambda y, gain: gain.bounds, params=("cost_matrix",), make=_cost),
-    "neg_log_loss": Gain(_log_loss, (math.log(0.01), 0.0), _PROBABILITIES, takes_bounds=True),
+    "neg_log_loss": Gain(
+        _log_loss,
+        (math.log(0.01), 0.0),
+        _PROBABILITIES,
+        constant=_of_frequencies,
+        most=-math.log(np.finfo(float).eps),
+    ),
     "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",)),
     "normalized_sigmoid": Gain(
         _of_margin(lambda u, slope=1.0: expit(slope * u)), methods=_MARGINS, params=("slope",)
@@ -297,5 +324,8 @@ GAINS: dict[str, Gain] = {
     "weighted_accuracy": Gain(
         bounds=lambda y, gain: gain.bounds, params=("class_weight",), make=_weighted
     ),
-    **{f"neg_mean_{name}": _minus(loss) for name, loss in _LOSSES.items()},
+    **{
+        f"neg_mean_{name}": _minus(loss, np.mean if name.endswith("deviance") else np.median)
+        for name, loss in _LOSSES.items()
+    },
 }

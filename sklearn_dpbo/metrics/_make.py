@@ -109,7 +109,7 @@ def make_private_scorer(
         raise ValueError(f"{gain!r} has no parameters {others}; it has {list(known.params)}")
     _check_params(gain, params)
     if bounds is not None:
-        if not (isinstance(known, Gain) and known.takes_bounds):
+        if not (isinstance(known, Gain) and known.constant):
             raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
         params = {"bounds": _check_bounds(gain, bounds, below=0.0)} | params
     if isinstance(known, Gain):

@@ -40,9 +40,12 @@ class Width(NamedTuple):
 
     @classmethod
     def of(cls, scorer: PrivateScorer, score: Score) -> Width:
-        """Return that of a score with its interval."""
-        _, (low, high) = score
-        return cls(scorer.name, high - low, scorer.score_range)
+        """Return that of a score with its interval; the range of a loss is twice its size."""
+        value, (low, high) = score
+        largest = scorer.score_range
+        if scorer.learns_bounds and scorer.bounds[1] == 0:
+            largest = min(largest, max(2 * abs(value), 1e-300))
+        return cls(scorer.name, high - low, largest)
 
     @property
     def share(self) -> float:
@@ -71,10 +74,10 @@ def expected_width(
 ) -> Width:
     """Return the width of the interval if noise of this scale happens to be 0.
 
-    A mean needs no public predictions.
+    A mean with known bounds needs no public predictions.
     """
     query: Query = scorer.counts
-    if public is None or scorer.is_mean:
+    if public is None or (scorer.is_mean and not scorer.learns_bounds):
         counts: tuple[int, ...] = (round(_ASSUMED_MEAN * query.largest(units)),)
     else:
         counts = expected_counts(query, public(query.response_method), units)

@@ -5,6 +5,7 @@ A search uses a score twice. One integer of `query` ranks the candidates; then t
 them.
 
 * `prepare` sets what depends on the training labels,
+* `with_bounds` sets where losses are clipped, by public predictions if there are any,
 * `choice` lets the first query tell candidates apart that are as good as a public one, `adapt`
   those that are as good as one counted on the validation set, and `for_choice` ranks candidates as
   the score does if noise allows it,
@@ -31,7 +32,8 @@ from ..privacy.float_errors import ignore_float_errors
 from ..privacy.noisy_counts import NoisyCounts
 from ..records.tables import dense, n_rows
 from ..records.units import Units
-from ._gains import GAINS, Named
+from . import _bounds
+from ._gains import GAINS, Gain, Named
 from ._intervals import likely, sampled_mean, simulated_interval, without_noise
 from ._queries import GRID, Cells, MeanOf, Query
 from ._response import Predictions, respond
@@ -49,11 +51,8 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
-# A difference of scores that candidates are not told apart by, in large ones.
+# A difference of scores that candidates are not told apart by.
 _NEGLIGIBLE = 0.01
-# Share of a public candidate's errors that count fully when candidates are compared, and the
-# smallest error that does, as a share of the largest that counts for the score.
-_TOLD_APART, _SMALLEST = 0.95, 2.0**-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,6 +148,35 @@ class PrivateScorer:
         return self
 
     @property
+    def learns_bounds(self) -> bool:
+        """Whether public records say where losses are clipped."""
+        return False
+
+    def with_bounds(
+        self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
+    ) -> Self:
+        """Return this prepared scorer with losses clipped where bias and noise balance.
+
+        Parameters
+        ----------
+        y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The training labels.
+        public : sequence of Predictions
+            By candidates, for the same public rows, which they were not fitted on; may be empty.
+        choice, score : float
+            Epsilon m of the choice and of the released score.
+        """
+        return self
+
+    def for_public(self) -> PrivateScorer:
+        """Return this prepared scorer for public records: it clips no loss, but huge ones."""
+        return self
+
+    def share_cut_off(self, public: Predictions) -> float:
+        """Return which share of the sum of these losses clipping cuts off."""
+        return 0.0
+
+    @property
     def first(self) -> Cells | None:
         """What is worth releasing of a good candidate before the choice, if anything is."""
         return None
@@ -173,14 +201,9 @@ class PrivateScorer:
         for scorer in self.faithful(units):
             n = max(2, n_candidates)  # of one alone, copies may be compared
             steps = 2 * scorer.query.sensitivity(units) * math.log(n) / epsilon
-            if steps * scorer.line(units)[1] <= _NEGLIGIBLE * self._much:
+            if steps * scorer.line(units)[1] <= _NEGLIGIBLE:
                 return scorer
         return self
-
-    @property
-    def _much(self) -> float:
-        """A large difference between the scores of candidates."""
-        return 1.0
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -300,14 +323,14 @@ class PrivateScorer:
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of a fitted estimator on data that need no protection."""
         labels = self._labels(X, y)
-        scorer = self.prepare(labels)._without_learnt_bounds() if self.query is None else self
+        scorer = self.prepare(labels).without_learnt_bounds() if self.query is None else self
         found = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, found.response)
         with _computing(scorer):
             return scorer.exact(found, sample_weight)
 
-    def _without_learnt_bounds(self) -> PrivateScorer:
+    def without_learnt_bounds(self) -> PrivateScorer:
         """Return this prepared scorer, without bounds that are not given."""
         return self
 
@@ -332,6 +355,8 @@ class MeanScore(PrivateScorer):
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
     gain: str = ""
+    # The largest loss that counts fully in public.
+    most: float = math.inf
 
     @property
     def is_mean(self) -> bool:
@@ -342,7 +367,7 @@ class MeanScore(PrivateScorer):
         a, b = self.bounds
         if self.custom:
             return f"each gain clipped to [{a:.4g}, {b:.4g}]"
-        if not GAINS[self.gain].takes_bounds:
+        if GAINS[self.gain].constant is None:
             return ""
         loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
         loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
@@ -354,13 +379,11 @@ class MeanScore(PrivateScorer):
         """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
         known = GAINS[gain]
         bounds = params.get("bounds", known.bounds)
-        learns = known.takes_bounds and callable(bounds)
         return cls(
             name,
             (-math.inf, 0.0) if callable(bounds) else bounds,
             params,
             task=known.task,
-            choice_uses_public=gain != name and learns,
             gain=gain,
             response_method=known.methods,
         )
@@ -377,12 +400,16 @@ class MeanScore(PrivateScorer):
         bounds = bounds(y_train, gain) if callable(bounds) else bounds
         if not np.isfinite(bounds).all():
             raise ValueError(
-                f"scoring={self.name!r}: the training labels are so large that the loss of their "
-                "median exceeds the range of floats. Rescale the labels"
+                f"scoring={self.name!r}: the loss of predicting the same for all training records "
+                "is infinite, or exceeds the range of floats. Rescale the labels if they are "
+                "large, or give bounds"
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        return self.with_gain(gain, bounds, 1 if known.counts else GRID)
+        found = self.with_gain(gain, bounds, 1 if known.counts else GRID)
+        if not self.learns_bounds:
+            return found
+        return replace(found, most=_largest(known, y_train, gain))
 
     def with_gain(self, gain: Any, bounds: tuple[float, float], steps: int = GRID) -> MeanScore:
         """Return the score with this gain between these bounds."""
@@ -392,21 +419,41 @@ class MeanScore(PrivateScorer):
         counts = replace(query, spread=True)
         return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 
-    def choice(self, public: Predictions) -> MeanScore:
-        """Most errors of a good candidate are far smaller than the bound; so is the noise then."""
-        if not self.choice_uses_public:
-            return self
-        large = large_error(self.counts, public)
-        query = replace(self.query, bounds=(-(large**2), self.counts.bounds[1]))
-        return replace(self, query=query, ends=(-large, self.bounds[1]))
-
-    def faithful(self, units: Units) -> Iterator[MeanScore]:
-        if self.choice_uses_public:
-            yield replace(self, query=replace(self.counts, spread=False), ends=self.bounds)
-
     @property
-    def _much(self) -> float:
-        return self.ends[1] - self.ends[0]
+    def learns_bounds(self) -> bool:
+        known = GAINS.get(self.gain)
+        return known is not None and known.constant is not None and "bounds" not in self.params
+
+    def with_bounds(
+        self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
+    ) -> MeanScore:
+        if not self.learns_bounds:
+            return self
+        known, query = GAINS[self.gain], self.counts
+        constant = self._finite(cast(Any, known.constant)(y_train, query.gain))
+        gains = [query.unclipped(each.y, each.response, each.classes) for each in public]
+        losses = self._finite(-np.array(gains)) if gains else constant[None]
+        good = losses[np.argmin(losses.mean(axis=1))]
+        found = self._clipped_at(min(_bounds.of_score(good, constant, score), known.most))
+        highest = min(_bounds.highest_of_choice(losses, constant, choice), known.most)
+        compared = self._clipped_at(_bounds.of_choice(losses, highest, choice))
+        return replace(found, query=compared.query, ends=compared.ends)
+
+    def _finite(self, losses: Floats) -> Floats:
+        return np.where(np.isfinite(losses), losses, self.most)
+
+    def _clipped_at(self, loss: float) -> MeanScore:
+        """Return this scorer with a loss that larger ones count as."""
+        lowest = -loss if self.is_mean else -math.sqrt(loss)
+        return self.with_gain(self.query.gain, (lowest, 0.0), self.query.steps)
+
+    def for_public(self) -> MeanScore:
+        return self._clipped_at(self.most) if self.learns_bounds else self
+
+    def share_cut_off(self, public: Predictions) -> float:
+        args = public.y, public.response, public.classes
+        counted, whole = self.counts.clipped(*args), self._finite(-self.counts.unclipped(*args))
+        return 1 + float(counted.sum() / (whole.sum() or 1.0))
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds
@@ -444,9 +491,8 @@ class MeanScore(PrivateScorer):
         found = self.counts.clipped(public.y, public.response, public.classes)
         return float(self._score(np.average(found, weights=sample_weight)))
 
-    def _without_learnt_bounds(self) -> MeanScore:
-        known = GAINS[self.gain]
-        if "bounds" in self.params or not (known.takes_bounds and callable(known.bounds)):
+    def without_learnt_bounds(self) -> MeanScore:
+        if not self.learns_bounds:
             return self
         return replace(self, counts=replace(self.counts, bounds=(-math.inf, 0.0)))
 
@@ -471,14 +517,12 @@ def check_one_output(name: str, y_train: Any) -> None:
         )
 
 
-def large_error(query: MeanOf, public: Predictions) -> float:
-    """Return what root of a loss is large for a public candidate, within the bounds of the loss."""
-    most = math.sqrt(-query.bounds[0])
-    losses = -query.unclipped(public.y, public.response, public.classes)
-    losses = losses[np.isfinite(losses)]
-    large = math.sqrt(np.quantile(losses, _TOLD_APART)) if len(losses) else 0.0
-    # Not so small that rounding errors of predictions would count.
-    return min(max(large, most * _SMALLEST), most) if large > 0 else most
+def _largest(known: Gain, y_train: Any, gain: Any) -> float:
+    """Return the largest loss of predicting the same for all training records, or a finite one."""
+    if math.isfinite(known.most):
+        return known.most
+    losses = cast(Any, known.constant)(y_train, gain)
+    return float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0
 
 
 @lru_cache(maxsize=16)  # of the last evaluation, say: warned of, then shown

@@ -1,15 +1,14 @@
 """R2 and explained variance (zone: sensitive).
 
 They divide by the variance of the labels, which is the same for all candidates. So the choice uses
-the squared error, clipped at a value that is large for a good candidate; where noise is negligible,
-at the bound of the score, and for the explained variance, the variance of errors. Sums of errors,
-labels and their squares are released and divided.
+the squared error, clipped at a bound of its own; where noise is negligible, for the explained
+variance, the variance of errors. Sums of errors, labels and their squares are released and divided.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,23 +19,22 @@ from sklearn.metrics import explained_variance_score, r2_score
 from ..privacy.noisy_counts import NoisyCounts
 from ..records.tables import dense
 from ..records.units import Units
+from . import _bounds
 from ._errors import Moments
 from ._gains import Named
 from ._intervals import simulated_interval
 from ._metrics import ratio
 from ._of_counts import first_of
-from ._queries import GRID, MeanOf, Query, in_steps, steps_of_unit
+from ._queries import GRID, MeanOf, in_steps, numbers, steps_of_unit
 from ._response import Predictions
-from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output, large_error
+from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 
 Floats = NDArray[np.float64]
 # Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .53,
 # .40, .04 and .03, near the best for models of all kinds.
 _STEPS = (GRID, 3 * GRID // 4, 2 * GRID // 25, 3 * GRID // 50)
-# Share of the training labels whose distance from their mean counts fully.
+# Share of the training labels whose distance from their mean counts fully, until more is known.
 _COUNTED = 0.99
-# For guidance: the largest squared error, in variances of the labels.
-_ASSUMED = 9.0
 
 
 class ErrorVariance(Moments):
@@ -68,7 +66,9 @@ class VarianceExplained(PrivateScorer):
     query: Any = UNSET
     counts: Moments = UNSET
     task: str | None = "regression"
-    choice_uses_public: bool = True
+    # The largest distance of a training label from their mean, and their variance.
+    most: float = math.inf
+    label_variance: float = 1.0
 
     @property
     def clipping(self) -> str:
@@ -84,28 +84,58 @@ class VarianceExplained(PrivateScorer):
         centre, c = float(np.mean(y)), self.params.get("largest_error")
         if c is None:
             c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
-        gain = Named("neg_mean_squared_error", {})
-        query = MeanOf(gain, (-(c**2), 0.0))
+        most = float(np.max(np.abs(y - centre))) or 1.0
         counts = Moments(centre, c, c, _STEPS)
-        # As if the labels' variance were a ninth of c squared.
-        return replace(self, query=query, counts=counts, ends=(1 - _ASSUMED, 1.0))
+        own = replace(self, counts=counts, most=most, label_variance=float(np.var(y)) or 1.0)
+        return own._compared_by(c**2)
+
+    def _compared_by(self, loss: float) -> VarianceExplained:
+        """Return the scorer whose choice counts squared errors up to this."""
+        query = MeanOf(Named("neg_mean_squared_error", {}), (-loss, 0.0))
+        return replace(self, query=query, ends=(1 - loss / self.label_variance, 1.0))
 
     def faithful(self, units: Units) -> Iterator[VarianceExplained]:
-        c: float = self.counts.c_e
-        query: Query = self.query
         if self._centred:
-            query = ErrorVariance(self.counts.centre, c, c, (GRID,) * 4)
-        else:
-            query = replace(self.query, bounds=(-(c**2), 0.0))
-        yield replace(self, query=query, ends=(1 - _ASSUMED, 1.0))
+            c = math.sqrt(-self.query.bounds[0])
+            yield replace(self, query=ErrorVariance(self.counts.centre, c, c, (GRID,) * 4))
 
-    def choice(self, public: Predictions) -> VarianceExplained:
-        """Most errors of a good candidate are far smaller than c, and so is the noise then."""
-        c = self.counts.c_e
-        whole = replace(self.query, bounds=(-(c**2), 0.0))
-        large = large_error(whole, public)
-        query = replace(whole, bounds=(-(large**2), 0.0))
-        return replace(self, query=query, ends=(1 - _ASSUMED * (large / c) ** 2, 1.0))
+    @property
+    def learns_bounds(self) -> bool:
+        return "largest_error" not in self.params
+
+    def with_bounds(
+        self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
+    ) -> VarianceExplained:
+        y, centre = np.asarray(dense(y_train), dtype=float), self.counts.centre
+        distances, errors = y - centre, (y - centre)[None]
+        if public:
+            distances = numbers(public[0].y) - centre
+            found = np.array([numbers(each.y) - each.response for each in public])
+            errors = np.where(np.isfinite(found), found, self.most)
+        squares = errors**2
+        good, constant = int(np.argmin(squares.mean(axis=1))), (y - centre) ** 2
+        if c := self.params.get("largest_error"):
+            highest = c**2
+        else:
+            c = self._bound(errors[good], distances, score)
+            highest = _bounds.highest_of_choice(squares, constant, choice)
+        scorer = replace(self, counts=replace(self.counts, c_y=c, c_e=c))
+        return scorer._compared_by(_bounds.of_choice(squares, highest, choice))
+
+    def _bound(self, errors: Floats, distances: Floats, reach: float) -> float:
+        sensitivity = self.counts.sensitivity(Units.of(1)) / GRID
+        steps = _STEPS[0] / GRID, _STEPS[1] / GRID
+        return _bounds.of_ratio(errors, distances, sensitivity, steps, reach)
+
+    def share_cut_off(self, public: Predictions) -> float:
+        counted, whole = (
+            each.counts.clipped(public.y, public.response)[0]
+            for each in (self, self.without_learnt_bounds())
+        )
+        return 1 - float((counted**2).sum() / ((whole**2).sum() or 1.0))
+
+    def for_public(self) -> VarianceExplained:
+        return replace(self, counts=replace(self.counts, c_y=self.most, c_e=self.most))
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
@@ -151,7 +181,7 @@ class VarianceExplained(PrivateScorer):
         error, y = self.counts.clipped(public.y, public.response)
         return float(compute(y, y - error, sample_weight=sample_weight))
 
-    def _without_learnt_bounds(self) -> VarianceExplained:
-        if "largest_error" in self.params:
+    def without_learnt_bounds(self) -> VarianceExplained:
+        if not self.learns_bounds:
             return self
         return replace(self, counts=replace(self.counts, c_y=math.inf, c_e=math.inf))

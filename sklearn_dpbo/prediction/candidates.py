@@ -86,9 +86,9 @@ class Candidates:
         """Take a model, public or released, as the one that these parameters were fitted to."""
         self._models.add(params, model)
 
-    def select_by(self, scorer: Any) -> None:
-        """Replace the score that selects by the same one, prepared further."""
-        self.scorers = (scorer, *self.scorers[1:])
+    def select_by(self, *scorers: Any) -> None:
+        """Replace the score that selects, or the first scores, by the same, prepared further."""
+        self.scorers = (*scorers, *self.scorers[len(scorers) :])
 
     def fitted(self, params: dict[str, Any]) -> Any:
         """Return a candidate, fitted on the training set: as it was evaluated, if it was.

@@ -195,10 +195,10 @@ def require_same(model: Model, which: str = "") -> None:
 
 
 def _warn_of_clipping(models: Sequence[Model], scorers: Sequence[Any]) -> None:
-    """Warn of bounds that clip most gains of training records."""
+    """Warn of given bounds that clip most gains of training records."""
     for k, scorer in enumerate(scorers):
         clipped = float(np.mean([model.clipped[k] for model in models]))
-        if clipped > 1 / 2:
+        if clipped > 1 / 2 and not scorer.learns_bounds:
             warn(
                 f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
                 "records looked at: the score hardly tells candidates apart. Choose wider "

@@ -69,14 +69,14 @@ class PublicEvaluator:
 
     def scoring(self, by_record: bool) -> Callable[[Any], Any]:
         """Return what scores a fitted candidate; it has nothing but the test rows."""
-        score = self.scorer.record_gains if by_record else self.scorer
+        score = self.scorer.record_gains if by_record else self.scorer.for_public()
         return partial(_score, score, self.test, self.asked)
 
 
 def methods_asked(candidates: Any) -> Asked:
     """Return methods whose answers to public rows say how scores rank, and how precise they are."""
     asked = {query.response_method for query in candidates.report}
-    asked |= {scorer.response_method for scorer in candidates.scorers if not scorer.is_mean}
+    asked |= {s.response_method for s in candidates.scorers if not s.is_mean or s.learns_bounds}
     return tuple(sorted(asked))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,7 +23,13 @@ from ._release import Design
 from ._space import Points
 from ._strategy import Task
 from ._surrogate import single_threaded
-from ._utility import scale_of_choice, warn_of_wide_intervals
+from ._utility import (
+    Inside,
+    clipping_hints,
+    scale_of_choice,
+    warn_of_low_utility,
+    warn_of_wide_intervals,
+)
 
 # Guidance needs at least this many evaluations,
 _FEWEST = 8
@@ -72,6 +79,8 @@ class Guidance:
         self._few, self._scores_of_few = space.none, list[float]()
         self._best_score = -math.inf
         self._good: Responses | None = None
+        #: What candidates answered, in the order of `public_scores`; None if a fit failed.
+        self._answers = list[Responses | None]()
         self._model: PublicModel | None = None
         self._n_left = n_iter
         self._kind = "none" if n_iter < _FEWEST else options.guidance
@@ -105,21 +114,45 @@ class Guidance:
         if not len(self.history):
             self._look_at(points)
         candidates = self._candidates
-        if self._good is not None and candidates.scorer.choice_uses_public:
-            scorer = candidates.scorer
-            candidates.select_by(scorer.choice(self._good(scorer.response_method)))
         params = self._space.params(points)
+        share = self._options.score_share if len(params) > 1 else 1.0
+        n = len(params) if candidates.releases_all else 1
+        self._prepare_scorers(share / n)
         candidates.design = None
         if self._options.releases_score:
-            share = self._options.score_share if len(params) > 1 else 1.0
-            n = len(params) if candidates.releases_all else 1
             candidates.design = Design.of(candidates, share * self._session.epsilon / n)
             self.warned = warn_of_wide_intervals(self._session, self.responses, share, n)
+            warn_of_low_utility(clipping_hints(self._session, self._known_answers, share, n))
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, candidates.fit(params))
         if not self.history.fitted:
             report_failures(tuple(c.fit_error for c in self.history.candidates if c.validated))
         return self.history
+
+    def _prepare_scorers(self, share: float) -> None:
+        """Prepare scores by what candidates answered to public rows.
+
+        `share` of epsilon is for the scores of one candidate.
+        """
+        candidates, session = self._candidates, self._session
+        first, *others = candidates.scorers
+        if self._good is not None and first.choice_uses_public:
+            first = first.choice(self._good(first.response_method))
+        m, y = session.units.m, session.training.y
+        choice = session.all_but(self._options.score_share) * m
+        score = max(share * session.epsilon / len(candidates.scorers) * m, 1.0)
+        candidates.select_by(
+            *(
+                scorer.with_bounds(
+                    y, [each(scorer.response_method) for each in self._known_answers], choice, score
+                )
+                for scorer in (first, *others)
+            )
+        )
+
+    @property
+    def _known_answers(self) -> list[Responses]:
+        return [each for each in self._answers if each is not None]
 
     @property
     def responses(self) -> Responses | None:
@@ -130,11 +163,24 @@ class Guidance:
         known = np.array_equal(good.classes, np.unique(dense(training.y)))
         return good if known else None
 
-    def public_score(self, chosen: int) -> float:
+    def public_score(self, chosen: int, scores: Sequence[float] | None = None) -> float:
         """Return a candidate's score within the training set; NaN if there is none."""
-        keys = self._scored.identities()
-        same = [s for key, s in zip(keys, self.public_scores, strict=True) if key == keys[chosen]]
+        keys, scores = self._scored.identities(), self.public_scores if scores is None else scores
+        same = [score for key, score in zip(keys, scores, strict=True) if key == keys[chosen]]
         return next((score for score in same if not math.isnan(score)), math.nan)
+
+    def inside(self, chosen: int) -> Inside:
+        """Return public scores as comparable with released ones: losses are clipped alike."""
+        scorer, scores = self._candidates.scorer, self.public_scores
+        if scorer.learns_bounds:
+            n_explored = len(self._answers) - len(self._few)
+            for i, answer in enumerate(self._answers):
+                if answer is not None:
+                    public = answer(scorer.response_method)
+                    known = math.isfinite(scorer.without_learnt_bounds().exact(public))
+                    position = i if i < n_explored else i - n_explored + len(self.history)
+                    scores[position] = scorer.exact(public) if known else math.nan
+        return Inside(scores, self.public_score(chosen, scores), self.n_public, self.responses)
 
     @property
     def n_public(self) -> int:
@@ -222,6 +268,7 @@ class Guidance:
     def _scored_in_public(self, params: tuple[dict[str, Any], ...]) -> list[PublicFit]:
         """Score candidates within the training set; keep what the best of all answered."""
         fits = self._public(params)
+        self._answers += [each.answers for each in fits]
         for each in fits:
             if each.score > self._best_score:
                 self._best_score, self._good = each.score, each.answers

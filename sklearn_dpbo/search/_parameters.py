@@ -16,6 +16,7 @@ from ..exceptions import GuaranteeAssumptionWarning
 from ..metrics._make import resolve_scorers
 from ..metrics._scorers import PrivateScorer
 from ..prediction.fitting import FitOptions, set_candidate
+from ..prediction.session import Session
 from ..privacy.checks import as_floats, is_number
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
@@ -146,14 +147,15 @@ def scorers_of(search: Any) -> dict[str, PrivateScorer]:
     return scorers
 
 
-def prepare_scorer(scorer: PrivateScorer, y: Any) -> PrivateScorer:
-    """Return a scorer prepared for the training labels."""
+def prepare_scorer(scorer: PrivateScorer, session: Session) -> PrivateScorer:
+    """Return a scorer prepared for the training labels, and for the noise of this session."""
+    y, reach = session.training.y, session.epsilon * session.units.m
     if y is None and not scorer.custom:
         raise ValueError(
             f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
             "gain of your own (make_private_scorer)"
         )
-    return scorer.prepare(y)
+    return scorer.prepare(y).with_bounds(y, (), reach, reach)
 
 
 def space_of(param_grid: Any, estimator: Any) -> SearchSpace:

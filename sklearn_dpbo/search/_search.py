@@ -301,7 +301,7 @@ class PrivateBayesSearchCV(
         y = session.training.y
         candidates = session.search(
             options,
-            [prepare_scorer(scorer, y) for scorer in scorers.values()],
+            [prepare_scorer(scorer, session) for scorer in scorers.values()],
             report=needs(self.estimator, y, known) if evaluates else (),
             releases_all=self.release == "all",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 
 from ..exceptions import LowUtilityWarning
 from ..metrics._precision import Width, sampling_deviation, warn_of_expected_width, wide_hint
+from ..metrics._queries import MeanOf
 from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer, Score
 from ..metrics._unknown import named
@@ -46,6 +47,8 @@ _OF_A_CONSTANT: dict[str, Callable[[int], float]] = {
 _MOST_TIMES = 1000
 # How often data that are alike are said to differ, at most.
 _FALSE_ALARMS = 0.01
+# Clipping changes a score much by this part of what candidates differ by.
+_MUCH = 10
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -141,6 +144,48 @@ def released_hints(
         return (hint,)
     units = candidates.problem.units
     return compares * noise_hints(candidates.scorer, units, public_scores, interval=scores[0][1])
+
+
+def clipping_hints(
+    session: Session, answers: Sequence[Responses], share: float, n_released: int
+) -> tuple[str, ...]:
+    """Say if clipping changes a score much, or which candidate is best, on public rows.
+
+    Much is a tenth of what candidates differ by, and a quarter of the interval that is expected of
+    a score with this share of epsilon for so many candidates.
+    """
+    own = session.candidates
+    learn = [k for k, scorer in enumerate(own.scorers) if scorer.learns_bounds]
+    if not (learn and answers):
+        return ()
+    delta = session.delta if n_released > 1 else 0.0
+    widths = expected_widths(own, answers[0], share * session.epsilon, delta, n_released)
+    hints = (_clipping_hint(own.scorers[k], answers, widths[k]().width, k == 0) for k in learn)
+    return next(((hint,) for hint in hints if hint), ())
+
+
+def _clipping_hint(
+    scorer: PrivateScorer, answers: Sequence[Responses], width: float, selects: bool
+) -> str:
+    public = [answer(scorer.response_method) for answer in answers]
+    theirs = np.array([scorer.without_learnt_bounds().exact(each) for each in public])
+    if not np.isfinite(theirs).all():
+        return ""
+    best, much = int(np.argmax(theirs)), float(np.std(theirs)) / _MUCH
+    ours, query = scorer.exact(public[best]), cast(MeanOf, scorer.query)
+    compared = [query.clipped(each.y, each.response, each.classes).mean() for each in public]
+    lost = selects * float(theirs[best] - theirs[int(np.argmax(compared))])
+    if abs(ours - theirs[best]) <= max(much, width / 4) and lost <= much:
+        return ""
+    loses = f". The choice among candidates may lose {lost:.2g} by it" * (lost > 0)
+    return (
+        f"{scorer.name} is {ours:.4g} with large losses clipped, and {theirs[best]:.4g} as "
+        "scikit-learn computes it, for the best candidate within the training set: "
+        f"{scorer.clipping}. That cuts off {scorer.share_cut_off(public[best]):.0%} of the "
+        f"sum{loses}. More (validation) records or a larger epsilon raise the bound. You may give "
+        "another one (make_private_scorer), or use a score of absolute or log errors. Nothing has "
+        "been charged yet"
+    )
 
 
 def constant_hints(candidates: Candidates, scores: Sequence[Score]) -> tuple[str, ...]:

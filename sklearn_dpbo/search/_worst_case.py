@@ -16,7 +16,6 @@ from ._history import History
 from ._release import release_all_scores, release_scores
 from ._strategy import Release, Strategy, Task
 from ._utility import (
-    Inside,
     constant_hints,
     likely_regret,
     noise_hints,
@@ -183,7 +182,7 @@ class WorstCase(Strategy):
         if not guidance.warned:
             hints += released_hints(own, scores, public, compares=n > 1)
         unknown = released.unknown or ranked.unknown
-        inside = Inside(public, guidance.public_score(best), guidance.n_public, guidance.responses)
+        inside = guidance.inside(best)
         # What a prior moves the choice by is not known of candidates without a public score.
         regret = (
             math.inf if prior.weight else likely_regret(ranked.scorer, units, n, ranked.epsilon)

@@ -209,7 +209,7 @@ def test_an_incomplete_entry_is_no_entry():
 def widest(name):
     """Parameters with which nothing is clipped."""
     known = NAMES[name]
-    wide = {"bounds": (-1e6, 0.0)} if getattr(known, "takes_bounds", False) else {}
+    wide = {"bounds": (-1e6, 0.0)} if getattr(known, "constant", None) else {}
     return wide | ({"largest_error": 1e3} if "largest_error" in known.params else {})
 
 
@@ -278,7 +278,7 @@ def wrong_bounds(name):
     return not np.allclose([gains.min(), gains.max()], scorer.prepare(y).bounds)
 
 
-BOUNDED = [name for name, gain in GAINS.items() if not gain.takes_bounds]
+BOUNDED = [name for name, gain in GAINS.items() if gain.constant is None]
 
 
 @pytest.mark.parametrize("name", BOUNDED)

@@ -264,34 +264,6 @@ def test_losses_equal_scikit_learn_within_wide_bounds(name, metric, rng):
     assert clipped > -metric(y, predicted)
 
 
-@pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_root_mean_squared_error"])
-def test_errors_beyond_what_a_public_candidate_makes_count_alike_in_the_choice(name, rng):
-    y = np.append(rng.normal(0, 10, 2_000), 500.0)
-    predicted = y + rng.normal(0, 1, 2_001)
-    scorer = prepared(name, y)
-    at = scorer.choice(Predictions(y, predicted, None))
-    assert math.sqrt(-at.query.bounds[0]) == pytest.approx(1.96, abs=0.2)
-    assert -scorer.query.bounds[0] > 100 * -at.query.bounds[0]
-    far, farther = (at.query.record_values(y[:1], y[:1] + by, None) for by in (3.0, 30.0))
-    assert far.tolist() == farther.tolist() == [0]
-    a, b = at.line(Units.of(1))
-    highest = 1.0 if name != "neg_root_mean_squared_error" else 0.0
-    assert a + b * at.query.largest(Units.of(1)) == pytest.approx(highest)
-    released = at.release(lambda _: Predictions(y, predicted, None), 2_001, 1.0)
-    expected = metrics.get_scorer(name)._score_func(y, predicted)
-    expected = -expected if name.startswith("neg") else expected
-    assert of_counts(released, y, predicted) == pytest.approx(expected, abs=0.03)
-
-
-@pytest.mark.parametrize("name", ["r2", "neg_root_mean_squared_error"])
-def test_perfect_public_candidate_leaves_the_bounds_of_the_choice(name, rng):
-    y = rng.normal(size=50)
-    scorer = prepared(name, y)
-    for response in (y, np.full(50, NAN)):
-        at = scorer.choice(Predictions(y, response, None))
-        assert at.query.bounds == pytest.approx(scorer.query.bounds)
-
-
 # ------------------------------------------------------------------ unknown labels
 NAN = math.nan
 BINARY_HISTOGRAM = ScoreHistogram(((0.3, 0.6),), TWO, (1,), ("decision_function",))

@@ -1,0 +1,111 @@
+"""Where losses are clipped: where bias and noise balance, by public losses (zone: public).
+
+A mean of m losses, each clipped at c, is released with Laplace noise of mean size
+``c / (epsilon m)``, and clipping lowers it by E max(L - c, 0). The derivative of the sum by c is
+``1 / (epsilon m) - P(L > c)``. So c is the quantile of losses that a share ``1 / (epsilon m)``
+exceeds. It grows without limit as epsilon m does: then the released number is scikit-learn's.
+
+`reach` is epsilon m. Losses are those of predictions for public records that no model was fitted
+on, in an array of shape (n,), or (n_candidates, n) for the same records.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+# Beyond the largest losses, so many, their tail is taken for a Pareto distribution's (Weissman,
+# 1978), with an index within these limits.
+_TOP, _LEAST_INDEX, _MOST_INDEX = 10, 0.1, 0.75
+# Probability that a model is no better than a constant for protected records.
+_USELESS = 0.03
+# No bound is below this times the mean loss: where most losses are 0, so are most quantiles.
+_TIMES_MEAN = 3.0
+# Bounds that are tried for a choice; draws of its noise; and shares of losses beyond the smallest
+# bound tried, at most, and times `reach`.
+_N_TRIED, _N_DRAWS, _MOST_BEYOND, _TIMES_BEYOND = 24, 400, 0.05, 30.0
+# The largest share of labels, and of errors, that R2 clips, and times `reach`.
+_MOST_CLIPPED, _TIMES_CLIPPED = 0.2, 100.0
+# Costs that differ by less than this share are equal.
+_EQUAL = 1e-3
+
+
+def quantile(losses: Floats, share: float) -> float:
+    """Return what this share of losses exceeds, also if it is less than one of those known."""
+    ordered = np.sort(losses)[::-1]
+    k = min(_TOP, len(ordered) - 1)
+    if k < 1 or share * len(ordered) >= k:
+        return float(ordered[min(int(share * len(ordered)), len(ordered) - 1)])
+    top, least = ordered[:k], ordered[k]
+    if least <= 0:  # nearly all losses are 0
+        top = top[top > 0]
+        if not len(top):
+            return 0.0
+        k, least = len(top), top[-1]
+    index = np.clip(np.mean(np.log(top / least)), _LEAST_INDEX, _MOST_INDEX)
+    return float(least * max(k / (len(ordered) * share), 1.0) ** index)
+
+
+def of_score(losses: Floats, constant: Floats, reach: float) -> float:
+    """Return the bound for the mean loss of a candidate.
+
+    `constant` are the losses of predicting the same for all training records: the candidate may be
+    no better on the protected ones.
+    """
+    share = 1 / max(reach, 2.0)
+    bounds = (
+        quantile(losses, share),
+        quantile(constant, min(share / _USELESS, 0.5)),
+        _TIMES_MEAN * float(np.mean(losses)),
+    )
+    return max(bounds) or float(np.max(constant)) or 1.0
+
+
+def highest_of_choice(losses: Floats, constant: Floats, reach: float) -> float:
+    """Return the largest bound that a choice may need: it tells bad candidates from good ones."""
+    return max(of_score(each, constant, reach) for each in losses)
+
+
+def of_choice(losses: Floats, highest: float, reach: float) -> float:
+    """Return the bound, up to the highest, with which a choice loses least on these losses."""
+    means = losses.mean(axis=1)
+    share = min(_MOST_BEYOND, _TIMES_BEYOND / reach)
+    lowest = max(quantile(losses[np.argmin(means)], share), highest / 1000)
+    if lowest >= highest or len(means) == 1:
+        return highest
+    noise = np.random.default_rng(0).exponential(size=(_N_DRAWS, len(means))) / reach
+    tried = np.geomspace(lowest, highest, _N_TRIED)
+    costs = []
+    for c in tried:
+        clipped = np.minimum(losses, c).mean(axis=1)
+        chosen = np.argmax(2 * c * noise - clipped, axis=1)
+        costs.append(float(means[chosen].mean() - means.min()))
+    enough = min(costs) * (1 + _EQUAL) + _EQUAL * float(np.ptp(means)) / _N_TRIED
+    return float(tried[np.array(costs) <= enough].max())
+
+
+def of_ratio(
+    errors: Floats, distances: Floats, sensitivity: float, steps: tuple[float, float], reach: float
+) -> float:
+    """Return the bound c of errors, and of distances of labels from their mean, for R2.
+
+    It is the one with the least bias and noise on these records, of those that clip few of them:
+    R2 is 1 less the mean of ``min(e / c, 1)^2`` by the variance of labels over c^2, and the sums of
+    both have noise of the scale ``sensitivity / reach`` in units of a record, each by its steps.
+    """
+    both = np.maximum(errors**2, distances**2)
+    highest = math.sqrt(quantile(both, 1 / max(reach, 2.0)))
+    lowest = math.sqrt(quantile(both, min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)))
+    if not 0 < lowest < highest:
+        return highest or 1.0
+    exact, costs = 1 - np.mean(errors**2) / np.var(distances), []
+    tried = np.geomspace(lowest, highest, _N_TRIED)
+    for c in tried:
+        variance = np.var(np.clip(distances / c, -1, 1))
+        share = np.mean(np.clip(errors / c, -1, 1) ** 2) / variance
+        noise = sensitivity / reach / variance * np.hypot(1 / steps[0], share / steps[1])
+        costs.append(abs(1 - share - exact) + noise)
+    return float(tried[int(np.argmin(costs))])
