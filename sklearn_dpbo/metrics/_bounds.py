@@ -3,7 +3,8 @@
 A mean of m losses, each clipped at c, is released with Laplace noise of mean size
 ``c / (epsilon m)``, and clipping lowers it by E max(L - c, 0). The derivative of the sum by c is
 ``1 / (epsilon m) - P(L > c)``. So c is the quantile of losses that a share ``1 / (epsilon m)``
-exceeds. It grows without limit as epsilon m does: then the released number is scikit-learn's.
+exceeds. It grows with epsilon m, until losses would be too few steps of their grid: then the
+released number is scikit-learn's.
 
 `reach` is epsilon m. Losses are those of predictions for public records that no model was fitted
 on, in an array of shape (n,), or (n_candidates, n) for the same records.
@@ -24,6 +25,8 @@ _TOP, _LEAST_INDEX, _MOST_INDEX = 10, 0.1, 0.75
 _USELESS = 0.03
 # No bound is below this times the mean loss: where most losses are 0, so are most quantiles.
 _TIMES_MEAN = 3.0
+# Nor above this: losses are rounded to a 2^20th of it, so that their mean is right to a thousandth.
+_MOST_TIMES_MEAN = 2.0**11
 # Bounds that are tried for a choice; draws of its noise; and shares of losses beyond the smallest
 # bound tried, at most, and times `reach`.
 _N_TRIED, _N_DRAWS, _MOST_BEYOND, _TIMES_BEYOND = 24, 400, 0.05, 30.0
@@ -45,7 +48,7 @@ def quantile(losses: Floats, share: float) -> float:
         if not len(top):
             return 0.0
         k, least = len(top), top[-1]
-    index = np.clip(np.mean(np.log(top / least)), _LEAST_INDEX, _MOST_INDEX)
+    index = np.clip(np.mean(np.log(top) - np.log(least)), _LEAST_INDEX, _MOST_INDEX)
     return float(least * max(k / (len(ordered) * share), 1.0) ** index)
 
 
@@ -55,18 +58,17 @@ def of_score(losses: Floats, constant: Floats, reach: float) -> float:
     `constant` are the losses of predicting the same for all training records: the candidate may be
     no better on the protected ones.
     """
-    share = 1 / max(reach, 2.0)
-    bounds = (
-        quantile(losses, share),
-        quantile(constant, min(share / _USELESS, 0.5)),
-        _TIMES_MEAN * float(np.mean(losses)),
-    )
-    return max(bounds) or float(np.max(constant)) or 1.0
+    share, mean = 1 / max(reach, 2.0), float(np.mean(losses))
+    c = max(quantile(losses, share), quantile(constant, min(share / _USELESS, 0.5)))
+    if mean > 0:
+        c = min(max(c, _TIMES_MEAN * mean), _MOST_TIMES_MEAN * mean)
+    return c or float(np.max(constant)) or 1.0
 
 
 def highest_of_choice(losses: Floats, constant: Floats, reach: float) -> float:
     """Return the largest bound that a choice may need: it tells bad candidates from good ones."""
-    return max(of_score(each, constant, reach) for each in losses)
+    highest, means = max(of_score(each, constant, reach) for each in losses), losses.mean(axis=1)
+    return min(highest, _MOST_TIMES_MEAN * float(np.min(means, where=means > 0, initial=math.inf)))
 
 
 def of_choice(losses: Floats, highest: float, reach: float) -> float:
@@ -97,9 +99,10 @@ def of_ratio(
     both have noise of the scale ``sensitivity / reach`` in units of a record, each by its steps.
     """
     both = np.maximum(errors**2, distances**2)
-    highest = math.sqrt(quantile(both, 1 / max(reach, 2.0)))
+    highest = quantile(both, 1 / max(reach, 2.0))
+    highest = math.sqrt(min(highest, _MOST_TIMES_MEAN * float(np.mean(both))))
     lowest = math.sqrt(quantile(both, min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)))
-    if not 0 < lowest < highest:
+    if not 0 < lowest < highest or np.ptp(distances) == 0:
         return highest or 1.0
     exact, costs = 1 - np.mean(errors**2) / np.var(distances), []
     tried = np.geomspace(lowest, highest, _N_TRIED)

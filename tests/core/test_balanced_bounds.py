@@ -1,0 +1,185 @@
+"""Where losses are clipped: by public losses, and as far as noise allows it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.metrics import get_scorer
+from sklearn.tree import DecisionTreeClassifier
+
+from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo.exceptions import LowUtilityWarning
+from sklearn_dpbo.metrics import _bounds
+from sklearn_dpbo.metrics._response import Predictions
+from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.strategies import WorstCase
+
+pytestmark = pytest.mark.usefixtures("seeded")
+LOSSES = ["neg_mean_absolute_error", "neg_mean_squared_error", "neg_root_mean_squared_error"]
+
+
+# ------------------------------------------------------------------ the bounds
+@pytest.mark.parametrize("reach", [20.0, 100.0, 1_000.0])
+def test_bias_and_noise_are_least_at_the_bound(reach, rng):
+    losses = rng.exponential(size=20_000)
+    c = _bounds.of_score(losses, np.zeros(10), reach)
+
+    def cost(at):
+        return np.maximum(losses - at, 0).mean() + at / reach
+
+    assert all(cost(c) < cost(c * by) for by in (0.7, 0.85, 1.2, 1.5))
+    assert c == pytest.approx(max(math.log(reach), 3.0), rel=0.1)
+
+
+@pytest.mark.parametrize("index", [0.2, 0.5])
+def test_quantiles_beyond_the_largest_loss_are_those_of_a_pareto_tail(index, rng):
+    found = [_bounds.quantile(rng.random(2_000) ** -index, 1e-5) for _ in range(200)]
+    assert np.median(np.log(found)) == pytest.approx(index * math.log(1e5), rel=0.12)
+
+
+@given(
+    st.lists(st.floats(0, 1e9), min_size=1, max_size=60),
+    st.floats(1e-3, 1e6),
+    st.floats(0.1, 1e12),
+)
+@settings(max_examples=100, deadline=None)
+def test_bounds_are_positive_grow_with_epsilon_and_follow_the_unit(losses, unit, reach):
+    losses = np.array(losses)
+    c, more = (_bounds.of_score(losses, losses, r) for r in (reach, 3 * reach))
+    assert 0 < c <= more
+    if c > 1e-6 and losses.any():
+        assert _bounds.of_score(unit * losses, unit * losses, reach) == pytest.approx(unit * c)
+    for of in (losses[None], np.stack([losses, 2 * losses])):
+        assert 0 < _bounds.of_choice(of, c, reach) <= c
+    assert _bounds.of_ratio(losses, losses, 2.5, (1.0, 0.75), reach) > 0
+
+
+def test_a_choice_sees_rare_losses_if_they_decide_and_noise_allows_it(rng):
+    """The second candidate is worse by one loss in a hundred, and better otherwise."""
+    good, bad = np.full(2_000, 1.0), np.full(2_000, 0.9)
+    bad[::100] = 50.0
+    losses = np.stack([good, bad])
+    for reach, sees in ((1e5, True), (20.0, False)):
+        c = _bounds.of_choice(losses, 50.0, reach)
+        assert (np.minimum(losses, c).mean(axis=1).argmin() == 0) == (c > 12)
+        assert (c > 12) == sees or not sees
+
+
+# ------------------------------------------------------------------ scores that have them
+def predictions(y, *errors):
+    return [Predictions(y, y + error, None) for error in errors]
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "r2", "explained_variance"])
+def test_choice_and_score_have_bounds_of_their_own(name, rng):
+    y = rng.normal(0, 10, 3_000)
+    public = predictions(y, rng.normal(size=3_000), rng.normal(1, 1, 3_000))
+    before = make_private_scorer(name).prepare(y)
+    scorer = before.with_bounds(y, public, 600.0, 400.0)
+    assert before.query.bounds[0] < scorer.query.bounds[0] < 0
+    (a, b), largest = scorer.line(Units.of(1)), scorer.query.largest(Units.of(1))
+    assert a + b * largest == pytest.approx(float(name in ("r2", "explained_variance")))
+    theirs = get_scorer(name)._score_func(y, public[0].response)
+    wider = before.with_bounds(y, public, 1e6, 1e6)
+    assert abs(wider.exact(public[0])) == pytest.approx(theirs, rel=1e-6)
+    assert wider.share_cut_off(public[0]) == pytest.approx(0.0, abs=1e-9)
+    assert 0 < scorer.share_cut_off(predictions(y, 9 * public[0].y)[0]) < 1
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_given_bounds_stay(name, rng):
+    y = rng.normal(size=50)
+    scorer = make_private_scorer(name, bounds=(-7, 0)).prepare(y)
+    assert scorer.with_bounds(y, predictions(y, y), 1e9, 1e9) is scorer
+    r2 = make_private_scorer("r2", largest_error=7).prepare(y)
+    assert r2.with_bounds(y, predictions(y, y), 1e9, 1e9).counts.c_e == 7
+
+
+def test_a_candidate_that_is_perfect_or_useless_in_public_leaves_a_bound(rng):
+    y = rng.normal(size=50)
+    for name in (*LOSSES, "r2"):
+        for errors in (np.zeros(50), np.full(50, np.nan), np.full(50, np.inf)):
+            scorer = make_private_scorer(name).prepare(y)
+            scorer = scorer.with_bounds(y, predictions(y, errors), 100.0, 100.0)
+            low = scorer.query.bounds[0]
+            assert math.isfinite(low) and low < -1e-3
+
+
+def test_probabilities_of_zero_count_as_in_scikit_learn(rng):
+    X, y = rng.normal(size=(300, 2)), rng.integers(2, size=300)
+    model = DecisionTreeClassifier().fit(X[:150], y[:150])
+    ours = make_private_scorer("neg_log_loss")(model, X, y)
+    assert ours == pytest.approx(get_scorer("neg_log_loss")(model, X, y))
+
+
+# ------------------------------------------------------------------ searches
+def zero_inflated(n, share, rng):
+    X = rng.normal(size=(n, 2))
+    chance = share * np.exp(X[:, 0] - 0.5)
+    return X, np.where(rng.random(n) < chance, rng.gamma(2, 500, n), 0.0)
+
+
+@pytest.mark.parametrize("name", ["r2", "neg_mean_squared_error", "neg_mean_absolute_error"])
+def test_scores_of_labels_that_are_mostly_zero_become_those_of_scikit_learn(name, rng):
+    """R2 was 0.75 where scikit-learn's is 0, whatever epsilon."""
+    X, y = zero_inflated(8_000, 0.02, rng)
+    search = PrivateBayesSearchCV(Ridge(), {"alpha": [1.0, 1e4]}, scoring=name, epsilon=1e7)
+    search.fit(X[:4_000], y[:4_000], X_val=X[4_000:], y_val=y[4_000:])
+    exact = get_scorer(name)(search, X[4_000:], y[4_000:])
+    assert search.best_score_ == pytest.approx(exact, rel=0.02)
+
+
+def test_both_numbers_are_shown_before_the_charge_where_clipping_changes_one(rng):
+    X, y = zero_inflated(4_000, 0.02, rng)
+    data = dict(X=X[:2_000], y=y[:2_000], X_val=X[2_000:], y_val=y[2_000:])
+    grid = {"loss": ["squared_error", "absolute_error"]}
+    model = HistGradientBoostingRegressor(max_depth=2, max_iter=5)
+    search = PrivateBayesSearchCV(model, grid, scoring="neg_mean_squared_error", epsilon=1.0)
+    match = r"error is -[\d.e+]+ with large losses clipped, and -[\d.e+]+ as scikit-learn.*cuts off"
+    with pytest.warns(LowUtilityWarning, match=match):
+        search.fit(**data)
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "r2"])
+def test_nothing_is_said_of_clipping_where_errors_are_normal(name, rng, recwarn):
+    X = rng.normal(size=(4_000, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=4_000)
+    grid = {"alpha": [1.0, 1e3, 1e4]}
+    for epsilon in (1.0, 1e3):
+        search = PrivateBayesSearchCV(Ridge(), grid, scoring=name, epsilon=epsilon)
+        search.fit(X[:2_000], y[:2_000], X_val=X[2_000:], y_val=y[2_000:])
+    assert not [w for w in recwarn if "clipped" in str(w.message)]
+
+
+def test_counts_that_are_mostly_zero_have_a_deviance(rng):
+    """The median label is 0, whose deviance is infinite; the mean is the best constant."""
+    X = rng.normal(size=(2_000, 1))
+    y = rng.poisson(0.1 * np.exp(X[:, 0])).astype(float)
+    model = HistGradientBoostingRegressor(loss="poisson", max_depth=2, max_iter=20)
+    search = PrivateBayesSearchCV(
+        model, {"max_depth": [1, 2]}, scoring="neg_mean_poisson_deviance", epsilon=1e6
+    )
+    search.fit(X[:1_000], y[:1_000], X_val=X[1_000:], y_val=y[1_000:])
+    exact = get_scorer("neg_mean_poisson_deviance")(search, X[1_000:], y[1_000:])
+    assert search.best_score_ == pytest.approx(exact, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_without_public_scores_the_losses_of_a_constant_set_the_bound(rng):
+    X = rng.normal(size=(400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    for epsilon, expected in ((0.5, 0.99), (1e4, 1.0)):
+        search = PrivateBayesSearchCV(
+            LinearRegression(),
+            {"fit_intercept": [True, False]},
+            scoring="neg_mean_absolute_error",
+            epsilon=epsilon,
+            strategy=WorstCase(public_scores="none"),
+        )
+        search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+        alone = abs(y[:200] - np.median(y[:200]))
+        assert -search.scorer_.bounds[0] >= np.quantile(alone, expected)
