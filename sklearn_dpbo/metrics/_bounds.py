@@ -13,14 +13,19 @@ on, in an array of shape (n,), or (n_candidates, n) for the same records.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..records.tables import dense
 
 Floats = NDArray[np.float64]
 # Beyond the largest losses, so many, their tail is taken for a Pareto distribution's (Weissman,
 # 1978), with an index within these limits.
 _TOP, _LEAST_INDEX, _MOST_INDEX = 10, 0.1, 0.75
+# Share of the losses of a constant prediction that count fully, until more is known.
+_COUNTED = 0.99
 # Probability that a model is no better than a constant for protected records.
 _USELESS = 0.03
 # No bound is below this times the mean loss: where most losses are 0, so are most quantiles.
@@ -34,6 +39,24 @@ _N_TRIED, _N_DRAWS, _MOST_BEYOND, _TIMES_BEYOND = 24, 400, 0.05, 30.0
 _MOST_CLIPPED, _TIMES_CLIPPED = 0.2, 100.0
 # Costs that differ by less than this share are equal.
 _EQUAL = 1e-3
+
+
+def of_constant(gain: Any, constant: str, y_train: Any) -> Floats:
+    """Return the losses of training records if the same is predicted for all of them."""
+    y = np.asarray(dense(y_train))
+    if constant == "shares":
+        classes, counts = np.unique(y, return_counts=True)
+        return -np.asarray(gain(y, np.tile(counts / counts.sum(), (len(y), 1)), classes))
+    y = y.astype(float)
+    centre = np.mean(y, axis=0) if constant == "mean" else np.median(y, axis=0)
+    return -np.asarray(gain(y, np.broadcast_to(centre, y.shape), None))
+
+
+def usual(constant: Floats) -> float:
+    """Return the bound if nothing is known but the losses of a constant prediction."""
+    usual = float(np.quantile(constant, _COUNTED, method="higher"))
+    # Where nearly all labels are the same, so is this loss: 0.
+    return usual or float(constant.max()) or 1.0
 
 
 def quantile(losses: Floats, share: float) -> float:

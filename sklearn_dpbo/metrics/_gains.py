@@ -25,9 +25,6 @@ from ._response import are_probabilities
 
 Floats = NDArray[np.float64]
 Bounds: TypeAlias = tuple[float, float]
-# Losses beyond that of this share of the training records count as much, if the same is predicted
-# for all: until more is known.
-_COUNTED = 0.99
 _PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
 
@@ -36,22 +33,22 @@ class Gain:
     """What is known of a gain.
 
     `of(y, response, classes, **params)` returns the gain of each record. `bounds` are the lowest
-    and highest gain, or a function of training labels and what `make` returned. `methods` of the
+    and highest gain, a function of training labels and what `make` returned, or None: learnt.
+    Bounds of losses may be learnt by those of a `constant` prediction, the "median", "mean" or
+    "shares" of labels; `most` is the largest loss that scikit-learn computes. `methods` of the
     estimator give its response. `make(y, **params)` returns the gain for these training labels, or
     raises ValueError. `counts`: every gain is one of the bounds. `one_output`: it takes one label
-    per record only. `constant`: of a gain without a lowest value, a function of the same that
-    returns the losses of predicting the same for all training records; `most` is the largest loss
-    that scikit-learn computes.
+    per record only.
     """
 
     of: Any = None
-    bounds: Bounds | Callable[[Any, Any], Bounds] = (0.0, 1.0)
+    bounds: Bounds | Callable[[Any, Any], Bounds] | None = (0.0, 1.0)
     methods: tuple[str, ...] = ("predict",)
     task: str | None = "classification"
     params: tuple[str, ...] = ()
     make: Callable[..., Any] | None = None
     counts: bool = False
-    constant: Callable[[Any, Any], Floats] | None = None
+    constant: str = ""
     most: float = math.inf
     one_output: bool = True
 
@@ -213,22 +210,10 @@ def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
 
 
 def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
-    """ln p_y, clipped to the bounds."""
+    """ln p_y, of probabilities up to the rounding error, as scikit-learn does."""
     code, response = encode(y, classes), _probabilities(response, classes)
     p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
-    return np.where(code >= 0, np.log(np.maximum(p, _least(response))), -np.inf)
-
-
-def _least(response: NDArray[Any]) -> float:
-    """Return what smaller probabilities count as, as in scikit-learn."""
-    return float(np.finfo(response.dtype if response.dtype.kind == "f" else float).eps)
-
-
-def _of_frequencies(y: Any, named: Any) -> Floats:
-    """Return the log loss of each training record if the frequencies of classes are predicted."""
-    _, code, counts = np.unique(dense(y), return_inverse=True, return_counts=True)
-    losses: Floats = -np.log(counts / counts.sum())[code]
-    return losses
+    return np.where(code >= 0, np.log(np.maximum(p, np.finfo(p.dtype).eps)), -np.inf)
 
 
 def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
@@ -247,28 +232,14 @@ def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
 
 
 # ------------------------------------------------------------ of numbers
-def _minus(loss: Callable[..., Any], centre: Callable[..., Any] = np.median) -> Gain:
-    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs.
-
-    The best constant prediction is about the `centre` of labels.
-    """
+def _minus(loss: Callable[..., Any], constant: str = "median") -> Gain:
+    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
         found: Floats = -loss(y.astype(float), response, **params)
         return found if found.ndim == 1 else found.mean(axis=1)
 
-    def constant(y_train: Any, named: Any) -> Floats:
-        y = np.asarray(dense(y_train), dtype=float)
-        losses: Floats = -named(y, np.broadcast_to(centre(y, axis=0), y.shape), None)
-        return losses
-
-    def bounds(y_train: Any, named: Any) -> Bounds:
-        losses = constant(y_train, named)
-        worst = float(np.quantile(losses, _COUNTED, method="higher"))
-        # Where nearly all labels are the same, so is this loss: 0.
-        return (-(worst or float(losses.max()) or 1.0), 0.0)
-
-    return Gain(gain, bounds, task="regression", constant=constant, one_output=False)
+    return Gain(gain, None, task="regression", constant=constant, one_output=False)
 
 
 def _pinball(y: Floats, p: Floats, alpha: float = 0.5) -> Floats:
@@ -302,11 +273,7 @@ GAINS: dict[str, Gain] = {
     ),
     "neg_cost": Gain(bounds=lambda y, gain: gain.bounds, params=("cost_matrix",), make=_cost),
     "neg_log_loss": Gain(
-        _log_loss,
-        (math.log(0.01), 0.0),
-        _PROBABILITIES,
-        constant=_of_frequencies,
-        most=-math.log(np.finfo(float).eps),
+        _log_loss, (math.log(0.01), 0.0), _PROBABILITIES, constant="shares", most=-math.log(2**-52)
     ),
     "neg_mean_pinball_loss": replace(_minus(_pinball), params=("alpha",)),
     "normalized_sigmoid": Gain(
@@ -325,7 +292,7 @@ GAINS: dict[str, Gain] = {
         bounds=lambda y, gain: gain.bounds, params=("class_weight",), make=_weighted
     ),
     **{
-        f"neg_mean_{name}": _minus(loss, np.mean if name.endswith("deviance") else np.median)
+        f"neg_mean_{name}": _minus(loss, "mean" if name.endswith("deviance") else "median")
         for name, loss in _LOSSES.items()
     },
 }

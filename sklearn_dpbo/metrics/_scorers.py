@@ -367,7 +367,7 @@ class MeanScore(PrivateScorer):
         a, b = self.bounds
         if self.custom:
             return f"each gain clipped to [{a:.4g}, {b:.4g}]"
-        if GAINS[self.gain].constant is None:
+        if not GAINS[self.gain].constant:
             return ""
         loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
         loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
@@ -381,7 +381,7 @@ class MeanScore(PrivateScorer):
         bounds = params.get("bounds", known.bounds)
         return cls(
             name,
-            (-math.inf, 0.0) if callable(bounds) else bounds,
+            bounds if isinstance(bounds, tuple) else (-math.inf, 0.0),
             params,
             task=known.task,
             gain=gain,
@@ -396,8 +396,12 @@ class MeanScore(PrivateScorer):
             check_one_output(self.name, y_train)
         own = {key: value for key, value in self.params.items() if key != "bounds"}
         gain = known.make(y_train, **own) if known.make else Named(self.gain, own)
-        bounds = self.params.get("bounds", known.bounds)
+        bounds: Any = self.params.get("bounds", known.bounds)
         bounds = bounds(y_train, gain) if callable(bounds) else bounds
+        constant = None
+        if self.learns_bounds:
+            constant = _bounds.of_constant(gain, known.constant, y_train)
+            bounds = bounds or (-_bounds.usual(constant), 0.0)
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the loss of predicting the same for all training records "
@@ -407,9 +411,7 @@ class MeanScore(PrivateScorer):
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
         found = self.with_gain(gain, bounds, 1 if known.counts else GRID)
-        if not self.learns_bounds:
-            return found
-        return replace(found, most=_largest(known, y_train, gain))
+        return found if constant is None else replace(found, most=_largest(known, constant))
 
     def with_gain(self, gain: Any, bounds: tuple[float, float], steps: int = GRID) -> MeanScore:
         """Return the score with this gain between these bounds."""
@@ -422,7 +424,7 @@ class MeanScore(PrivateScorer):
     @property
     def learns_bounds(self) -> bool:
         known = GAINS.get(self.gain)
-        return known is not None and known.constant is not None and "bounds" not in self.params
+        return known is not None and bool(known.constant) and "bounds" not in self.params
 
     def with_bounds(
         self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
@@ -430,7 +432,7 @@ class MeanScore(PrivateScorer):
         if not self.learns_bounds:
             return self
         known, query = GAINS[self.gain], self.counts
-        constant = self._finite(cast(Any, known.constant)(y_train, query.gain))
+        constant = self._finite(_bounds.of_constant(query.gain, known.constant, y_train))
         gains = [query.unclipped(each.y, each.response, each.classes) for each in public]
         losses = self._finite(-np.array(gains)) if gains else constant[None]
         good = losses[np.argmin(losses.mean(axis=1))]
@@ -517,12 +519,10 @@ def check_one_output(name: str, y_train: Any) -> None:
         )
 
 
-def _largest(known: Gain, y_train: Any, gain: Any) -> float:
-    """Return the largest loss of predicting the same for all training records, or a finite one."""
-    if math.isfinite(known.most):
-        return known.most
-    losses = cast(Any, known.constant)(y_train, gain)
-    return float(np.max(losses, where=np.isfinite(losses), initial=0.0)) or 1.0
+def _largest(known: Gain, constant: Floats) -> float:
+    """Return the largest loss that scikit-learn computes, or else that of a constant prediction."""
+    found = float(np.max(constant, where=np.isfinite(constant), initial=0.0)) or 1.0
+    return known.most if math.isfinite(known.most) else found
 
 
 @lru_cache(maxsize=16)  # of the last evaluation, say: warned of, then shown

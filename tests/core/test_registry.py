@@ -278,7 +278,7 @@ def wrong_bounds(name):
     return not np.allclose([gains.min(), gains.max()], scorer.prepare(y).bounds)
 
 
-BOUNDED = [name for name, gain in GAINS.items() if gain.constant is None]
+BOUNDED = [name for name, gain in GAINS.items() if not gain.constant]
 
 
 @pytest.mark.parametrize("name", BOUNDED)
