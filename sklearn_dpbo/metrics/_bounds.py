@@ -107,7 +107,7 @@ def of_choice(losses: Floats, highest: float, reach: float) -> float:
     for c in tried:
         clipped = np.minimum(losses, c).mean(axis=1)
         chosen = np.argmax(2 * c * noise - clipped, axis=1)
-        costs.append(float(means[chosen].mean() - means.min()))
+        costs.append(max(0.0, float(means[chosen].mean() - means.min())))
     enough = min(costs) * (1 + _EQUAL) + _EQUAL * float(np.ptp(means)) / _N_TRIED
     return float(tried[np.array(costs) <= enough].max())
 

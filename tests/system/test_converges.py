@@ -78,7 +78,7 @@ class Row:
 RANKINGS = ("average_precision", "roc_auc")
 SEVERAL = ("roc_auc_ovr", "top_k_accuracy")
 BINS = "records are counted in bins of the score"
-CLIPPED = "errors above a public bound count as that bound, unless bounds= or largest_error= is"
+CLIPPED = "errors above a public bound count as that bound: they are rounded to steps of it"
 RELATIVE = Row(1e-3, 2e-3, CLIPPED)
 # Where nothing is clipped; of a loss, in units of its size.
 REGRESSION = {
@@ -94,7 +94,7 @@ METRICS = REGRESSION | {
     },
     "average_precision": Row(error=0.01, why_not=BINS),
     "neg_brier_score": Row(ROUNDING),
-    "neg_log_loss": Row(1e-4, 1e-4, "a probability below .01 counts as .01, unless bounds= is"),
+    "neg_log_loss": Row(1e-4, 1e-4, "losses are rounded to steps of the largest one"),
     "roc_auc": Row(0.001),
     "roc_auc_ovr": Row(0.001, 0.005, BINS),
     "top_k_accuracy": Row(ROUNDING),
@@ -321,6 +321,22 @@ def sensible(cases):
 def test_choice_score_and_interval(metric, situation, learner):
     """With public bounds that clip nothing."""
     check(metric, situation, learner, **widest(metric, situation))
+
+
+# Errors that are larger in the validation set only are clipped by default.
+BY_DEFAULT = [(m, at, "leaves") for m in REGRESSION for at in NUMBERS if at != "outliers"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "situation", "learner"),
+    tiers(
+        [("r2", "prices moved", "leaves"), ("neg_log_loss", "rare", "depths")],
+        [case for case in BY_DEFAULT if case[1] == "tiny prices"],
+        BY_DEFAULT,
+    ),
+)
+def test_default_bounds_clip_nothing_in_the_limit(metric, situation, learner):
+    check(metric, situation, learner)
 
 
 def test_scores_of_all_candidates():
