@@ -141,14 +141,14 @@ class Guidance:
         m, y = session.units.m, session.training.y
         choice = session.all_but(self._options.score_share) * m
         score = max(share * session.epsilon / len(candidates.scorers) * m, 1.0)
-        candidates.select_by(
-            *(
-                scorer.with_bounds(
-                    y, [each(scorer.response_method) for each in self._known_answers], choice, score
-                )
-                for scorer in (first, *others)
-            )
-        )
+
+        def bounded(scorer: PrivateScorer) -> PrivateScorer:
+            if not scorer.learns_bounds:
+                return scorer
+            public = [answer(scorer.response_method) for answer in self._known_answers]
+            return scorer.with_bounds(y, public, choice, score)
+
+        candidates.select_by(*map(bounded, (first, *others)))
 
     @property
     def _known_answers(self) -> list[Responses]:

@@ -47,8 +47,10 @@ def test_without_noise_the_score_is_what_the_scorer_computes(name, release, skew
     named = search.scorer_(search.best_estimator_, *skewed[2:])
     assert search.best_score_ == pytest.approx(named, rel=1e-4)
     low, high = search.best_score_interval_
-    assert low - 1e-4 <= named <= high + 1e-4 and high - low < 1e-3
-    assert abs(named - get_scorer(name)(search.best_estimator_, *skewed[2:])) > 0.005
+    assert low - 1e-3 <= named <= high + 1e-3 and high - low < 1e-3
+    exact = get_scorer(name)(search.best_estimator_, *skewed[2:])
+    shared = (name, release) == ("r2", "evaluation")  # whose bounds are those of the evaluation
+    assert (named == pytest.approx(exact)) != shared
     for shown in (search.privacy_.details(), search._repr_html_(), search.privacy_.to_json()):
         assert search.scorer_.clipping in " ".join(shown.split())
 

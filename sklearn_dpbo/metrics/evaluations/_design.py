@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ from sklearn.base import is_classifier, is_regressor
 
 from ...records.subgroups import Subgroups
 from ...records.tables import dense
-from .._bounds import of_score
 from .._errors import ErrorHistogram, Moments
 from .._histogram import ScoreHistogram, n_bins, usual_cut
 from .._labels import encode, position_of
@@ -31,8 +29,7 @@ METHODS = ("predict_proba", "decision_function")
 # vary by, hardly add to the sensitivity: it is 3.02 GRID.
 _STEPS = (GRID, GRID, 27 * GRID // 128, GRID // 4, GRID // 2, GRID, GRID)
 # Errors, and distances of labels from their mean, count fully up to this multiple of this quantile
-# of public ones: enough for normal ones; or else for this share of them; or up to where bias and
-# noise balance, if that is further.
+# of public ones: enough for normal ones; or else for this share of them.
 _REACH, _QUANTILE, _COUNTED = 2.0, 0.95, 0.99
 
 
@@ -98,7 +95,7 @@ def evaluation_of(
     """
     if responses.classes is None:
         n = n_bins(m, epsilon / 3)  # a third of epsilon pays for the histogram
-        return _of_regressor(responses, largest_error, n, 2 * epsilon * m / 3, thresholds)
+        return _of_regressor(responses, largest_error, n, thresholds)
     classes = np.asarray(responses.classes)
     K, public = len(classes), responses(METHODS)
     if K > 2 and (pos_label is not None or thresholds):
@@ -136,19 +133,15 @@ def evaluation_of(
 
 
 def _of_regressor(
-    responses: Responses,
-    largest_error: float | None,
-    n: int,
-    reach: float,
-    tolerances: tuple[float, ...],
+    responses: Responses, largest_error: float | None, n: int, tolerances: tuple[float, ...]
 ) -> Evaluation:
-    """Choose the constants of sums, and n bins of errors, by public records and epsilon m."""
+    """Choose the constants of sums, and n bins of errors, by public records."""
     public = responses(("predict",))
     y = public.y.astype(float)
     centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
     errors = errors[np.isfinite(errors)]
-    c_e = _bound(errors, reach) if largest_error is None else float(largest_error)
-    c_y = max(_bound(np.abs(y - centre), reach), largest_error or 0.0)
+    c_e = _bound(errors) if largest_error is None else float(largest_error)
+    c_y = max(_bound(np.abs(y - centre)), largest_error or 0.0)
     sums = Moments(centre, c_y, c_e, _STEPS)
     evenly, shares = np.linspace(0, c_e, n - n // 2 + 1)[1:], np.arange(1, n // 2) / (n // 2)
     edges = [*evenly, *np.quantile(errors, shares), 2 * c_e, 4 * c_e, *tolerances]
@@ -159,11 +152,10 @@ def _of_regressor(
     return RegressorEvaluation((sums, histogram), scorers)
 
 
-def _bound(sizes: NDArray[Any], reach: float) -> float:
+def _bound(sizes: NDArray[Any]) -> float:
     """Return what larger ones than nearly all of these count as."""
     usual = _REACH * float(np.quantile(sizes, _QUANTILE))
-    usual = max(usual, float(np.quantile(sizes, _COUNTED, method="higher")))
-    return max(usual, math.sqrt(of_score(sizes**2, np.zeros(1), reach))) if usual else 1.0
+    return max(usual, float(np.quantile(sizes, _COUNTED, method="higher"))) or 1.0
 
 
 def _cut_of(
