@@ -67,8 +67,8 @@ def make_private_scorer(
         documentation's page "Choose a metric" lists all names with their parameters.
     bounds : tuple (a, b) of float, in units of the gain
         Gains are clipped to these bounds. Choose them without looking at the validation data. The
-        noise is in proportion to b - a. A callable gain needs them. For a loss, the default is
-        learned from the training labels. Other names have their own.
+        noise is in proportion to b - a. A callable gain needs them. For a loss, the default
+        balances bias and noise, by losses within the training set. Other names have their own.
     response_method : str or sequence of str, default="predict"
         Method of the fitted estimator to call; if several are given, the first that it has. For a
         callable gain only.

@@ -122,7 +122,8 @@ class Guidance:
         if self._options.releases_score:
             candidates.design = Design.of(candidates, share * self._session.epsilon / n)
             self.warned = warn_of_wide_intervals(self._session, self.responses, share, n)
-            warn_of_low_utility(clipping_hints(self._session, self._known_answers, share, n))
+            if self.responses is not None:
+                warn_of_low_utility(clipping_hints(self._session, self._known_answers, share, n))
         # Called here, so that warnings point to the user's call of fit.
         self.history.add_validated(points, params, candidates.fit(params))
         if not self.history.fitted:

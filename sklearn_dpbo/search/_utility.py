@@ -156,7 +156,7 @@ def clipping_hints(
     """
     own = session.candidates
     learn = [k for k, scorer in enumerate(own.scorers) if scorer.learns_bounds]
-    if not (learn and answers):
+    if not learn:
         return ()
     delta = session.delta if n_released > 1 else 0.0
     widths = expected_widths(own, answers[0], share * session.epsilon, delta, n_released)
