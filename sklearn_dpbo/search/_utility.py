@@ -249,11 +249,11 @@ def shift_hints(
         return ()
     whose = "" if is_known else ", of another candidate,"
     return (
-        f"The validation set differs from the training set: {scorer.name} is {released:.3g} "
-        f"({low:.3g} to {high:.3g}) there and {public:.3g}{whose} within the training set. Are "
-        "rows and labels joined as in the training set, and labels coded alike? If so, candidates "
-        "that were found within the training set may not suit the validation set: "
-        "WorstCase(guidance='none', prior_weight=0) leaves public scores out",
+        f"The validation set differs from the training set by more than chance: {scorer.name} is "
+        f"{released:.3g} ({low:.3g} to {high:.3g}) there and {public:.3g}{whose} within the "
+        "training set. Unless that was to be expected, compare how rows and labels are joined, and "
+        "labels coded. Candidates that were found within the training set may not suit the "
+        "validation set: WorstCase(guidance='none', prior_weight=0) leaves public scores out",
     )
 
 

@@ -265,7 +265,7 @@ def test_labels_joined_to_the_wrong_rows_of_a_grid_are_told(scoring, grouped):
     assert not texts(y_val)
     for make in WRONG.values():
         (text,) = texts(make(y_val, np.random.default_rng(0)))
-        assert "Are rows and labels joined" in text
+        assert "how rows and labels are joined" in text
 
 
 def test_no_order_of_a_grid_decides_how_candidates_are_ranked():
