@@ -257,7 +257,8 @@ def queries(wide=False):
 # ------------------------------------------------------------------ rankings
 def class_sizes(K, m, wide):
     """Yield confusion matrices of m units that rankings are made for; C has classes of any size."""
-    rare = np.append(m - 0.9 * (K - 1), np.full(K - 1, 0.9))
+    least = min(0.9, m / (K + 1))
+    rare = np.append(m - least * (K - 1), np.full(K - 1, least))
     yield np.full((K, K), m / K**2)
     yield 0.9 * np.diag(rare) + np.outer(rare, np.full(K, 0.1 / K))
     yield np.outer(np.roll(rare, 1), np.append(0.9, np.full(K - 1, 0.1 / (K - 1))))
@@ -306,8 +307,9 @@ def rankings(wide=False):
 
         def change(C, K=K):
             C, (i, j) = C.copy().ravel(), rng.integers(K * K, size=2)
-            z = C[i] * rng.choice([1.0, 0.3, 1 / max(C[i], 1)])
-            C[i], C[j] = C[i] - np.floor(z), C[j] + np.floor(z)
+            z = np.floor(C[i] * rng.choice([1.0, 0.3, 1 / max(C[i], 1)]))
+            C[i] -= z
+            C[j] += z
             return C.reshape(K, K)
 
         starts = list(extreme_matrices(K, m, rng))
