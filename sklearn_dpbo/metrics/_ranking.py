@@ -182,10 +182,10 @@ def kappa_rankings(M: Floats, weights: str | None = None) -> Iterator[Ranking]:
     e = n @ w / n.sum()
     most = min((w / e).max(), 2.0)
     width = max(np.ptp(w), np.ptp(w - most * e)) / (n.sum() * e.min())
-    yield _of_pairs(partial(_kappa_of, w, e, most), min(width, most), len(n))
+    yield _moved_by(partial(_kappa_of, w, e, most), min(width, most), len(n))
 
 
-def _of_pairs(value: Callable[[Floats], Any], width: float, K: int) -> Ranking:
+def _moved_by(value: Callable[[Floats], Any], width: float, K: int) -> Ranking:
     """Return the ranking by a function, from 0 on; replacing a unit moves it by `width` at most."""
     low = np.zeros((K, K))
     return Ranking(value, low, low + width)
@@ -215,7 +215,7 @@ def _matthews(n: Floats, floor: float) -> Ranking:
     d = (m + n.max() - n.min()) / S
     r = m - 2 * floor if K == 2 else np.hypot(m - floor, floor)
     width = min(max(d / B0, 1 + (d - B0) / np.sqrt(B0**2 + 2 * r)), 2.0)
-    return _of_pairs(partial(_matthews_of, n, S, B0), width, K)
+    return _moved_by(partial(_matthews_of, n, S, B0), width, K)
 
 
 def _matthews_of(n: Floats, S: float, B0: float, C: Floats) -> Any:
