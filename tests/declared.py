@@ -298,7 +298,8 @@ def extreme_matrices(K, m, rng):
 def rankings(wide=False):
     """All functions of the confusion matrix by which candidates are compared."""
     rng = np.random.default_rng(0)
-    for name, ranking, K, m in all_rankings(wide, (2, 9, 100, 400, 3000) if wide else (2, 400)):
+    sizes = [(2, 9, 100, 400, 3000) if wide else (2, 400), (5,)]
+    for name, ranking, K, m in itertools.chain(*(all_rankings(wide, each) for each in sizes)):
         units = np.eye(K * K).reshape(-1, K, K)
         units = [*units, *rng.dirichlet(np.full(K * K, 0.3), 2).reshape(-1, K, K)]
 
