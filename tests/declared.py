@@ -259,7 +259,8 @@ def queries(wide=False):
 # ------------------------------------------------------------------ rankings
 def class_sizes(K, m, wide):
     """Yield confusion matrices of m units that rankings are made for; C has classes of any size."""
-    rare = np.append(m - 0.9 * (K - 1), np.full(K - 1, 0.9))
+    least = min(0.9, m / (K + 1))
+    rare = np.append(m - least * (K - 1), np.full(K - 1, least))
     yield np.full((K, K), m / K**2)
     yield 0.9 * np.diag(rare) + np.outer(rare, np.full(K, 0.1 / K))
     yield np.outer(np.roll(rare, 1), np.append(0.9, np.full(K - 1, 0.1 / (K - 1))))
@@ -299,7 +300,8 @@ def extreme_matrices(K, m, rng):
 def rankings(wide=False):
     """All functions of the confusion matrix by which candidates are compared."""
     rng = np.random.default_rng(0)
-    for name, ranking, K, m in all_rankings(wide, (2, 9, 100, 400, 3000) if wide else (2, 400)):
+    sizes = [(2, 9, 100, 400, 3000) if wide else (2, 400), (5,)]
+    for name, ranking, K, m in itertools.chain(*(all_rankings(wide, each) for each in sizes)):
         units = np.eye(K * K).reshape(-1, K, K)
         units = [*units, *rng.dirichlet(np.full(K * K, 0.3), 2).reshape(-1, K, K)]
 
@@ -308,8 +310,9 @@ def rankings(wide=False):
 
         def change(C, K=K):
             C, (i, j) = C.copy().ravel(), rng.integers(K * K, size=2)
-            z = C[i] * rng.choice([1.0, 0.3, 1 / max(C[i], 1)])
-            C[i], C[j] = C[i] - np.floor(z), C[j] + np.floor(z)
+            z = np.floor(C[i] * rng.choice([1.0, 0.3, 1 / max(C[i], 1)]))
+            C[i] -= z
+            C[j] += z
             return C.reshape(K, K)
 
         starts = list(extreme_matrices(K, m, rng))
@@ -323,6 +326,8 @@ def slopes(wide=False):
     """
     rng, h = np.random.default_rng(1), 2.0**-8
     for name, ranking, K, m in all_rankings(wide, (2, 30, 1000)):
+        if not ranking.low.any():  # bounds of what two units add, not of slopes
+            continue
         cells, worst = np.eye(K * K).reshape(-1, K, K) * h, (0.0, None)
         for k in range(60 if wide else 6):
             C = rng.dirichlet(np.full(K * K, rng.choice([0.1, 1.0]))).reshape(K, K) * (m - h)

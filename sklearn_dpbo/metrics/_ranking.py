@@ -1,14 +1,15 @@
 """Functions of the confusion matrix, and how far one unit moves them (zone: sensitive).
 
-They rank candidates. A unit adds a matrix, whose entries add up to 1, to the confusion matrix C.
-Let the slope of u with respect to C[i, j] lie in [low[i, j], high[i, j]] everywhere, and let
-``lowest[i] = min_j low[i, j]``. Then adding a unit raises
+They rank candidates. A unit adds a matrix A, whose entries add up to 1, to the confusion matrix C.
+Let it raise u by ``c + sum_ij A[i, j] x[i, j]``, with c the same for all units that may be added to
+C, and x[i, j] in [low[i, j], high[i, j]]: bounds of slopes with respect to C[i, j], where c = 0.
+Let ``lowest[i] = min_j low[i, j]``. Then adding a unit raises
 
     s(C) = u(C) - sum_i lowest[i] sum_j C[i, j]
 
-by something in [0, D], with ``D = max_ij (high[i, j] - lowest[i])``. So replacing a unit changes s
-by at most D. All candidates see the same number of units in each class, and therefore s ranks them
-as u does. Details are in the documentation, "How metrics are made private".
+by something in [c, c + D], with ``D = max_ij (high[i, j] - lowest[i])``. So replacing a unit
+changes s by at most D. All candidates see the same number of units in each class, and therefore s
+ranks them as u does. Details are in the documentation, "How metrics are made private".
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FLOORS = 2.0 ** np.arange(-1, 40)
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """A function of the confusion matrix with bounds of its slopes, both of shape (K, K).
+    """A function of the confusion matrix with bounds of what units add, both of shape (K, K).
 
     `slope` is that of the score with respect to the function, for candidates like the one that it
     is made for.
@@ -172,19 +173,27 @@ def _weighted_metric(
 
 # ------------------------------------------------ of the whole matrix
 def kappa_rankings(M: Floats, weights: str | None = None) -> Iterator[Ranking]:
-    """Yield kappa = 1 - v with v = (sum of w C) / (sum of e q), e = w'n / m; cut off at v = 2.
+    """Yield -v with v = (sum of w C) / (sum of e q), e = w'n / m, cut off at `most`: 2, or less.
 
-    The slopes of v are (w[i, j] - v e[j]) / (sum of e q), and that sum is (m - 1) min e or more.
+    Its slopes are (v e[j] - w[i, j]) / (sum of e q), and that sum is m min e or more. Those of two
+    cells differ most where v is 0 or `most`.
     """
     n, w = M.sum(axis=1), disagreement(len(M), weights)
-    m, e = n.sum(), n @ w / n.sum()
-    least = max(m - 1, 0.5) * e.min()
-    yield Ranking(partial(_kappa_of, w, e), -w / least, np.maximum(2 * e - w, 0.0) / least)
+    e = n @ w / n.sum()
+    most = min((w / e).max(), 2.0)
+    width = max(np.ptp(w), np.ptp(w - most * e)) / (n.sum() * e.min())
+    yield _moved_by(partial(_kappa_of, w, e, most), min(width, most), len(n))
 
 
-def _kappa_of(w: Floats, e: Floats, C: Floats) -> Any:
+def _moved_by(value: Callable[[Floats], Any], width: float, K: int) -> Ranking:
+    """Return the ranking by a function, from 0 on; replacing a unit moves it by `width` at most."""
+    low = np.zeros((K, K))
+    return Ranking(value, low, low + width)
+
+
+def _kappa_of(w: Floats, e: Floats, most: float, C: Floats) -> Any:
     expected = C.sum(axis=0) @ e
-    return 1 - min((w * C).sum() / expected, 2.0) if expected > 0 else 1.0
+    return most - min((w * C).sum() / expected, most) if expected > 0 else most
 
 
 def matthews_rankings(M: Floats) -> Iterator[Ranking]:
@@ -194,20 +203,22 @@ def matthews_rankings(M: Floats) -> Iterator[Ranking]:
 
 
 def _matthews(n: Floats, floor: float) -> Ranking:
-    """Return (m tr C - n'q) / (S max(B, B0)), between -1 and 1, S^2 = m^2 - n'n, B^2 = m^2 - q'q.
+    """Return 1 + A / (S b), A = m tr C - n'q, S^2 = m^2 - n'n, b^2 = max(B0^2, m^2 - q'q).
 
-    B0 is B if all but `floor` records are predicted as one class. The slopes of the first factors
-    are (m [i = j] - n[j]) / (S B), and that of 1 / B adds at most q[j] / B^2 <= m / B0^2.
+    b is B0 if all but `floor` records are predicted as one class. Replacing a unit moves A / S by
+    at most d, and b^2 by at most 2r, with r what two entries of q differ by where b > B0. If b
+    rises to b', that moves the ratio by at most ``d / b' + 1 - b / b'``: most at b = B0, and for
+    the smallest or the largest b'.
     """
-    m = n.sum()
-    S, B0 = np.sqrt(m**2 - n @ n), np.sqrt(2 * floor * max(m - floor, floor))
-    first = (m * np.eye(len(n)) - n) / (S * B0)
-    more = m / B0**2
-    value = partial(_matthews_of, n, S, B0)
-    return Ranking(value, np.minimum(first, 0.0) - more, np.maximum(first, 0.0) + more)
+    m, K = n.sum(), len(n)
+    S, B0 = np.sqrt(m**2 - n @ n), np.sqrt(2 * floor * (m - floor))
+    d = (m + n.max() - n.min()) / S
+    r = m - 2 * floor if K == 2 else np.hypot(m - floor, floor)
+    width = min(max(d / B0, 1 + (d - B0) / np.sqrt(B0**2 + 2 * r)), 2.0)
+    return _moved_by(partial(_matthews_of, n, S, B0), width, K)
 
 
 def _matthews_of(n: Floats, S: float, B0: float, C: Floats) -> Any:
     m, q = n.sum(), C.sum(axis=0)
     B = np.sqrt(max(m**2 - q @ q, 0.0))
-    return np.clip((m * np.trace(C) - n @ q) / (S * max(B, B0)), -1.0, 1.0)
+    return 1 + np.clip((m * np.trace(C) - n @ q) / (S * max(B, B0)), -1.0, 1.0)

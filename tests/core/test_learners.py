@@ -237,6 +237,11 @@ def test_other_alphas_follow_from_one_release():
     assert (loss.epsilon, loss.delta) == (1.0, 1e-6)
 
 
+def test_the_sensitivity_of_sums_has_room_for_rounding_errors_of_norms():
+    exact = 2 * IntegerRows._largest
+    assert exact * (1 + 1e-10) < IntegerRows.sensitivity < exact * (1 + 1e-8)
+
+
 def test_sums_of_products_are_exact():
     rng = np.random.default_rng(0)
     rows = rng.integers(-(2**14), 2**14, (1000, 3))

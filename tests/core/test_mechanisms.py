@@ -4,6 +4,7 @@ Tests in ``statistical/test_mechanisms_distributions.py`` compare draws with the
 """
 
 import math
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +43,7 @@ def test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates():
 )
 def test_scale_never_costs_more_than_epsilon(numerator, epsilon):
     scale = mechanisms._scale(numerator, epsilon)
+    assert isinstance(scale, float), "samplers would round anything else by themselves"
     assert Fraction(numerator) / Fraction(scale) <= Fraction(epsilon)
     assert scale <= numerator / epsilon * (1 + 1e-15)
 
@@ -160,6 +162,16 @@ def test_a_series_is_charged_once_before_its_first_draw_and_ends(delta):
     for _ in range(2):  # a refusal charges nothing, so the second draw is refused as well
         with pytest.raises(BudgetExceededError):
             refused(Sensitive([[1], [2]], 1))
+
+
+def test_a_series_that_was_charged_does_not_draw_in_another_process(monkeypatch):
+    """A forked process has a copy of it, with as many draws left."""
+    price, counts = Price.shared(3, 0.5, 0.0, COUNTS), Sensitive([[1]], 1)
+    answers = Mechanisms(Budget(1.0), SeededNoise(0)).answers(price, purpose="a test")
+    answers(counts)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(BudgetExceededError, match="forked process"):
+        answers(counts)
 
 
 @pytest.mark.parametrize("shift", [(1,), (3,), (1, 1), (2, -1)])

@@ -12,9 +12,11 @@ from sklearn_dpbo.search._space import SearchSpace
 SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 
 
-def plan_of(composition="zCDP", space=SPACE, n_units=1000, first=None, n_fits=None):
+def plan_of(
+    composition="zCDP", space=SPACE, n_units=1000, first=None, n_fits=None, epsilon=1.0, delta=1e-6
+):
     return plan_fits(
-        SearchSpace(space), PrivateTraining(composition), 1.0, 1e-6,
+        SearchSpace(space), PrivateTraining(composition), epsilon, delta,
         n_fits=n_fits or default_fits(n_units, 1.0), n_candidates=16,
         first=first or {"rate": 2.0, "clip": 1.0, "another": 5}, rng=np.random.default_rng(0),
     )  # fmt: skip
@@ -51,3 +53,10 @@ def test_the_estimators_own_parameters_come_first_if_they_are_in_the_space():
     assert len({tuple(each.items()) for each in tried}) == 4
     for first in ({"rate": 20.0, "clip": 1.0}, {"rate": 2.0, "clip": None}, {"clip": 1.0}):
         assert plan_of(n_units=9500, first=first).fits[0].params["rate"] != 2.0
+
+
+@pytest.mark.parametrize("composition", ["zCDP", "GDP", "approximate"])
+def test_fits_that_no_epsilon_is_small_enough_for_are_refused(composition):
+    """With an epsilon of 0 and all of so large a delta, each would lose more than its share."""
+    with pytest.raises(ValueError, match=r"for each of 50 fits .* use a smaller delta"):
+        plan_of(composition, n_fits=50, epsilon=0.1, delta=0.3)

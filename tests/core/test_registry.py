@@ -119,13 +119,18 @@ def _wrong_rank(metric, own, rng):
 
 
 def _wrong_slopes(metric, own, rng):
-    """One more record raises a ranking by a share of its width, from 0 to 1."""
+    """Two records more raise a ranking by numbers that differ by its width at most.
+
+    All of them from 0 on, where slopes bound each by itself; and a ranking lies in [0, m width].
+    """
     for K, m in [(2, 2), (2, 5)] if metric.of_one else [(2, 2), (2, 5), (3, 2)]:
         units = np.eye(K * K).reshape(-1, K, K)
         M = rng.uniform(0.1, 3, (K, K))
         for ranking in itertools.islice(metric.order(M * m / M.sum(), **own), 4):
             for C in matrices(K, m - 1):
                 rises = np.array([ranking(C + unit) - ranking(C) for unit in units])
+                least = 0.0 if ranking.low.any() else rises.min()
+                rises = np.append(rises - least, ranking(C + units[-1]) / m)
                 if not ((rises > -1e-9) & (rises < ranking.width * (1 + 1e-9))).all():
                     yield "order: a record moves a ranking by more than its bounds say"
                     return

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.privacy.accounting import Budget
+from sklearn_dpbo.privacy.accounting import Budget, weak_because
 from sklearn_dpbo.privacy.rounding import round_down
 from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.report import PrivacyLoss
@@ -171,6 +171,19 @@ def test_budget_refuses_charge_that_exceeds_delta():
     budget.charge(loss(0.1, 1e-5))
     with pytest.raises(BudgetExceededError, match="delta"):
         budget.charge(loss(0.1, 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "m", "said"),
+    [
+        (10, 0.0009, 1000, ""),
+        (11, 0.0, 1000, "epsilon > 10"),
+        (1, 0.001, 1000, "delta >= 1/1,000"),
+        (11, 0.5, 3, "epsilon > 10 and delta >= 1/3"),
+    ],
+)
+def test_a_guarantee_is_weak_from_these_numbers_on(epsilon, delta, m, said):
+    assert weak_because(epsilon, delta, m) == said
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

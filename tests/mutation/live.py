@@ -1,5 +1,6 @@
 """Puts a mutant into the modules that are loaded, in a fork: that is quicker than to start anew."""
 
+import dataclasses
 import gc
 import importlib
 import inspect
@@ -98,7 +99,7 @@ def plain(name: str, new: Any, old: Any) -> bool:
         own = {key: value for key, value in vars(new).items() if isinstance(value, PLAIN)}
         changed = {k: v for k, v in own.items() if k[:2] != "__" and differ(v, vars(old).get(k))}
         for key, value in changed.items():
-            setattr(old, key, value)
+            default(old, key, vars(old).get(key), value)
         return bool(changed)
     if name[:2] == "__" or not isinstance(new, PLAIN) or not differ(new, old):
         return False
@@ -106,6 +107,21 @@ def plain(name: str, new: Any, old: Any) -> bool:
         if vars(module).get(name) is old and f"{module.__name__}".startswith(("sklearn_", "test")):
             setattr(module, name, new)
     return True
+
+
+def default(owner: type, name: str, old: Any, new: Any) -> None:
+    """Replace a constant of a class; of a dataclass, what it and those derived from it begin as."""
+    setattr(owner, name, new)
+    for each in [owner, *owner.__subclasses__()]:
+        init = vars(each).get("__init__")
+        if dataclasses.is_dataclass(each) and init and init.__defaults__:
+            names = init.__code__.co_varnames[: init.__code__.co_argcount]
+            pairs = zip(names[-len(init.__defaults__) :], init.__defaults__, strict=True)
+            init.__defaults__ = tuple(
+                new if key == name and not differ(value, old) else value for key, value in pairs
+            )
+        if each is not owner and not differ(vars(each).get(name, old), old):
+            default(each, name, old, new)
 
 
 def differ(a: Any, b: Any) -> bool:

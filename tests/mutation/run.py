@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import signal
 import sys
 import time
 import warnings
@@ -49,8 +50,10 @@ FILES = (*judges.MOVED, *judges.PRICED) + tuple(
     )
 )  # fmt: skip
 MOVES = "tests/core/test_declared.py"
-# CPU seconds of a mutant's tests, and those that end no run of the tests in time.
-SECONDS = 20
+# CPU seconds of a mutant's tests; of one of them, which hangs if it usually takes a quarter; and
+# files of tests that take too long.
+SECONDS, LONGEST = 20, 8
+LATE = "late: "
 SLOW = "site|notebook|crashes|server|clusters|figures|process|mutants|neural|leaks|packaging|faults"
 
 
@@ -122,6 +125,7 @@ class Run:
                 outcome, by = "killed", MOVES  # which looks at the same moves
             elif judged == "unjudged" or judged.startswith("weakens"):
                 by = in_a_fork(partial(self.tested, mutant, self.tests.of(mutant)), SECONDS)
+                by = self.hanging(by[len(LATE) :]) if by.startswith(LATE) else by
                 outcome = {"": "survived", "time": "survived", "unseen": "unseen"}.get(by, "killed")
             result = dict(zip(Mutant._fields[:5], mutant[:5], strict=True)) | {
                 "judged": judged, "outcome": outcome.partition(":")[0], "by": by,
@@ -146,12 +150,29 @@ class Run:
         """Return the first test that fails with a mutant; "" if none does."""
         if not plant(mutant):
             return "unseen"
-        self.failed = ""
+        return self.first_failing(items)
+
+    def first_failing(self, items: list[pytest.Item], longest: float = LONGEST) -> str:
+        """Return the first test that fails, or that takes too long, which is said before it."""
+        self.failed, late = "", []
+
+        def stop(*_: object) -> None:
+            late.append(LATE)
+            raise TimeoutError
+
+        signal.signal(signal.SIGPROF, stop)
         for item, following in zip(items, [*items[1:], None], strict=True):
+            signal.setitimer(signal.ITIMER_PROF, longest)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self.failed:
-                break
-        return self.failed
+            if self.failed or late:
+                return "".join(late[:1]) + item.nodeid
+        return ""
+
+    def hanging(self, name: str) -> str:
+        """Return the test that took too long, or "time" if it takes long without a mutant, too."""
+        alone = partial(self.first_failing, [self.tests.items[name]], LONGEST / 4)
+        usual = in_a_fork(alone, SECONDS)
+        return "time" if usual else name
 
     def pytest_runtest_logreport(self, report):
         """Remember a failure."""
@@ -202,7 +223,9 @@ class Tests:
             test = name.partition("[")[0]
             turns[test] += 1
             shared = len(words & starts(name)) + 9 * (own in name)
-            order.append((indirectly, "tests/core" not in name, turns[test] - shared, name))
+            # Those of moves take long, and the judge has looked at these.
+            late = name.startswith(MOVES), indirectly, "tests/core" not in name
+            order.append((*late, turns[test] - shared, name))
         names += [name for *_, name in sorted(order)[:60]] + self.planted[mutant.file]
         names += [name for *_, name in sorted(order)]
         return [self.items[name] for name in dict.fromkeys(names) if name in self.items]
