@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import decimal
 import logging
+import operator
 import os
 import random
 import signal
@@ -249,11 +250,25 @@ def _keep_registries(stack: contextlib.ExitStack) -> None:
 def _with_registry() -> dict[int, dict[str, Any]]:
     """Return the names of each module that remembers warnings, and of those shown once, by id."""
     shown_once = {_REGISTRY: warnings.onceregistry}  # type: ignore[attr-defined]
-    return {0: shown_once} | {
-        id(module): vars(module)
-        for module in tuple(sys.modules.values())
-        if type(module) is ModuleType and _REGISTRY in vars(module)
-    }
+    return {0: shown_once} | {id(names): names for names in _names() if _REGISTRY in names}
+
+
+class _Names:
+    """The names in each module: to list those of thousands takes milliseconds, and is kept."""
+
+    def __init__(self) -> None:
+        self._of: tuple[tuple[Any, ...], list[dict[str, Any]]] = ((), [])
+
+    def __call__(self) -> list[dict[str, Any]]:
+        modules = tuple(sys.modules.values())
+        known, names = self._of
+        if len(known) != len(modules) or not all(map(operator.is_, known, modules)):
+            names = [vars(module) for module in modules if type(module) is ModuleType]
+            self._of = modules, names
+        return names
+
+
+_names = _Names()
 
 
 class _Stream:

@@ -27,7 +27,6 @@ from sklearn_dpbo.exceptions import (
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
 
-pytestmark = pytest.mark.usefixtures("few_draws")
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
 PARAMS = {"epsilon": 1000.0, "random_state": 0}

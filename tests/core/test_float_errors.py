@@ -31,7 +31,6 @@ from sklearn_dpbo.learners import (
 from sklearn_dpbo.privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.testing import seeded_noise
 
-pytestmark = pytest.mark.usefixtures("few_draws")
 
 # Squares of the first underflow, those of the second, too, which is not normal itself; and so on.
 ODD = [1e-170, 5e-324, -0.0, 1e160, -1.7e308, np.inf, -np.inf, np.nan]

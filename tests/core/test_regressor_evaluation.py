@@ -18,7 +18,6 @@ from sklearn_dpbo.metrics.evaluations._regressor import _quantile, _share_within
 from sklearn_dpbo.records.units import Units
 
 pytestmark = [
-    pytest.mark.usefixtures("few_draws"),
     pytest.mark.usefixtures("seeded"),
     pytest.mark.filterwarnings("ignore"),
 ]

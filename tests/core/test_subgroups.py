@@ -27,9 +27,8 @@ SEX, AGE = ["f", "m", "other"], ["[18, 40)", "[40, 65)", "[65, inf)", "other"]
 
 @pytest.fixture(autouse=True, scope="module")
 def _faster():
-    """Simulate a tenth of the noise, and no expected widths, to save time."""
+    """Compute no expected widths, to save time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_intervals, "_N_DRAWS", 400)
         patch.setattr(_private_evaluation, "will_be_wide", lambda *_: True)
         yield
 

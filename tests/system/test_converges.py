@@ -37,7 +37,6 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._metrics import AVERAGES
 from sklearn_dpbo.metrics._registry import OF_MATRIX
@@ -123,12 +122,6 @@ LEARNERS = {
     "alphas": (Ridge(), {"alpha": [1e-3, 1.0, 1e3, 1e5, 1e7]}),
     "leaves": (DecisionTreeRegressor(random_state=0), {"min_samples_leaf": [3, 10, 40, 200]}),
 }
-
-
-@pytest.fixture(autouse=True)
-def _fewer_draws(monkeypatch):
-    """Simulate a tenth of the noise, of which there is hardly any, to save time."""
-    monkeypatch.setattr(_intervals, "_N_DRAWS", 400)
 
 
 def test_the_table_has_every_metric_of_scikit_learn():

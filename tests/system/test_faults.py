@@ -24,6 +24,7 @@ import traceback
 import warnings
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -349,10 +350,11 @@ def test_error_at_any_stage_keeps_ledger_and_reveals_no_raw_score(stage, kind, n
 
 def may_be_interrupted(frame) -> bool:
     """Whether a signal is to arrive at this line, and what it does need not be excused."""
-    cleanup = frame.f_lineno in CLEANUP[frame.f_code.co_filename]
+    cleanup = frame.f_lineno in lines_of_cleanup(frame.f_code.co_filename)
     return not (cleanup or no_signal_is_handled(frame))
 
 
+@cache
 def lines_of_cleanup(path) -> set[int]:
     """Return the lines of `finally` and `except`, which can be interrupted as well.
 
@@ -360,13 +362,10 @@ def lines_of_cleanup(path) -> set[int]:
     process, so that nothing more can be charged or drawn; or logging stay switched off.
     """
     blocks = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(Path(path).read_text())):
         if isinstance(node, ast.Try):
             blocks += [*node.finalbody, *node.handlers]
     return {line for block in blocks for line in range(block.lineno, block.end_lineno + 1)}
-
-
-CLEANUP = {str(path): lines_of_cleanup(path) for path in Path(PACKAGE).rglob("*.py")}
 
 
 class Lines:

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(
     versions() != VERSIONS,
     reason=f"the stored results are of {VERSIONS}, not of {versions()}",
 )
+ALL_DRAWS = True
 
 
 def test_every_run_is_stored():
