@@ -250,25 +250,19 @@ def _keep_registries(stack: contextlib.ExitStack) -> None:
 def _with_registry() -> dict[int, dict[str, Any]]:
     """Return the names of each module that remembers warnings, and of those shown once, by id."""
     shown_once = {_REGISTRY: warnings.onceregistry}  # type: ignore[attr-defined]
-    return {0: shown_once} | {id(names): names for names in _names() if _REGISTRY in names}
+    return {0: shown_once} | {id(own): own for own in _names() if _REGISTRY in own}
 
 
-class _Names:
-    """The names in each module: to list those of thousands takes milliseconds, and is kept."""
-
-    def __init__(self) -> None:
-        self._of: tuple[tuple[Any, ...], list[dict[str, Any]]] = ((), [])
-
-    def __call__(self) -> list[dict[str, Any]]:
-        modules = tuple(sys.modules.values())
-        known, names = self._of
-        if len(known) != len(modules) or not all(map(operator.is_, known, modules)):
-            names = [vars(module) for module in modules if type(module) is ModuleType]
-            self._of = modules, names
-        return names
+# The modules of the last call, and the names of each: to ask thousands takes milliseconds.
+_listed: list[tuple[tuple[Any, ...], list[dict[str, Any]]]] = [((), [])]
 
 
-_names = _Names()
+def _names() -> list[dict[str, Any]]:
+    modules, (known, names) = tuple(sys.modules.values()), _listed[0]
+    if len(modules) != len(known) or not all(map(operator.is_, modules, known)):
+        names = [vars(module) for module in modules if type(module) is ModuleType]
+        _listed[0] = modules, names
+    return names
 
 
 class _Stream:
