@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from few import few
 from scipy.stats import beta, binom, norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -46,7 +47,7 @@ def missed_below(lows, p, m, T, noise):
 
 
 @pytest.mark.parametrize(("m", "scale"), [(20, 2.5), (150, 0.5), (150, 5.0)])
-@pytest.mark.parametrize("T", [8, 1_000])
+@pytest.mark.parametrize("T", few([8, 1_000], 1_000))
 def test_the_luckiest_of_equal_candidates_is_covered_exactly(m, scale, T):
     """The lower end is: not if the noise joins the sampling error in quadrature."""
     reach = int(12 * scale) + 3

@@ -68,7 +68,17 @@ QUICKLY = {
 }
 
 
-@pytest.mark.parametrize("line", CLASSES.values(), ids=CLASSES.keys())
+# Those that fit many models are among the slow tests of all.
+DEAR = "RANSAC", "SequentialFeature", "RFECV", "RidgeCV", "Halving", "SearchCV", "Chain", "Stacking"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=name, marks=pytest.mark.slow if any(d in name for d in DEAR) else ())
+        for name, line in CLASSES.items()
+    ],
+)
 def test_replacing_a_record_changes_no_other(line):
     search = Search()
     cls, options = QUICKLY.get(line.name, (class_of(line), {}))

@@ -19,7 +19,6 @@ from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.testing import seeded_noise
 
-
 EXACT = 1e7  # an epsilon at which there is no noise
 
 

@@ -20,7 +20,6 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.testing import seeded_noise
 
-
 EXACT = 1e7  # an epsilon at which there is no noise
 
 

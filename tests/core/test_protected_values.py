@@ -420,10 +420,11 @@ LABELS = {
 
 
 AS = {"frame": lambda column: column.to_frame("x"), "series": lambda column: column}
-WAYS = [  # by default all of one kind of labels, and all kinds of labels in one way
+SEEN = ("texts", "X_val", "frame"), ("texts", "hold-out", "series"), ("dates", "groups", "frame")
+WAYS = [  # by default some
     pytest.param(
         labels, how, of, id=f"{labels}-{how}-{kind}",
-        marks=[] if labels == "texts" or (how, kind) == ("X_val", "frame") else pytest.mark.slow,
+        marks=[] if (labels, how, kind) in SEEN else pytest.mark.slow,
     )
     for labels in LABELS for how in ("X_val", "hold-out", "groups") for kind, of in AS.items()
 ]  # fmt: skip

@@ -14,7 +14,6 @@ from sklearn_dpbo.evaluation import Estimate
 from sklearn_dpbo.metrics.evaluations._base import Evaluation
 
 
-
 def evaluated(model, X, y, n=300):
     known = Known(model.fit(X[:n], y[:n]), (X[:n], y[:n]), (X[n:], y[n:]), epsilon=1.0)
     return known.fresh(np.random.default_rng(0))

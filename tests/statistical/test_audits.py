@@ -35,7 +35,6 @@ def table_of_audits():
 
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "noisy_counts", "noisy_rows"]
-DEFAULT = ["noisy_counts"]  # the others have exact tests of their distribution
 # Numbers of runs, where 4,000 would take long.
 RUNS = {**dict.fromkeys(QUICK, 1000),
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
@@ -51,9 +50,8 @@ DETECTED = {
 
 
 def marks(name, bug):
-    if name in DEFAULT and bug in (None, "noise halved"):
-        return []
-    # Thousands of fits. Exact distributions of whole searches see half of the noise, too.
+    # Thousands of fits, or draws, of which there are exact tests. Exact distributions of whole
+    # searches see half of the noise, too.
     few = name not in RUNS or (name == "search, no guidance" and bug != "split forgotten")
     return pytest.mark.slow if few else pytest.mark.soak
 

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from few import few
 from scipy.stats import kstest, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -122,13 +123,9 @@ def gaussian_below(z, scale, rng):
     return norm.cdf((z + rng.random(len(z)) - 0.5) / scale)
 
 
-# They take seconds, and have what others have: pairs are counts, too, and there are more classes.
-LONG = ("pairs", "a histogram for each class", "an evaluation of three classes")
-
-
+# By default one of each kind of noise: `core/test_accountant.py` has the scales of all.
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in RELEASES],
+    "name", few(RELEASES, "one confusion matrix for three scores", "all candidates, Gaussian")
 )
 @pytest.mark.filterwarnings("ignore")
 def test_noise_of_a_release_has_its_distribution(name, released):

@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from few import few
 from interrupting import no_signal_is_handled
 from leaks import (
     COUNTS,
@@ -406,7 +407,7 @@ def fits(name, ledger):
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
 @sizes([4], {8: pytest.mark.slow, 60: pytest.mark.soak})
-@pytest.mark.parametrize("name", ["none", "public", "threshold"])
+@pytest.mark.parametrize("name", few(["none", "public", "threshold"]))
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""
 

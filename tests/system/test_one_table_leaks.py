@@ -194,7 +194,7 @@ def test_no_raw_score_and_no_number_of_fits_is_kept_printed_or_logged(
 
 
 class Counting(ThreadingBackend):
-    """Counts what it gets, as pools of processes do; its threads pass for such, but start at once."""
+    """Counts what it gets, as pools of processes do: its threads pass for such."""
 
     uses_threads = supports_sharedmem = False
     received = 0
