@@ -50,9 +50,9 @@ DETECTED = {
 
 
 def marks(name, bug):
-    # Thousands of fits, or draws, of which there are exact tests. Exact distributions of whole
-    # searches see half of the noise, too.
-    few = name not in RUNS or (name == "search, no guidance" and bug != "split forgotten")
+    # Thousands of draws or fits, of which there are exact tests; those of the distributions of
+    # whole searches see half of the noise, too.
+    few = name == "noisy_counts" or (name == "search, no guidance" and bug != "split forgotten")
     return pytest.mark.slow if few else pytest.mark.soak
 
 

@@ -254,9 +254,14 @@ LEARNERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bug", [None, "noise halved"])
-@pytest.mark.parametrize("groups", [None, PAIRS], ids=["records", "groups"])
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pytest.param(None, id="records", marks=SLOW),
+        pytest.param(PAIRS, id="groups", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_audit_refutes_a_learner_if_and_only_if_its_noise_is_halved(name, groups, bug, weaker):
     model, pair, output, n = LEARNERS[name]

@@ -29,7 +29,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from few import few
 from interrupting import no_signal_is_handled
 from leaks import (
     COUNTS,
@@ -59,6 +58,7 @@ from sklearn_dpbo.privacy import suppress_output as suppress_output
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 
+SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
 HERE = Path(__file__).parent
 TESTS, ROOT = HERE.parent, HERE.parents[1]
 PACKAGE = str(Path(sklearn_dpbo.__file__).parent)
@@ -66,11 +66,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
 ]
-
-
-def sizes(few, many):
-    marked = (pytest.param(n, marks=mark) for n, mark in many.items())
-    return pytest.mark.parametrize("n", [*few, *marked])
 
 
 # ---------------------------------------------------------------- a helper process
@@ -173,7 +168,7 @@ def kills(folder, n, seed):
     return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
 
 
-@sizes([], {20: pytest.mark.slow, 80: pytest.mark.soak})
+@pytest.mark.parametrize("n", [pytest.param(20, marks=SLOW), pytest.param(80, marks=SOAK)])
 def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper(tmp_path, n, 1)
     print("\nkilled:", counts)
@@ -406,8 +401,14 @@ def fits(name, ledger):
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-@sizes([4], {8: pytest.mark.slow, 60: pytest.mark.soak})
-@pytest.mark.parametrize("name", few(["none", "public", "threshold"]))
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("none", 4),
+        *(pytest.param(name, 8, marks=SLOW) for name in ("none", "public", "threshold")),
+        *(pytest.param(name, 60, marks=SOAK) for name in ("none", "public", "threshold")),
+    ],
+)
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""
 
