@@ -326,10 +326,8 @@ def with_record(frame, i, a):
 
 
 @pytest.mark.filterwarnings("ignore")
-# By default one of each kind: arrays, texts, cells, and what users' code may do to others.
-@pytest.mark.parametrize(
-    "name", few(MODELS, "one_array", "writes", "sets_state", "texts", "cells", "state")
-)
+# By default one of each kind: arrays, cells, and what users' code may do to others.
+@pytest.mark.parametrize("name", few(MODELS, "one_array", "writes", "sets_state", "cells", "state"))
 def test_each_record_gets_what_it_gets_alone(name):
     odd = with_record(with_record(VAL, 7, 1e3), 0, np.nan)
     in_groups = name in ("z_scores", "frames", "vote")
