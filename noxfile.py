@@ -138,8 +138,7 @@ def listed(session: nox.Session, version: str) -> None:
     alone = ("--quiet", "--upgrade", "--no-deps", "--target", folder)
     session.run("python", "-m", "pip", "install", *alone, f"scikit-learn=={version}")
     script = ("python", "-m", "pytest", "--noconftest", "-s", "-q", "-m", "slow or not slow")
-    # All options are tried with the newest version, and each week; other packages have versions of
-    # their own.
+    # All options are tried each week; other packages have versions of their own.
     others = "xgboost or lightgbm or catboost"
     only = ("-k", f"not replacing_any_record and not ({others})")
     env = {"PYTHONPATH": folder, "OMP_NUM_THREADS": "1"}

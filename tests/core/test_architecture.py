@@ -307,6 +307,7 @@ def test_few_modules_compute_in_secret():
     assert outside == {"papers.balcan2018._configurator", "prediction.record_owner"}
 
 
+@pytest.mark.slow
 def test_the_picture_in_the_documentation_shows_todays_imports():
     image = pytest.importorskip("PIL.Image", reason="no Pillow: it comes with matplotlib")
     folder = PACKAGE.parent / "docs" / "figures"

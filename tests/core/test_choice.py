@@ -153,6 +153,7 @@ def test_a_search_counts_the_candidates_that_were_validated(two_classes):
     assert found[0] < low and high < found[1]
 
 
+@pytest.mark.slow
 def test_all_metrics_and_releases_have_one(two_classes):
     search = searched(two_classes, scoring=["accuracy", "f1"], refit="f1")
     intervals = search.best_score_population_intervals_
@@ -175,6 +176,7 @@ def test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends(two_clas
         assert evaluation.score(name, interval="records") == alone.score(name, interval="records")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
 def test_the_variance_explained_has_an_interval_that_contains_the_one_for_the_records(rng, scoring):
     X = rng.standard_normal((2_300, 2))

@@ -289,9 +289,9 @@ class Noting(LogisticRegression):
 @pytest.mark.parametrize(
     "options",
     [
-        dict(scoring="average_precision"),
-        dict(scoring="f1", release="evaluation"),
-        dict(scoring="f1", release="all"),
+        pytest.param(dict(scoring="average_precision"), marks=pytest.mark.slow),
+        pytest.param(dict(scoring="f1", release="evaluation"), marks=pytest.mark.slow),
+        pytest.param(dict(scoring="f1", release="all"), marks=pytest.mark.slow),
         dict(scoring=["roc_auc", "average_precision", "accuracy"], refit="roc_auc"),
     ],
     ids=["areas", "evaluation", "all", "several"],

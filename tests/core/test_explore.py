@@ -139,6 +139,7 @@ def test_prior_is_public_score_times_weight(m, epsilon, weight, chosen_from):
     assert np.corrcoef(full - without, without)[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_there_is_no_prior_without_exploring(chosen_from):
     search_of(strategy=WorstCase("none", prior_weight=2.0))
     search_of(strategy=WorstCase("none", prior_weight=0.0))

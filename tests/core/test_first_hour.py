@@ -205,6 +205,7 @@ def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
         assert "as delta >= 1/" in str(delta.message)
 
 
+@pytest.mark.slow
 def test_report_says_that_a_guarantee_is_weak(two_classes):
     search = weak_fits(two_classes)["table"](1000.0, 0.2)
     weak = "WEAK, as epsilon > 10 and delta >= 1/150"

@@ -161,6 +161,7 @@ def test_the_score_that_is_asked_for_is_the_main_number(binary, name):
     assert comparison._noisy == compared(binary)._noisy, "the table is the same"
 
 
+@pytest.mark.slow
 def test_what_follows_from_correct_predictions_alone_has_four_counts(three):
     for scoring, n in [("accuracy", 4), ("f1_micro", 4), ("balanced_accuracy", 12), (None, 12)]:
         assert compared(three, scoring=scoring)._parts[0].known_sizes == (n,)

@@ -142,6 +142,7 @@ class Contrary(LogisticRegression):
         return 1 - super().predict(X)
 
 
+@pytest.mark.slow
 def test_labels_follow_the_threshold_of_the_classifier(binary):
     model, public, (X_val, y_val) = binary
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.3).fit(*public)
@@ -167,6 +168,7 @@ class Tripled(LogisticRegression):
         return 3 * super().predict_proba(X)
 
 
+@pytest.mark.slow
 def test_probabilities_above_one_are_scores_only(binary):
     _, public, protected = binary
     with pytest.warns(UserWarning, match="does not follow the scores"):
@@ -176,6 +178,7 @@ def test_probabilities_above_one_are_scores_only(binary):
         evaluation.plot_calibration_curve()
 
 
+@pytest.mark.slow
 def test_groups_weigh_the_same_however_many_records(binary):
     y_val, predicted, p = predictions(binary)
     groups = np.sort(np.random.default_rng(0).integers(300, size=len(y_val)))
@@ -188,6 +191,7 @@ def test_groups_weigh_the_same_however_many_records(binary):
     assert float(evaluation.score("roc_auc")) == pytest.approx(exact, abs=3e-3)
 
 
+@pytest.mark.slow
 def test_records_of_unknown_classes_count_as_in_sklearn(binary):
     """At the model's own threshold; areas and probabilities are of known labels."""
     model, public, (X_val, y_val) = binary
@@ -220,6 +224,7 @@ def test_records_of_unknown_classes_count_as_in_sklearn(binary):
     assert "About 400 of 2,000 records" in evaluation.to_dict()["unknown_labels"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", [0, 1])
 def test_unknown_labels_have_predictions_with_either_positive_class(binary, positive):
     model, public, (X_val, y_val) = binary
@@ -299,6 +304,7 @@ def searched(problem, epsilon, grid=None, **kwargs):
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "f1"])
 def test_score_that_follows_from_the_report_costs_nothing_more(binary, scoring):
     search = searched(binary, 1.0, scoring=scoring)

@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from evaluators import HeldOut, evaluated
+from few import few
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -162,7 +163,7 @@ class Memorises(ClassifierMixin, BaseEstimator):
 SECRETS = np.random.default_rng(5).normal(size=M) + 7e6
 
 
-@pytest.mark.parametrize("make", [PrivateBayesSearchCV, PrivateThresholdClassifier])
+@pytest.mark.parametrize("make", few([PrivateBayesSearchCV, PrivateThresholdClassifier]))
 def test_frozen_model_keeps_no_protected_record(make):
     X, y = numbers()
     val = np.stack([SECRETS, np.zeros(M)], axis=1)

@@ -424,6 +424,7 @@ def calls_of(model, grid, **params):
         return evaluated(session, grid).statistics._open()[:, 0], Counts.calls
 
 
+@pytest.mark.slow
 def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
     model = make_pipeline(StandardScaler(), Counts(), LogisticRegression())
     grid = [{"logisticregression__C": C} for C in (0.1, 1.0, 10.0)]

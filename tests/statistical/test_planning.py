@@ -123,6 +123,7 @@ def test_a_plan_finds_the_smallest_search_that_meets_the_targets(
     )
 
 
+@pytest.mark.slow
 @given(
     m=st.integers(1, 10**7), n_iter=st.integers(1, 10**5), epsilon=st.floats(1e-3, 50),
     score_share=st.floats(0.05, 0.95), counts=st.booleans(),

@@ -24,7 +24,7 @@ def test_every_run_is_stored():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if i % 16 or name in SLOW else ())
+        pytest.param(name, marks=pytest.mark.slow if i % 32 or name in SLOW else ())
         for i, name in enumerate(RUNS)
     ],
 )

@@ -117,6 +117,7 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
     assert Surface(**search.best_params_).share() > 0.95
 
 
+@pytest.mark.slow
 def test_all_candidates_of_small_space_are_validated():
     grid = {"x": [0.1, 0.5, 0.9], "y": [0.1, 0.2, 0.3]}
     for kind in KINDS:
@@ -184,6 +185,7 @@ def test_no_fit_times_are_recorded_for_validated_candidates(kind):
     assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
 
 
+@pytest.mark.slow
 def test_public_cv_splits_the_training_set():
     split = PredefinedSplit(np.repeat([-1, 0], [300, 100]))
     search = search_of(public_cv=split, epsilon=100.0)
