@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import opendp.prelude as dp
 import pytest
+from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import uniform
@@ -150,7 +151,7 @@ def test_failed_fits_are_reported_and_not_selected(kind):
     assert [e is not None for e in search.cv_results_["fit_error"]] == failed
 
 
-@pytest.mark.parametrize("n_start", [2, 7, 12])
+@pytest.mark.parametrize("n_start", few([2, 7, 12]))
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start):
     start = [{"x": i / 16, "y": 1 - i / 16} for i in range(n_start)]
