@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from few import few
 from sklearn import metrics
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -149,7 +150,7 @@ SCORINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SCORINGS)
+@pytest.mark.parametrize("name", few(SCORINGS))
 def test_the_score_that_is_asked_for_is_the_main_number(binary, name):
     models, _, (X, y) = binary
     comparison = compared(binary, scoring=SCORINGS[name])

@@ -413,6 +413,7 @@ def _objects(labels):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
 def test_label_that_no_float_holds_is_not_reported(scoring):
     rng = np.random.default_rng(0)

@@ -86,6 +86,7 @@ def _hits(y, predicted):
     return (y == predicted) * 1.0
 
 
+@pytest.mark.slow
 def test_pairs_of_any_number_of_groups_fit_into_64_bits(rng):
     m = 2**20
     y, s = np.arange(m) % 2, rng.normal(size=m) + np.arange(m) % 2

@@ -38,6 +38,7 @@ def brute_force(distances):
     return chosen
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 12), min_size=1, max_size=4), st.floats(0.01, 14))
 def test_bounds_of_the_choice_hold_for_all_scores_and_are_attained(distances, t):
     distances = np.array([0.0, *distances])
