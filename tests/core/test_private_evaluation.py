@@ -106,7 +106,7 @@ def test_curves_have_the_forms_of_sklearn(of_two):
     ("kind", "name"),
     [("binary", "brier_score"), ("three", "brier_score"), ("regression", "mean_absolute_error")],
 )
-def test_every_number_lies_in_its_interval(kind, name, request):
+def test_every_number_lies_in_its_interval(kind, name, request, seeded):
     evaluation = evaluated(request.getfixturevalue(kind), epsilon=0.2)
     for estimate in evaluation.scores().values():
         assert estimate.low <= estimate.value <= estimate.high
