@@ -76,10 +76,17 @@ def two_classes():
     return X[:150], y[:150], X[150:], y[150:]
 
 
-@pytest.fixture
-def few_draws(monkeypatch):
-    """Simulate a tenth of the noise of which intervals are made, to save time."""
-    monkeypatch.setattr("sklearn_dpbo.metrics._intervals._N_DRAWS", 400)
+@pytest.fixture(autouse=True, scope="module")
+def _few_draws(request):
+    """Simulate a tenth of the noise of which intervals are made, to save time.
+
+    Not where ALL_DRAWS is set; tests of what intervals cover say themselves how many they need.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        own = request.path.parent.name == "statistical"
+        if not own and not getattr(request.module, "ALL_DRAWS", False):
+            patch.setattr("sklearn_dpbo.metrics._intervals._N_DRAWS", 400)
+        yield
 
 
 @pytest.fixture

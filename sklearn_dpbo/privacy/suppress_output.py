@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import decimal
 import logging
+import operator
 import os
 import random
 import signal
@@ -249,11 +250,19 @@ def _keep_registries(stack: contextlib.ExitStack) -> None:
 def _with_registry() -> dict[int, dict[str, Any]]:
     """Return the names of each module that remembers warnings, and of those shown once, by id."""
     shown_once = {_REGISTRY: warnings.onceregistry}  # type: ignore[attr-defined]
-    return {0: shown_once} | {
-        id(module): vars(module)
-        for module in tuple(sys.modules.values())
-        if type(module) is ModuleType and _REGISTRY in vars(module)
-    }
+    return {0: shown_once} | {id(own): own for own in _names() if _REGISTRY in own}
+
+
+# The modules of the last call, and the names of each: to ask thousands takes milliseconds.
+_listed: list[tuple[tuple[Any, ...], list[dict[str, Any]]]] = [((), [])]
+
+
+def _names() -> list[dict[str, Any]]:
+    modules, (known, names) = tuple(sys.modules.values()), _listed[0]
+    if len(modules) != len(known) or not all(map(operator.is_, modules, known)):
+        names = [vars(module) for module in modules if type(module) is ModuleType]
+        _listed[0] = modules, names
+    return names
 
 
 class _Stream:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from few import few
 from scipy.stats import beta, binom, norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -46,7 +47,7 @@ def missed_below(lows, p, m, T, noise):
 
 
 @pytest.mark.parametrize(("m", "scale"), [(20, 2.5), (150, 0.5), (150, 5.0)])
-@pytest.mark.parametrize("T", [8, 1_000])
+@pytest.mark.parametrize("T", few([8, 1_000], 1_000))
 def test_the_luckiest_of_equal_candidates_is_covered_exactly(m, scale, T):
     """The lower end is: not if the noise joins the sampling error in quadrature."""
     reach = int(12 * scale) + 3
@@ -152,6 +153,7 @@ def test_a_search_counts_the_candidates_that_were_validated(two_classes):
     assert found[0] < low and high < found[1]
 
 
+@pytest.mark.slow
 def test_all_metrics_and_releases_have_one(two_classes):
     search = searched(two_classes, scoring=["accuracy", "f1"], refit="f1")
     intervals = search.best_score_population_intervals_
@@ -174,6 +176,7 @@ def test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends(two_clas
         assert evaluation.score(name, interval="records") == alone.score(name, interval="records")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["r2", "explained_variance"])
 def test_the_variance_explained_has_an_interval_that_contains_the_one_for_the_records(rng, scoring):
     X = rng.standard_normal((2_300, 2))

@@ -13,8 +13,6 @@ from sklearn.svm import LinearSVC
 
 from sklearn_dpbo.metrics.evaluations._clinical import calibration_fit
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 EXACT = 1e7  # an epsilon at which there is no noise
 FOREST = RandomForestClassifier(50, min_samples_leaf=3, random_state=0)
 UNPENALISED = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1_000)

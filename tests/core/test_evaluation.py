@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from evaluators import HeldOut, evaluated
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
@@ -162,7 +163,8 @@ GRID = tuple({"threshold": t} for t in range(5))
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_failed_fits_warn_and_are_left_out(two_classes, n_jobs):
-    with pytest.warns(Warning, match=r"2 of 5 candidates failed.*RuntimeError: cannot fit at 1"):
+    told = r"2 of 5 candidates failed.*RuntimeError: cannot fit at 1"
+    with pytest.warns(Warning, match=told), parallel_config("threading"):
         found = evaluate(FailsAt(), problem_of(two_classes), GRID, n_jobs=n_jobs)
     assert found.fitted == [0, 2, 4]
     assert found.fit_errors[3] == "RuntimeError: cannot fit at 3"
@@ -287,9 +289,9 @@ class Noting(LogisticRegression):
 @pytest.mark.parametrize(
     "options",
     [
-        dict(scoring="average_precision"),
-        dict(scoring="f1", release="evaluation"),
-        dict(scoring="f1", release="all"),
+        pytest.param(dict(scoring="average_precision"), marks=pytest.mark.slow),
+        pytest.param(dict(scoring="f1", release="evaluation"), marks=pytest.mark.slow),
+        pytest.param(dict(scoring="f1", release="all"), marks=pytest.mark.slow),
         dict(scoring=["roc_auc", "average_precision", "accuracy"], refit="roc_auc"),
     ],
     ids=["areas", "evaluation", "all", "several"],

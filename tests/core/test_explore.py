@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import loguniform, randint, uniform
@@ -78,7 +79,7 @@ def search_of(m=4000, strategy=None, space=UNIT, seed=0, **params):
 
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize("guidance", ["none", "public"])
-@pytest.mark.parametrize("n_iter", [1, 7, 32])
+@pytest.mark.parametrize("n_iter", few([1, 7, 32], 1, 7))
 def test_own_parameters_are_validated(guidance, n_iter):
     found = search_of(strategy=WorstCase(guidance), n_iter=n_iter).cv_results_
     validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
@@ -138,6 +139,7 @@ def test_prior_is_public_score_times_weight(m, epsilon, weight, chosen_from):
     assert np.corrcoef(full - without, without)[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_there_is_no_prior_without_exploring(chosen_from):
     search_of(strategy=WorstCase("none", prior_weight=2.0))
     search_of(strategy=WorstCase("none", prior_weight=0.0))

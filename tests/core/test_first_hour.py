@@ -27,7 +27,6 @@ from sklearn_dpbo.exceptions import (
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
 
-pytestmark = pytest.mark.usefixtures("few_draws")
 GRID = {"C": [0.1, 1.0]}
 # Epsilon of 1,000: there is hardly any noise, and no warning of it.
 PARAMS = {"epsilon": 1000.0, "random_state": 0}
@@ -206,6 +205,7 @@ def test_budget_that_promises_little_is_warned_of_once(name, two_classes):
         assert "as delta >= 1/" in str(delta.message)
 
 
+@pytest.mark.slow
 def test_report_says_that_a_guarantee_is_weak(two_classes):
     search = weak_fits(two_classes)["table"](1000.0, 0.2)
     weak = "WEAK, as epsilon > 10 and delta >= 1/150"

@@ -35,7 +35,7 @@ from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.strategies import WorstCase
 
 pytestmark = [
-    pytest.mark.usefixtures("seeded", "few_draws"),
+    pytest.mark.usefixtures("seeded"),
     pytest.mark.filterwarnings("ignore:No X_val and no cv"),
 ]
 

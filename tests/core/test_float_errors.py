@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from few import few
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
@@ -31,16 +32,10 @@ from sklearn_dpbo.learners import (
 from sklearn_dpbo.privacy.float_errors import ignore_float_errors
 from sklearn_dpbo.testing import seeded_noise
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 # Squares of the first underflow, those of the second, too, which is not normal itself; and so on.
 ODD = [1e-170, 5e-324, -0.0, 1e160, -1.7e308, np.inf, -np.inf, np.nan]
 # By default several in one table, of which none hides in a sum what another does.
-EACH = [
-    pytest.param((1e-170, 5e-324, -0.0, 1e160), id="small"),
-    pytest.param((-1.7e308, np.inf, np.nan), id="large"),
-    *(pytest.param(odd, marks=pytest.mark.slow) for odd in ODD),
-]
+EACH = {"small": (1e-170, 5e-324, -0.0, 1e160), "large": (-1.7e308, np.inf, np.nan)}
 TYPES = [np.float32, np.float16, np.longdouble]
 N = 60
 # Files that still have contexts of their own.
@@ -193,9 +188,23 @@ OTHERS = {
 }
 
 
+# By default one of each kind, of sums, ranks and classes.
+QUICK = {
+    *FITS, "search by r2", "search by log loss", "comparison", "threshold",
+    "evaluation of a regressor", "one table, ridge",
+}  # fmt: skip
+CASES = [
+    pytest.param(name, odd, id=f"{name}-{kind}", marks=() if name in QUICK else pytest.mark.slow)
+    for name in [*FITS, *OTHERS]
+    for kind, odd in EACH.items()
+]
+CASES += [
+    pytest.param(name, odd, marks=pytest.mark.soak) for name in [*FITS, *OTHERS] for odd in ODD
+]
+
+
 @pytest.mark.parametrize("in_y", [False, True], ids=["in X", "in y"])
-@pytest.mark.parametrize("odd", EACH)
-@pytest.mark.parametrize("name", [*FITS, *OTHERS])
+@pytest.mark.parametrize(("name", "odd"), CASES)
 def test_an_odd_number_raises_nothing(name, odd, in_y):
     X, y = table(odd, in_y=in_y)
     with strict():
@@ -230,7 +239,7 @@ def test_labels_that_are_read_as_classes_raise_what_they_always_raise(odd):
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 1e4])
+@pytest.mark.parametrize("epsilon", few([1e-3, 1e4]))
 @pytest.mark.parametrize("classifies", [False, True])
 def test_what_follows_from_released_numbers_raises_nothing(classifies, epsilon):
     X, y = table(1e-170)

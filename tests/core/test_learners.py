@@ -264,6 +264,7 @@ def test_a_ridge_is_solved_for_the_columns_that_it_is_given():
         assert coefficients[used].all() and not coefficients[~used].any()
 
 
+@pytest.mark.slow
 def test_a_classifier_of_curved_functions_separates_what_no_line_does():
     X, y = make_moons(3_000, noise=0.1, random_state=0)
     with seeded_noise(0):
@@ -373,6 +374,7 @@ def test_no_standard_errors_where_noise_drowns_the_sums():
     assert np.isnan(model.fit(X, y).coef_std_).all()
 
 
+@pytest.mark.slow
 def test_indicators_of_rare_categories_are_not_cut_off():
     """A width far below 1 would make their coefficients as many times too large."""
     rng = np.random.default_rng(0)

@@ -2,7 +2,8 @@
 
 The test is generated: every class of the list, its options of text and truth values, tables of many
 kinds, odd records and places. By default some of each; with `-m slow`, and in CI for each supported
-version of scikit-learn, thousands. It has to find classes that were put on the list wrongly, too.
+version of scikit-learn, each class once; each week, thousands of each version. It has to find
+classes that were put on the list wrongly, too.
 """
 
 import importlib
@@ -68,7 +69,23 @@ QUICKLY = {
 }
 
 
-@pytest.mark.parametrize("line", CLASSES.values(), ids=CLASSES.keys())
+# By default those listed on a condition, ours, and some others, of which none fits many models:
+# the slow tests try all, with all options.
+DEAR = "RANSAC", "SequentialFeature", "RFECV", "RidgeCV", "Halving", "SearchCV", "Chain", "Stacking"
+
+
+def is_quick(i, line):
+    told = line.unless or line.name in QUICKLY or line.package == "sklearn_dpbo"
+    return told or (i % 4 == 0 and not any(part in line.name for part in DEAR))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=name, marks=() if is_quick(i, line) else pytest.mark.slow)
+        for i, (name, line) in enumerate(CLASSES.items())
+    ],
+)
 def test_replacing_a_record_changes_no_other(line):
     search = Search()
     cls, options = QUICKLY.get(line.name, (class_of(line), {}))
@@ -76,8 +93,13 @@ def test_replacing_a_record_changes_no_other(line):
     assert line.name in search.tried, "no model of it is listed"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("package", sorted({line.module.partition(".")[0] for line in LINES}))
+@pytest.mark.parametrize(
+    "package",
+    [  # scikit-learn's take five minutes
+        pytest.param(name, marks=pytest.mark.soak if name == "sklearn" else pytest.mark.slow)
+        for name in sorted({line.module.partition(".")[0] for line in LINES})
+    ],
+)
 def test_replacing_any_record_changes_no_other(package):
     """All options, tables, odd records and places; each line of the list, parts too, is tried."""
     own = [line for line in LINES if line.module.partition(".")[0] == package]

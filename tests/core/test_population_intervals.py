@@ -79,6 +79,7 @@ def test_intervals_cover_the_population(name):
     assert coverage(name, 200, 0.2, 1.0) >= LEAST
 
 
+@pytest.mark.slow
 def test_they_do_not_without_sampling_or_with_more_noise_than_is_said():
     assert coverage("f1", M, 1.0, 0.0) < 0.8
     assert coverage("f1", 200, 0.2, 1.0, factor=2.0) < 0.85

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from few import few
 from sklearn import metrics
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -18,8 +19,6 @@ from sklearn_dpbo.exceptions import BatchDependentError, LowUtilityWarning
 from sklearn_dpbo.metrics._make import references
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.testing import seeded_noise
-
-pytestmark = pytest.mark.usefixtures("few_draws")
 
 EXACT = 1e7  # an epsilon at which there is no noise
 
@@ -151,7 +150,7 @@ SCORINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SCORINGS)
+@pytest.mark.parametrize("name", few(SCORINGS))
 def test_the_score_that_is_asked_for_is_the_main_number(binary, name):
     models, _, (X, y) = binary
     comparison = compared(binary, scoring=SCORINGS[name])
@@ -163,6 +162,7 @@ def test_the_score_that_is_asked_for_is_the_main_number(binary, name):
     assert comparison._noisy == compared(binary)._noisy, "the table is the same"
 
 
+@pytest.mark.slow
 def test_what_follows_from_correct_predictions_alone_has_four_counts(three):
     for scoring, n in [("accuracy", 4), ("f1_micro", 4), ("balanced_accuracy", 12), (None, 12)]:
         assert compared(three, scoring=scoring)._parts[0].known_sizes == (n,)

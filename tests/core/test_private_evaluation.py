@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from few import few
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification, make_regression
@@ -19,8 +20,6 @@ from sklearn_dpbo import (
     private_evaluation,
 )
 from sklearn_dpbo.testing import seeded_noise
-
-pytestmark = pytest.mark.usefixtures("few_draws")
 
 EXACT = 1e7  # an epsilon at which there is no noise
 
@@ -107,7 +106,7 @@ def test_curves_have_the_forms_of_sklearn(of_two):
     ("kind", "name"),
     [("binary", "brier_score"), ("three", "brier_score"), ("regression", "mean_absolute_error")],
 )
-def test_every_number_lies_in_its_interval(kind, name, request):
+def test_every_number_lies_in_its_interval(kind, name, request, seeded):
     evaluation = evaluated(request.getfixturevalue(kind), epsilon=0.2)
     for estimate in evaluation.scores().values():
         assert estimate.low <= estimate.value <= estimate.high
@@ -144,6 +143,7 @@ class Contrary(LogisticRegression):
         return 1 - super().predict(X)
 
 
+@pytest.mark.slow
 def test_labels_follow_the_threshold_of_the_classifier(binary):
     model, public, (X_val, y_val) = binary
     fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.3).fit(*public)
@@ -169,6 +169,7 @@ class Tripled(LogisticRegression):
         return 3 * super().predict_proba(X)
 
 
+@pytest.mark.slow
 def test_probabilities_above_one_are_scores_only(binary):
     _, public, protected = binary
     with pytest.warns(UserWarning, match="does not follow the scores"):
@@ -178,6 +179,7 @@ def test_probabilities_above_one_are_scores_only(binary):
         evaluation.plot_calibration_curve()
 
 
+@pytest.mark.slow
 def test_groups_weigh_the_same_however_many_records(binary):
     y_val, predicted, p = predictions(binary)
     groups = np.sort(np.random.default_rng(0).integers(300, size=len(y_val)))
@@ -190,6 +192,7 @@ def test_groups_weigh_the_same_however_many_records(binary):
     assert float(evaluation.score("roc_auc")) == pytest.approx(exact, abs=3e-3)
 
 
+@pytest.mark.slow
 def test_records_of_unknown_classes_count_as_in_sklearn(binary):
     """At the model's own threshold; areas and probabilities are of known labels."""
     model, public, (X_val, y_val) = binary
@@ -222,6 +225,7 @@ def test_records_of_unknown_classes_count_as_in_sklearn(binary):
     assert "About 400 of 2,000 records" in evaluation.to_dict()["unknown_labels"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", [0, 1])
 def test_unknown_labels_have_predictions_with_either_positive_class(binary, positive):
     model, public, (X_val, y_val) = binary
@@ -301,6 +305,7 @@ def searched(problem, epsilon, grid=None, **kwargs):
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "f1"])
 def test_score_that_follows_from_the_report_costs_nothing_more(binary, scoring):
     search = searched(binary, 1.0, scoring=scoring)
@@ -313,7 +318,7 @@ def test_score_that_follows_from_the_report_costs_nothing_more(binary, scoring):
 
 
 @pytest.mark.parametrize(
-    ("kind", "scoring", "n_losses"), [("binary", "roc_auc", 2), ("three", "accuracy", 4)]
+    ("kind", "scoring", "n_losses"), few([("three", "accuracy", 4), ("binary", "roc_auc", 2)])
 )
 def test_report_is_of_the_winner(kind, scoring, n_losses, request):
     problem = request.getfixturevalue(kind)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -151,7 +152,10 @@ def derivative(function, M, step=1e-4):
     return found - found.mean(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("name", OF_MATRIX)
+# Averages weighted otherwise have the entries of those that are not.
+@pytest.mark.parametrize(
+    "name", few(OF_MATRIX, *(n for n in OF_MATRIX if not n.endswith(("_micro", "_weighted"))))
+)
 def test_an_entry_is_true(name):
     assert not problems(name, OF_MATRIX[name])
 
@@ -244,7 +248,7 @@ def test_only_own_gains_have_no_reference():
 
 
 @pytest.mark.parametrize("name", sorted(references()))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 2**31), n=st.integers(6, 40))
 def test_a_score_is_that_of_scikit_learn_and_within_its_bounds(name, seed, n):
     rng, reference = np.random.default_rng(seed), references()[name]

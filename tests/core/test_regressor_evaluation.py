@@ -18,7 +18,6 @@ from sklearn_dpbo.metrics.evaluations._regressor import _quantile, _share_within
 from sklearn_dpbo.records.units import Units
 
 pytestmark = [
-    pytest.mark.usefixtures("few_draws"),
     pytest.mark.usefixtures("seeded"),
     pytest.mark.filterwarnings("ignore"),
 ]
@@ -202,11 +201,13 @@ def test_intervals_contain_the_number_of_the_population(m, epsilon, sigma, n, rn
     assert min(shares.values()) >= (0.85 if n == 60 else 0.9), shares
 
 
+@pytest.mark.slow
 def test_without_sampling_error_they_do_not(rng):
     shares = covered(rng, 50.0, interval="records", n=40)
     assert max(shares[name] for name in (*ERRORS, "mean_error", "share_clipped")) < 0.7, shares
 
 
+@pytest.mark.slow
 def test_nor_with_half_of_the_noise_that_there_is(rng):
     shares = covered(rng, 0.5, factor=2.0, n=40)
     assert max(shares[name] for name in ("mean_absolute_error", "mean_error")) < 0.9, shares

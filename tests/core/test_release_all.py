@@ -52,6 +52,7 @@ def test_all_is_charged_before_the_first_draw(two_classes, tmp_path, monkeypatch
     assert seen and set(seen) == {(1.5, 1e-6)}
 
 
+@pytest.mark.slow
 def test_several_scores_have_columns_of_their_own(two_classes):
     search = searched(two_classes, scoring=["f1", "precision", "roc_auc"], refit="f1")
     for name in ("f1", "precision", "roc_auc"):

@@ -16,7 +16,6 @@ from sklearn_dpbo.exceptions import PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 
 pytestmark = [
-    pytest.mark.usefixtures("few_draws"),
     pytest.mark.filterwarnings("ignore:No X_val and no cv"),
 ]
 FITS = []

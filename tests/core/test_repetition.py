@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 from distributions import permute_and_flip_pmf
+from few import few
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
@@ -306,7 +307,7 @@ def test_rho_of_repeated_runs_is_at_least_that_of_dp_accounting(
 REPETITIONS = [Repeated.of_mean(mean, eta) for mean, eta in ((2, 0.0), (16, -0.5), (5, 1.0))]
 
 
-@pytest.mark.parametrize("factor", [1, 2])
+@pytest.mark.parametrize("factor", few([1, 2], 2))
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("repetition", REPETITIONS, ids=str)
 def test_repeated_fits_never_cost_more_than_the_total(repetition, composition, factor):

@@ -13,8 +13,6 @@ from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.evaluation import Estimate
 from sklearn_dpbo.metrics.evaluations._base import Evaluation
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 def evaluated(model, X, y, n=300):
     known = Known(model.fit(X[:n], y[:n]), (X[:n], y[:n]), (X[n:], y[n:]), epsilon=1.0)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.cluster import KMeans
@@ -86,6 +86,7 @@ def _hits(y, predicted):
     return (y == predicted) * 1.0
 
 
+@pytest.mark.slow
 def test_pairs_of_any_number_of_groups_fit_into_64_bits(rng):
     m = 2**20
     y, s = np.arange(m) % 2, rng.normal(size=m) + np.arange(m) % 2
@@ -315,6 +316,7 @@ ODD_LABELS = [
 ]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from([0, 1, 2, 3, *ODD_LABELS]), min_size=1, max_size=8))
 def test_the_position_of_a_label_does_not_depend_on_other_labels(labels):
     """Regression test: sorted search with a label without order changed those of other records."""

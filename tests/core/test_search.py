@@ -216,6 +216,7 @@ def test_error_of_custom_gain_is_raised(two_classes):
             fitted(two_classes, scoring=scoring)
 
 
+@pytest.mark.slow
 def test_precomputed_kernel_gives_the_same_score(two_classes):
     X, y, X_val, y_val = two_classes
     plain = fitted(two_classes, SVC(kernel="linear"), {"C": [0.1, 1.0]})
@@ -334,6 +335,7 @@ def test_values_that_a_part_of_the_training_set_does_not_have_are_warned_of():
         search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
 
 
+@pytest.mark.slow
 def test_verbose_prints_one_line_per_candidate(two_classes, capsys):
     fitted(two_classes, verbose=2)
     out = capsys.readouterr().out.splitlines()

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from evaluators import HeldOut
+from few import few
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -323,7 +324,7 @@ def dense_array(table):
     return table.toarray() if sparse.issparse(table) else np.asarray(table, dtype=float)
 
 
-@pytest.mark.parametrize("kinds", [TABLES, FRAMES], ids=["arrays", "frames"])
+@pytest.mark.parametrize("kinds", few([TABLES, FRAMES], FRAMES), ids=["arrays", "frames"])
 def test_tables_of_any_two_types_of_numbers_get_one_form(kinds):
     """Models are fitted on the types in which they meet validation records."""
     pairs = [("f4", "f8"), ("f8", "i1"), ("i8", "f4"), ("u2", "i8")]
@@ -599,11 +600,11 @@ def seen_of(search, caught):
     return pickle.dumps(model), search.classes_.dtype, search.predict(X).dtype, repr(search), said
 
 
-QUICK = "array", "bytes", "list", "two outputs", "series", "frame", "categories", "polars"
+QUICK, SLOW = ("array", "two outputs", "frame", "polars"), pytest.mark.slow
 GIVEN = [  # by default some kinds, and one in all ways
     pytest.param(
         kind, given, id=f"{kind}-{given}",
-        marks=[] if kind == "array" or (kind in QUICK and given == "cv") else pytest.mark.slow,
+        marks=[] if (kind in QUICK and given == "cv") or kind + given == "arrayX_val" else SLOW,
     )
     for kind in LABELS for given in ("cv", "by default", "X_val")
 ]  # fmt: skip

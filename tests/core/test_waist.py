@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from evaluators import HeldOut
 from sklearn.linear_model import LogisticRegression
-from test_architecture import modules
+from test_architecture import modules, nodes_of
 
 from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
 from sklearn_dpbo.exceptions import BudgetExceededError
@@ -116,7 +116,7 @@ ROWS = ENTRY_POINTS | {
 def names_in(text):
     """Return the attributes and imported names of a module, and its variables and parameters."""
     used, held = set(), set()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.Attribute):
             used.add(node.attr)
             held.add(node.attr)
@@ -166,7 +166,7 @@ def fields_of_others(text):
     """Return mangled attributes of anything but self: a class of the same name could read them."""
     return {
         node.attr
-        for node in ast.walk(ast.parse(text))
+        for node in nodes_of(text)
         if isinstance(node, ast.Attribute) and re.match("__.*[^_]$", node.attr)
         and not (isinstance(node.value, ast.Name) and node.value.id == "self")
     }  # fmt: skip

@@ -35,7 +35,6 @@ def table_of_audits():
 
 AUDITS = table_of_audits()
 QUICK = ["permute_and_flip", "noisy_counts", "noisy_rows"]
-DEFAULT = ["noisy_counts"]  # the others have exact tests of their distribution
 # Numbers of runs, where 4,000 would take long.
 RUNS = {**dict.fromkeys(QUICK, 1000),
         "search, no guidance": 1500, "search, far targets": 400, "GPNoisy": 1000,
@@ -50,16 +49,14 @@ DETECTED = {
 }
 
 
-def marks(name, bug):
-    if name in DEFAULT and bug in (None, "noise halved"):
-        return []
-    # Thousands of fits. Exact distributions of whole searches see half of the noise, too.
-    few = name not in RUNS or (name == "search, no guidance" and bug != "split forgotten")
-    return pytest.mark.slow if few else pytest.mark.soak
+def marks(name):
+    # Thousands of draws or fits, of which there are exact tests; those of the distributions of
+    # whole searches see half of the noise, too.
+    return pytest.mark.slow if name == "noisy_counts" else pytest.mark.soak
 
 
 EVERY = [
-    pytest.param(name, bug, marks=marks(name, bug))
+    pytest.param(name, bug, marks=marks(name))
     for name, row in AUDITS.ROWS.items()
     if name not in ELSEWHERE
     for bug in (None, *DETECTED.get(name, row.bugs))
@@ -104,7 +101,7 @@ def coin(p, seed=0):
     return lambda bit: int(rng.random() < (p if bit else 1 - p))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
     """At a confidence of 90 %, at most 10 % of audits refute a true claim."""
     claim = {"epsilon": math.log(3), "confidence": 0.9}

@@ -107,10 +107,16 @@ def test_intervals_that_know_half_of_the_noise_fail():
     assert coverage("right with .97", 1, 500, 0.2, 200, claimed=0.5) < 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    ("T", "m", "epsilon"), [(1, 500, 1.0), (64, 500, 1.0), (64, 2_000, 5.0), (256, 500, 1.0)]
+    ("T", "m", "epsilon"),
+    [
+        pytest.param(64, 500, 1.0, marks=pytest.mark.slow),
+        *(
+            pytest.param(*each, marks=pytest.mark.soak)
+            for each in ((1, 500, 1.0), (64, 2_000, 5.0), (256, 500, 1.0))
+        ),
+    ],
 )
 def test_coverage_after_a_choice(case, T, m, epsilon):
     assert coverage(case, T, m, epsilon, 400) >= 0.93 - 0.02  # two standard errors

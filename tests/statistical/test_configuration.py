@@ -35,6 +35,7 @@ whole = st.integers(-5, 5)
 steps = st.lists(st.tuples(st.integers(-2, 12), whole), max_size=12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(whole, steps), min_size=1, max_size=6), st.integers(1, 30))
 def test_sums_and_runs_of_step_functions_are_exact(parts, size):
     functions = [PiecewiseConstant.from_jumps((0, 10), f, *zip(*j, strict=True) if j else ([], []))

@@ -184,6 +184,7 @@ def test_the_candidate_of_algorithm_1_is_nearly_a_uniform_pick(draws, epsilon, f
     assert np.abs(p / p.sum() - 1 / len(p)).sum() / 2 < farthest
 
 
+@pytest.mark.slow
 def test_missing_parameters_are_learnt_within_training_set(two_classes):
     X, y, X_val, y_val = two_classes
     data = dict(X=X, y=y, X_val=X_val, y_val=y_val)

@@ -26,8 +26,9 @@ def seeded():
 every_source = pytest.mark.parametrize(
     ("source", "n_draws"),
     [
-        pytest.param(seeded, 20_000, id="seed"),
-        pytest.param(Noise, 5_000, id="opendp"),
+        pytest.param(seeded, 2_000, id="seed"),
+        pytest.param(Noise, 1_000, id="opendp"),
+        pytest.param(seeded, 20_000, id="seed-many", marks=pytest.mark.slow),
         pytest.param(Noise, 20_000, id="opendp-many", marks=pytest.mark.slow),
     ],
 )

@@ -85,19 +85,18 @@ class IgnoresGroups(PrivateLogisticRegression):
 SLOW = pytest.mark.slow
 
 
-def slowly(*values):
-    return pytest.param(*values, marks=SLOW)
+def each_week(*values):
+    return pytest.param(*values, marks=pytest.mark.soak)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "groups", "n", "refuted"),
     [
-        (HalfTheNoise, None, 600, True),
-        slowly(PrivateLogisticRegression, None, 600, False),
-        slowly(AddedOrRemoved, None, 400, False),
-        slowly(PrivateLogisticRegression, HALVES, 400, False),
-        slowly(IgnoresGroups, HALVES, 400, True),
+        pytest.param(HalfTheNoise, None, 600, True, marks=SLOW),
+        each_week(PrivateLogisticRegression, None, 600, False),
+        each_week(AddedOrRemoved, None, 400, False),
+        each_week(PrivateLogisticRegression, HALVES, 400, False),
+        each_week(IgnoresGroups, HALVES, 400, True),
     ],
 )
 def test_audit_of_an_estimator_finds_what_is_declared_wrongly(kind, groups, n, refuted):
@@ -254,9 +253,14 @@ LEARNERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bug", [None, "noise halved"])
-@pytest.mark.parametrize("groups", [None, PAIRS], ids=["records", "groups"])
+@pytest.mark.parametrize(
+    "groups",
+    [
+        pytest.param(None, id="records", marks=SLOW),
+        pytest.param(PAIRS, id="groups", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_audit_refutes_a_learner_if_and_only_if_its_noise_is_halved(name, groups, bug, weaker):
     model, pair, output, n = LEARNERS[name]
@@ -327,9 +331,9 @@ CASES = [("records", None), ("records", "noise"), ("groups", "noise")]
 
 
 def searched(*some):
-    """Thousands of searches: one of the kinds with the slow tests, the others take their time."""
+    """Thousands of searches: one case with the slow tests, the others each week."""
     return [
-        pytest.param(*each, *case, marks=pytest.mark.soak if i or case[0] == "groups" else SLOW)
+        pytest.param(*each, *case, marks=pytest.mark.soak if i or case != CASES[1] else SLOW)
         for i, each in enumerate(some)
         for case in CASES
     ]

@@ -56,6 +56,7 @@ def test_gaussian_sigma_equals_that_of_dp_accounting(epsilon, delta):
     assert gaussian_sigma(epsilon, delta, 2.5) == pytest.approx(2.5 * sigma)
 
 
+@pytest.mark.slow
 @given(
     epsilon=st.floats(-9, 3).map(lambda e: 10**e),
     delta=st.floats(-200, -0.01).map(lambda d: 10**d),

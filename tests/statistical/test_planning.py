@@ -38,6 +38,7 @@ def brute_force(distances):
     return chosen
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 12), min_size=1, max_size=4), st.floats(0.01, 14))
 def test_bounds_of_the_choice_hold_for_all_scores_and_are_attained(distances, t):
     distances = np.array([0.0, *distances])
@@ -123,6 +124,7 @@ def test_a_plan_finds_the_smallest_search_that_meets_the_targets(
     )
 
 
+@pytest.mark.slow
 @given(
     m=st.integers(1, 10**7), n_iter=st.integers(1, 10**5), epsilon=st.floats(1e-3, 50),
     score_share=st.floats(0.05, 0.95), counts=st.booleans(),

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from few import few
 from scipy.stats import kstest, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -122,14 +123,8 @@ def gaussian_below(z, scale, rng):
     return norm.cdf((z + rng.random(len(z)) - 0.5) / scale)
 
 
-# They take seconds, and have what others have: pairs are counts, too, and there are more classes.
-LONG = ("pairs", "a histogram for each class", "an evaluation of three classes")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in RELEASES],
-)
+# By default one: `core/test_accountant.py` has the scales of all, and Laplace noise its own test.
+@pytest.mark.parametrize("name", few(RELEASES, "all candidates, Gaussian"))
 @pytest.mark.filterwarnings("ignore")
 def test_noise_of_a_release_has_its_distribution(name, released):
     run, n, scales = RELEASES[name]

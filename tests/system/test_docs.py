@@ -14,6 +14,7 @@ from conftest import data_file
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
+ALL_DRAWS = True
 ROOT = Path(__file__).parents[2]
 SERVER = "postgresql://db.example.org/budgets"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

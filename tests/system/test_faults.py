@@ -24,6 +24,7 @@ import traceback
 import warnings
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,7 @@ from sklearn_dpbo.privacy import suppress_output as suppress_output
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
 
+SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
 HERE = Path(__file__).parent
 TESTS, ROOT = HERE.parent, HERE.parents[1]
 PACKAGE = str(Path(sklearn_dpbo.__file__).parent)
@@ -64,11 +66,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here"),
 ]
-
-
-def sizes(few, many):
-    marked = (pytest.param(n, marks=mark) for n, mark in many.items())
-    return pytest.mark.parametrize("n", [*few, *marked])
 
 
 # ---------------------------------------------------------------- a helper process
@@ -171,7 +168,7 @@ def kills(folder, n, seed):
     return {"kills": n + 3, "idle": idle, "charges": charged, "results": seen}
 
 
-@sizes([], {20: pytest.mark.slow, 80: pytest.mark.soak})
+@pytest.mark.parametrize("n", [pytest.param(20, marks=SLOW), pytest.param(80, marks=SOAK)])
 def test_kill_costs_at_most_one_charge_and_nothing_is_released_without_one(tmp_path, n):
     counts = helper(tmp_path, n, 1)
     print("\nkilled:", counts)
@@ -349,10 +346,11 @@ def test_error_at_any_stage_keeps_ledger_and_reveals_no_raw_score(stage, kind, n
 
 def may_be_interrupted(frame) -> bool:
     """Whether a signal is to arrive at this line, and what it does need not be excused."""
-    cleanup = frame.f_lineno in CLEANUP[frame.f_code.co_filename]
+    cleanup = frame.f_lineno in lines_of_cleanup(frame.f_code.co_filename)
     return not (cleanup or no_signal_is_handled(frame))
 
 
+@cache
 def lines_of_cleanup(path) -> set[int]:
     """Return the lines of `finally` and `except`, which can be interrupted as well.
 
@@ -360,13 +358,10 @@ def lines_of_cleanup(path) -> set[int]:
     process, so that nothing more can be charged or drawn; or logging stay switched off.
     """
     blocks = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(Path(path).read_text())):
         if isinstance(node, ast.Try):
             blocks += [*node.finalbody, *node.handlers]
     return {line for block in blocks for line in range(block.lineno, block.end_lineno + 1)}
-
-
-CLEANUP = {str(path): lines_of_cleanup(path) for path in Path(PACKAGE).rglob("*.py")}
 
 
 class Lines:
@@ -406,8 +401,14 @@ def fits(name, ledger):
 
 
 @pytest.mark.skipif(sys.gettrace() is not None, reason="another tool, such as coverage, traces")
-@sizes([4], {8: pytest.mark.slow, 60: pytest.mark.soak})
-@pytest.mark.parametrize("name", ["none", "public", "threshold"])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("none", 4),
+        *(pytest.param(name, 8, marks=SLOW) for name in ("none", "public", "threshold")),
+        *(pytest.param(name, 60, marks=SOAK) for name in ("none", "public", "threshold")),
+    ],
+)
 def test_interrupt_at_any_line_keeps_ledger_and_reveals_no_raw_score(name, n, new_ledger):
     """Half of the places are drawn among all executed lines, half among distinct lines."""
 

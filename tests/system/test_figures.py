@@ -58,6 +58,7 @@ def test_another_result_is_noticed(figures, monkeypatch, name, column):
     assert figures.check(pages=[PAGE])
 
 
+@pytest.mark.slow
 def test_another_digit_on_the_page_is_noticed(figures):
     """But for constants of the setting, and in a sample of the others."""
     page, (all_figures, titles) = (ROOT / PAGE).read_text(), printed(figures, PAGE)
@@ -73,6 +74,7 @@ def test_another_digit_on_the_page_is_noticed(figures):
         assert list(figures.problems(wrong, all_figures, titles)), page[at - 40 : at + 40]
 
 
+@pytest.mark.slow
 def test_a_number_that_nothing_explains_is_noticed(figures):
     page = (ROOT / PAGE).read_text() + "\nIt is 0.97 of what others have.\n"
     (wrong,) = figures.problems(page, *printed(figures, PAGE))

@@ -618,7 +618,7 @@ def sizes(few, some, many):
 
 
 @pytest.mark.filterwarnings("ignore")
-@sizes(10, 50, 1200 * TIMES)
+@sizes(2, 50, 1200 * TIMES)
 @pytest.mark.parametrize("group", FIELDS)
 def test_unusual_search_returns_valid_result_or_clear_error(group, n, opened):
     run_cases(searches(group), lambda case: of_search(case, opened), n, 1 / 3, f"search, {group}")

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(
     versions() != VERSIONS,
     reason=f"the stored results are of {VERSIONS}, not of {versions()}",
 )
+ALL_DRAWS = True
 
 
 def test_every_run_is_stored():
@@ -23,7 +24,7 @@ def test_every_run_is_stored():
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if i % 8 or name in SLOW else ())
+        pytest.param(name, marks=pytest.mark.slow if i % 32 or name in SLOW else ())
         for i, name in enumerate(RUNS)
     ],
 )

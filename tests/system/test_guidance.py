@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import opendp.prelude as dp
 import pytest
+from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import uniform
@@ -117,6 +118,7 @@ def test_each_guidance_spends_epsilon_and_finds_good_candidate(kind, epsilon, de
     assert Surface(**search.best_params_).share() > 0.95
 
 
+@pytest.mark.slow
 def test_all_candidates_of_small_space_are_validated():
     grid = {"x": [0.1, 0.5, 0.9], "y": [0.1, 0.2, 0.3]}
     for kind in KINDS:
@@ -149,7 +151,7 @@ def test_failed_fits_are_reported_and_not_selected(kind):
     assert [e is not None for e in search.cv_results_["fit_error"]] == failed
 
 
-@pytest.mark.parametrize("n_start", [2, 7, 12])
+@pytest.mark.parametrize("n_start", few([2, 7, 12]))
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_start):
     start = [{"x": i / 16, "y": 1 - i / 16} for i in range(n_start)]
@@ -184,6 +186,7 @@ def test_no_fit_times_are_recorded_for_validated_candidates(kind):
     assert (np.isnan(results["mean_fit_time"]) == results["validated"]).all()
 
 
+@pytest.mark.slow
 def test_public_cv_splits_the_training_set():
     split = PredefinedSplit(np.repeat([-1, 0], [300, 100]))
     search = search_of(public_cv=split, epsilon=100.0)

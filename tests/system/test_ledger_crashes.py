@@ -320,7 +320,8 @@ def test_killed_at_any_system_call(helper, tmp_path, operation):
     assert {"open", "flock", "write", "fsync", "close"} <= {*answer["calls"]}
 
 
-@one_by_default(*SOME)
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", SOME)
 def test_killed_at_any_system_call_and_mounted_at_two_places(helper, tmp_path, operation):
     assert not helper(kill_everywhere, tmp_path, operation, "mount")["problems"]
 

@@ -1,7 +1,7 @@
 """Tests of the default suite detect planted bugs: see `mutants.toml`.
 
-A quick test finds where each belongs; the slow ones plant it in a copy of the package. That these
-tests pass with the package as it is, the default suite shows. This file is also the script of a
+A quick test finds where each belongs; others plant it in a copy of the package. That these tests
+pass with the package as it is, the default suite shows. This file is also the script of a
 helper process, which imports all that others have written once, and forks.
 """
 
@@ -187,8 +187,14 @@ def test_a_bug_without_one_place_is_refused(where, old, why, places):
         planted(Mutant(where, old, "new", ""), places)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MUTANTS)
+# One in ten with the slow tests; the others take half an hour, each week.
+NAMES = [
+    pytest.param(name, marks=pytest.mark.soak if i % 10 else pytest.mark.slow)
+    for i, name in enumerate(MUTANTS)
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_planted_bug_is_detected(name, write, helper, found):
     code, said = helper(write(*planted(MUTANTS[name], found)), MUTANTS[name].test)
     assert code == FAILED, said

@@ -219,6 +219,7 @@ def test_groups_are_protected_as_wholes_and_lie_in_one_part(pipeline, cut):
     assert model.gram_[2, 2] == parts.units.m
 
 
+@pytest.mark.slow
 def test_frames_go_through_pipelines_with_given_categories():
     X, y = table(400)
     colour = np.array(["red", "green", "blue"])[np.arange(400) % 3]
@@ -297,6 +298,7 @@ def test_a_record_that_a_gain_cannot_value_changes_no_other(cut, monkeypatch):
     assert (np.abs(before - after) <= sensitivity).all() and (before != after).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", [None, pytest.param("roc_auc", marks=pytest.mark.slow)])
 def test_an_evaluation_converges_to_that_of_the_second_part(scoring, cut):
     X, y = table(2000)

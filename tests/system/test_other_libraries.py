@@ -5,10 +5,6 @@ import inspect
 
 import joblib
 import lightgbm
-import mlflow
-import mlflow.lightgbm
-import mlflow.sklearn
-import mlflow.xgboost
 import numpy as np
 import pandas as pd
 import pytest
@@ -193,6 +189,12 @@ def test_eval_x_of_lightgbm_has_to_be_marked():
 @pytest.fixture
 def tracked(tmp_path, monkeypatch):
     """Autologging of scikit-learn, lightgbm and xgboost; yields a function that lists the runs."""
+    # Here, as it takes seconds: every run of any test imports this file.
+    import mlflow
+    import mlflow.lightgbm
+    import mlflow.sklearn
+    import mlflow.xgboost
+
     # mlflow-skinny has no database backend.
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     flavors = (mlflow.sklearn, mlflow.lightgbm, mlflow.xgboost)

@@ -162,6 +162,7 @@ def test_the_search_path_shows_the_released_candidates_and_public_scores(conditi
     assert (most_varied.x.name, most_varied.y.name) == ("C", "gamma")
 
 
+@pytest.mark.slow
 def test_a_search_path_in_one_parameter_is_drawn_over_the_candidate_number(mixed):
     display = SearchPathDisplay.from_search(mixed, y="max_features")
     assert display.x.positions.tolist() == list(range(1, 25))

@@ -74,7 +74,7 @@ STRATEGIES = {
     "noise free, alone": GPNoiseFree(score_share=0, **GIVEN),
     "lipschitz": LipschitzConvex(),
 }
-QUICK = ("public", "noisy")
+QUICK = ("public",)
 
 
 def parameters(*quick):
@@ -131,8 +131,12 @@ def test_spends_do_not_exceed_epsilon_and_delta(strategy, epsilon, delta):
 @every_strategy
 def test_number_of_fits_does_not_exceed_n_iter(strategy):
     search = fitted(strategy, refit=False)
-    assert 0 < len(FITS) <= T
     assert set(FITS) <= {100, 80}, "fits use the training records, or 80 % of them"
+    whole, parts = FITS.count(100), FITS.count(80)
+    # Without guidance one in six candidates is scored in public, beside the fits of all.
+    beside = -(-T // 6) if strategy is STRATEGIES["none"] else 0
+    assert 0 < whole <= T and whole + parts <= T + beside
+    assert not beside or parts <= beside
     assert len(search.cv_results_["params"]) == len(search.cv_results_["validated"])
 
 

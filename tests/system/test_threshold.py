@@ -102,6 +102,7 @@ def curve_of(estimator, scorer, problem, grid):
     return Curve(table, label_gains, values).at(grid, scorer.query)._open()[:, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),

@@ -1157,11 +1157,14 @@ def cases_of(name, n, n_rounds):
     return found
 
 
+QUICK = "search", "search, callbacks", "private ridge", "evaluation of a regressor"
+
+
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize(
     ("name", "n", "n_rounds"),
     [
-        *((name, 1, 1) for name in [*ENTRIES][::5]),
+        *((name, 1, 1) for name in QUICK),
         *(pytest.param(name, 4, 1, marks=pytest.mark.slow) for name in ENTRIES),
         *(pytest.param(name, len(TABLES), 2, marks=pytest.mark.soak) for name in ENTRIES),
     ],
