@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,18 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore:score\\(\\) of protected records is exact")
     # Of threads, which `_fits_are_not_counted` does not reach.
     config.addinivalue_line("filterwarnings", "ignore:fit number")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Cases of a test beyond the `first` ones are slow: they see no other mechanism."""
+    seen = Counter()
+    for item in items:
+        first = item.get_closest_marker("first")
+        if first and not item.get_closest_marker("soak"):
+            seen[item.function] += 1
+            if seen[item.function] > first.args[0]:
+                item.add_marker(pytest.mark.slow)
 
 
 class PoolBackend(LokyBackend):

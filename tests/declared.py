@@ -228,7 +228,6 @@ def queries_of(scorer, records, y, K, m):
     """Yield what a choice compares candidates by, and what is released of m units."""
     units, public = Units.of(m), public_of(records, y, K)
     chosen = scorer.choice(public) if scorer.choice_uses_public else scorer
-    chosen = chosen.with_bounds(y, [public], m, m)
     yield chosen.query
     if chosen.first is not None:
         n = sum(chosen.first.sizes)
@@ -238,8 +237,10 @@ def queries_of(scorer, records, y, K, m):
             yield from (found[:1] if scale < 1 else found[-1:])
     yield from (each.query for each in scorer.faithful(units))
     for epsilon in (1.0, 1e3):
-        bounded = scorer.with_bounds(y, [public], epsilon * m, epsilon * m)
-        yield bounded.release(lambda _: public, m, epsilon).counts
+        yield scorer.release(lambda _: public, m, epsilon).counts
+        if scorer.learns_bounds:
+            bounded = scorer.with_bounds(y, [public], epsilon * m, epsilon * m)
+            yield from (bounded.query, bounded.counts)
     with suppress(ValueError):  # some need public predictions
         yield scorer.release(None, m, 1.0).counts
 

@@ -52,11 +52,11 @@ def of_constant(gain: Any, constant: str, y_train: Any) -> Floats:
     return -np.asarray(gain(y, np.broadcast_to(centre, y.shape), None))
 
 
-def usual(constant: Floats) -> float:
+def of_labels(constant: Floats) -> float:
     """Return the bound if nothing is known but the losses of a constant prediction."""
-    usual = float(np.quantile(constant, _COUNTED, method="higher"))
+    worst = float(np.quantile(constant, _COUNTED, method="higher"))
     # Where nearly all labels are the same, so is this loss: 0.
-    return usual or float(constant.max()) or 1.0
+    return worst or float(constant.max()) or 1.0
 
 
 def quantile(losses: Floats, share: float) -> float:

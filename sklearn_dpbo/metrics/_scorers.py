@@ -401,7 +401,7 @@ class MeanScore(PrivateScorer):
         constant = None
         if self.learns_bounds:
             constant = _bounds.of_constant(gain, known.constant, y_train)
-            bounds = bounds or (-_bounds.usual(constant), 0.0)
+            bounds = bounds or (-_bounds.of_labels(constant), 0.0)
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the loss of predicting the same for all training records "

@@ -89,6 +89,7 @@ TOTALS = [(each, 1.0, 1e-6) for each in COMPOSITIONS] + [(each, 6.0, 1e-3) for e
 TOTALS += [("pure", 0.5, 0.0)]
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("n", few([1, 4, 100], 4, 100))
 @pytest.mark.parametrize("factor", [1, 2])
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def test_both_numbers_are_shown_before_the_charge_where_clipping_changes_one(rng
         search.fit(**data)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", [*LOSSES, "r2"])
 def test_nothing_is_said_of_clipping_where_errors_are_normal(name, rng, recwarn):
     X = rng.normal(size=(4_000, 2))

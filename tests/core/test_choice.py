@@ -46,6 +46,7 @@ def missed_below(lows, p, m, T, noise):
     return np.convolve(chosen, noise)[lows > p].sum()
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("m", "scale"), [(20, 2.5), (150, 0.5), (150, 5.0)])
 @pytest.mark.parametrize("T", few([8, 1_000], 1_000))
 def test_the_luckiest_of_equal_candidates_is_covered_exactly(m, scale, T):
@@ -61,6 +62,7 @@ def test_the_luckiest_of_equal_candidates_is_covered_exactly(m, scale, T):
         assert (max(found) > 0.025) == misses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("T", [1, 64])
 def test_the_upper_end_misses_no_more_often_for_a_choice(T):
     """Even if the choice has noise: of candidates of different quality, whatever they have."""
@@ -163,6 +165,7 @@ def test_all_metrics_and_releases_have_one(two_classes):
     assert 0 <= found[0] < found[1] <= 1
 
 
+@pytest.mark.slow
 def test_an_evaluation_after_a_choice_has_longer_intervals_at_both_ends(two_classes):
     with seeded_noise(0):
         evaluation = searched(two_classes, release="evaluation").evaluation_

@@ -120,6 +120,7 @@ def test_eval_set_reaches_each_fit_as_it_is_and_weights_follow_the_rows(params, 
     assert not any(np.isin(rows_of(each["X"]), np.arange(260, 400)).any() for each in FITS)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("held_out", [False, True])
 @pytest.mark.parametrize(
     "grid", [{"C": [0.01, 1.0]}, {"C": loguniform(0.01, 1)}], ids=["list", "distribution"]
@@ -190,6 +191,7 @@ def test_plain_settings_need_no_mark():
     assert unmarked(given) == given
 
 
+@pytest.mark.first(2)
 @BOTH
 @pytest.mark.parametrize("held_out", [False, True])
 def test_unmarked_records_are_refused_before_anything_is_fitted_or_charged(make, held_out, ledger):
@@ -375,6 +377,7 @@ def test_a_last_step_refuses_raw_validation_records_beside_transformed_ones(
     assert not FITS and not ledger.history
 
 
+@pytest.mark.first(1)
 @BOTH
 def test_a_last_step_gets_validation_records_that_the_pipeline_transforms(make):
     with sklearn.config_context(enable_metadata_routing=True):

@@ -203,6 +203,7 @@ CASES += [
 ]
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize("in_y", [False, True], ids=["in X", "in y"])
 @pytest.mark.parametrize(("name", "odd"), CASES)
 def test_an_odd_number_raises_nothing(name, odd, in_y):
@@ -211,6 +212,7 @@ def test_an_odd_number_raises_nothing(name, odd, in_y):
         (FITS | OTHERS)[name](X, y)
 
 
+@pytest.mark.first(8)
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("name", FITS)
 def test_an_odd_number_of_another_type_raises_nothing(name, dtype):

@@ -74,6 +74,7 @@ def test_columns_are_numbers_then_indicators_with_names():
     assert scaled == (table.shape[1],) * 2
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("searched", [False, True])
 def test_labels_that_become_public_are_warned_of_once_and_not_named(searched):
     frame, y = mixed(300)
@@ -307,6 +308,7 @@ def test_shape_functions_of_a_frame_are_of_the_column_that_they_name(bounds):
         assert np.allclose(shape.change, shape.of_column)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("typed", [False, True])
 @pytest.mark.parametrize("levels", [[1, 2], ["a", "b"], [1, "b"]])
 def test_a_search_takes_typed_codes_and_objects_as_they_are_declared(levels, typed):

@@ -83,6 +83,7 @@ def diseases(n, seed=0):
     return frame, y.astype(int)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_replacing_a_unit_moves_counts_by_no_more_than_one_value_of_a_column(grouped):
     """All pairs of tables that differ in one unit, whose cells may be anything."""
@@ -158,6 +159,7 @@ def moved(before, after):
     return np.linalg.norm(before.astype(float) - after)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_unit_costs_more_than_promised(name, grouped, spent):
@@ -184,6 +186,7 @@ def test_no_unit_costs_more_than_promised(name, grouped, spent):
         assert record["threshold"] == least_count(tables[0][1], 2, 1e-3 / 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", few([False, True]))
 def test_values_of_one_record_are_released_as_seldom_as_the_noise_says(half, monkeypatch):
     """In 120 fits on 8 records that each have a value of their own; half of the noise is less."""
@@ -203,6 +206,7 @@ def test_values_of_one_record_are_released_as_seldom_as_the_noise_says(half, mon
     assert p < 1e-6 if half else p > 1e-3
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_without_noise_the_values_are_those_that_an_encoder_finds_frequent(name):
     frame, y = diseases(4_000)
@@ -229,6 +233,7 @@ CELLS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(CELLS, min_size=1, max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_values_are_of_plain_types_in_an_order_that_no_record_decides(cells, random):
@@ -241,6 +246,7 @@ def test_values_are_of_plain_types_in_an_order_that_no_record_decides(cells, ran
         assert type(value) is (str if is_text else float if value == 2.5 else int)
 
 
+@pytest.mark.slow
 def test_a_search_takes_it_for_no_gaussian_release():
     frame, y = diseases(3_000)
     learner = PrivateClassifier(classes=[0, 1], max_iter=10)

@@ -79,6 +79,7 @@ def is_quick(i, line):
     return told or (i % 4 == 0 and not any(part in line.name for part in DEAR))
 
 
+@pytest.mark.first(12)
 @pytest.mark.parametrize(
     "line",
     [

@@ -157,6 +157,7 @@ def test_no_protected_record_has_been_predicted_when_the_warning_is_given():
     assert 0 < Remembers.largest < 900
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", few(["f1", "roc_auc"]))
 def test_records_and_epsilon_that_are_named_halve_the_width(scoring):
     def width(m, epsilon):
@@ -215,6 +216,7 @@ def alarms(rng, n_runs, n_scored, allowed_for):
     return found / n_runs
 
 
+@pytest.mark.slow
 def test_public_scores_of_the_same_data_are_rarely_contradicted(rng):
     assert alarms(rng, 1500, 20, allowed_for=20) <= 0.013
     assert alarms(rng, 1500, 20, allowed_for=1) > 0.03, "without the union bound"
@@ -378,6 +380,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("how", few(RELEASES, "comparison", "candidate alone", "table"))
 def test_every_release_of_a_table_says_how_many_labels_are_unknown(how):
     respell, n = SPELLINGS["missing"]

@@ -100,6 +100,7 @@ def theirs(name, y, predicted, **params):
     return scorer._score_func(y, predicted, **scorer._kwargs | of_class | params)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("scoring", [None, "accuracy"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_metric_that_the_table_determines_is_that_of_sklearn(
@@ -192,6 +193,7 @@ def test_groups_weigh_the_same_however_many_records(binary):
     assert float(comparison.score("accuracy")) == pytest.approx(b - a, abs=2e-3)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("params", [{}, {"pos_label": "p"}, {"thresholds": (0.5, 0.5)},
                                     {"pos_label": "p", "thresholds": (0.5, 0.5)}])  # fmt: skip
 def test_unknown_classes_count_as_in_sklearn(binary, params):

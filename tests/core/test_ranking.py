@@ -93,6 +93,7 @@ def without_unknown(C, scale):
     return NoisyCounts((*C.ravel().astype(int), *[0] * len(C)), scale)
 
 
+@pytest.mark.first(9)
 @pytest.mark.parametrize(("name", "params", "K", "_"), CASES)
 def test_without_noise_candidates_are_ranked_as_the_metric_ranks_them(name, params, K, _, rng):
     sizes = rng.integers(5, 400, K)
@@ -193,6 +194,7 @@ def test_nothing_is_released_for_a_choice_that_does_not_need_it(
     assert not any("compare" in purpose for purpose in purposes(search))
 
 
+@pytest.mark.slow
 def test_thresholds_release_counts_first(two_classes):
     X, y, X_val, y_val = two_classes
     tuned = PrivateThresholdClassifier(LogisticRegression(), epsilon=10.0)

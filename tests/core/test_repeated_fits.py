@@ -88,6 +88,7 @@ def test_whatever_calls_fit_again_is_told(counted, two_classes, caller):
         assert told == [(2, "epsilon = 2"), (3, "epsilon = 3")]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", ["search", "table", "threshold", "evaluation", "learner"])
 @pytest.mark.filterwarnings("ignore")
 def test_whatever_spends_counts_once_with_all_that_it_fits_itself(counted, two_classes, name):

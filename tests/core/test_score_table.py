@@ -67,6 +67,7 @@ def test_numbers_are_those_of_the_evaluation(evaluation):
         evaluation.table(["auc"])
 
 
+@pytest.mark.slow
 def test_rows_by_subgroup_follow_those_of_all_records():
     X, y = make_classification(1_600, 5, flip_y=0.1, random_state=0)
     values = pd.DataFrame({"sex": np.array(["f", "m"])[np.arange(1_300) % 2], "age": 20.0})

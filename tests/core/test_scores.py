@@ -325,6 +325,7 @@ def test_weights_of_a_group_add_up_to_what_a_record_has():
 
 
 # ------------------------------------------------------------------ first order
+@pytest.mark.first(8)
 @pytest.mark.parametrize("name", CONFUSION)
 def test_gains_are_the_metric_to_first_order_at_the_public_matrix(name, rng):
     """With the classes' sizes unchanged, as they are for all candidates."""

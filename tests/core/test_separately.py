@@ -325,6 +325,7 @@ def with_record(frame, i, a):
     return frame.assign(a=np.where(np.arange(len(frame)) == i, a, frame["a"]))
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore")
 # By default one of each kind: arrays, cells, and what users' code may do to others.
 @pytest.mark.parametrize("name", few(MODELS, "one_array", "writes", "sets_state", "cells", "state"))
@@ -340,6 +341,7 @@ def test_each_record_gets_what_it_gets_alone(name):
         assert together.sum() > 0.2 * M
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name", few(["one_array", "frames", "sets_state", "state"], "one_array", "state")

@@ -616,6 +616,7 @@ def place_held_out(seed):
         return int(split(seed=seed).X_val[0, 0] // 2)
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize(("kind", "given"), GIVEN)
 def test_the_length_of_a_protected_label_shows_in_nothing(kind, given):
@@ -640,6 +641,7 @@ def test_the_length_of_a_protected_label_shows_in_nothing(kind, given):
     assert RARE.encode() not in seen[1][0]
 
 
+@pytest.mark.first(8)
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("given", [dict(cv=LAST_TEN), dict(X_val=SAME[30:])])
 @pytest.mark.parametrize("kind", LABELS)
@@ -830,6 +832,7 @@ NAMES = {
 }  # fmt: skip
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("case", NAMES)
 @pytest.mark.parametrize("prediction", ["auto", "separate"])
 def test_names_of_columns_are_compared_with_their_types_before_the_charge(

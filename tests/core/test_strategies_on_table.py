@@ -88,6 +88,7 @@ LOGISTIC = PrivateLogisticRegression(bounds=(-1, 1), classes=["no", "yes"])
 RIDGE = PrivateRidge(bounds=([-1, -1], [1, 1]), y_bounds=(0, 100))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("estimator", "space", "found"),
     [

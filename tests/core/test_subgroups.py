@@ -78,6 +78,7 @@ def labels(values):
 
 
 # ------------------------------------------------------------ numbers
+@pytest.mark.first(1)
 @pytest.mark.parametrize("by", few([None, "sex", "age", ["age", "sex"]], "sex", "age"))
 def test_numbers_of_subgroups_are_those_of_sklearn(two, of_two, by):
     model, _, (X_val, y_val), values = two
@@ -222,6 +223,7 @@ class Hostile:
 ODD = [Hostile(), None, np.nan, "F", b"f", ["f"], 10**400, np.inf, -np.inf, 1 + 1j, pd.NaT]
 
 
+@pytest.mark.first(10)
 @pytest.mark.parametrize("odd", range(len(ODD)))
 @pytest.mark.parametrize("levels", [["f", "m"], [(18, 40)], [0, 1]])
 def test_a_cell_that_is_no_level_is_other_and_changes_no_other_cell(odd, levels):

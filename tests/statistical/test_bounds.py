@@ -209,6 +209,7 @@ def fails_less_often_than(p, failures):
     return binom.sf(failures.sum() - 1, len(failures), p) > 1e-3 if failures.any() else True
 
 
+@pytest.mark.slow
 def test_repaired_theorems_1_and_3_hold_in_simulation():
     bounds, mean_gap, max_gap, twice_alpha = simulate(
         T=20, delta=0.1, noise=0.5, k1=0.5, length_scale=0.3, n_runs=300

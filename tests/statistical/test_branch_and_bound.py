@@ -38,6 +38,7 @@ def regrets(d, n_iter, seeds, at):
     return np.median(rows, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "at"), [(1, (6, 12, 24)), pytest.param(2, (20, 40, 80), marks=pytest.mark.slow)]
 )

@@ -184,6 +184,7 @@ def test_piecewise_utility_equals_running_the_algorithm(family, x, plain, interv
     assert [family.utility(x, r) for r in rho[:9]] == pytest.approx(u(rho[:9]), rel=1e-12)
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("x", list(programmes()))
 def test_s_linear_rounding_equals_its_formula(x, rng):
     family = S_LINEAR
@@ -349,6 +350,7 @@ class Outside(Steps):
 INVALID = [(Talkative(), 0.77, 0), (Outside(), 0.77, 1), (Outside(), 0.78, 0)]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(("family", "bad", "_"), INVALID)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_error_of_an_invalid_instance_does_not_reveal_it(family, bad, _, n_jobs, capfd, recwarn):

@@ -119,6 +119,7 @@ def rotations(rng, m, n, *, alike):
     return programmes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", [False, True])
 def test_rotation_dispersion_bound_holds_and_a_quarter_of_it_does_not(alike, rng):
     m, n, beta, runs = 64, 5, 0.2, 30

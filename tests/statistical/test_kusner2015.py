@@ -141,6 +141,7 @@ def draws(monkeypatch):
 
 
 # ------------------------------------------------------------ Algorithm 1
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("kind", "kind_of_bounds"),
     [
@@ -460,6 +461,7 @@ def lipschitz(strategy=None, estimator=None, data=None, **params):
                   estimator=linear() if estimator is None else estimator, **params)  # fmt: skip
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     ("scoring", "L"),
     [("ramp", 1.0), ("normalized_sigmoid", 0.25),
@@ -543,6 +545,7 @@ def test_data_space_and_parameters_outside_theorem_7_raise_value_error():
         search.fit(**data, logisticregression__sample_weight=weights)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(("scoring", "L"), [("ramp", 1.0), ("normalized_sigmoid", 0.25)])
 def test_sensitivity_covers_record_that_cannot_be_predicted(draws, scoring, L):
     """It counts as the lowest gain for every w: far from the sigmoid's 1/2 at w = 0."""

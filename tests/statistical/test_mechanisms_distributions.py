@@ -62,6 +62,7 @@ def laplace_p(released, count, scale):
     return chi_square_p(np.bincount(inside + 40, minlength=81), pmf)
 
 
+@pytest.mark.first(1)
 @every_source
 @pytest.mark.parametrize(("scores", "sensitivity"), [([7, 10, 9, 4], 1), ([0, 3000, 4000], 1024)])
 def test_selection_has_permute_and_flip_distribution(scores, sensitivity, source, n_draws):
@@ -70,6 +71,7 @@ def test_selection_has_permute_and_flip_distribution(scores, sensitivity, source
     assert chi_square_p(observed, permute_and_flip_pmf(scores, 1.6, sensitivity)) < ALPHA
 
 
+@pytest.mark.first(1)
 @every_source
 def test_counts_have_discrete_laplace_noise(source, n_draws):
     released = draw_counts(500, 0.4, 2, source(), n_draws)

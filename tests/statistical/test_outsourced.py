@@ -44,6 +44,7 @@ def X(rng):
 
 
 # ------------------------------------------------------------ calibration
+@pytest.mark.first(5)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.01, 0.3])
 def test_gaussian_sigma_equals_that_of_dp_accounting(epsilon, delta):
@@ -91,6 +92,7 @@ def test_curator_noise_is_normal_and_half_of_it_is_detected(seed, monkeypatch):
     assert p() < 1e-6
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("source", [Noise, lambda: SeededNoise(0)], ids=["opendp", "seed"])
 @pytest.mark.parametrize("scale", [0.7, 3.0])
 def test_discrete_gaussian_noise_has_its_distribution(source, scale):
@@ -150,6 +152,7 @@ def audit(n, epsilon=2.0, delta=0.05):
     return report.epsilon_lower_bound
 
 
+@pytest.mark.slow
 def test_audit_of_the_curator_does_not_exceed_epsilon_and_detects_half_the_noise(monkeypatch):
     assert 1.0 <= audit(4000) <= 2.0
     right = curators.gaussian_sigma

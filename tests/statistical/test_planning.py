@@ -88,6 +88,7 @@ def test_bounds_without_counts_include_the_error_of_rounding():
 LARGEST = {"m": 10**6, "n_iter": 10**4, "epsilon": 50.0}
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("missing", LARGEST)
 @settings(max_examples=60)
 @given(

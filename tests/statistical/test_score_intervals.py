@@ -226,6 +226,7 @@ def overfitted(kind):
     return [Predictions(y[k], response[k], classes) for k in (slice(1_000), slice(1_000, None))]
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize("name", ["roc_auc", "average_precision"])
 @pytest.mark.parametrize(
     "kind",

@@ -98,6 +98,7 @@ RELEASES = [of_search, of_search_of_several_scores, of_evaluated_search, of_tabl
             of_instances]  # fmt: skip
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_record_of_every_release_is_what_the_schema_describes(release, two_classes):
     record = json.loads(release(*two_classes).to_json())

@@ -310,6 +310,7 @@ def faulty_search(ledger, stage, guidance=None, **params):
     return search
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     ("stage", "kind"),
     [

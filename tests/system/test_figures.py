@@ -26,6 +26,7 @@ def printed(figures, page):
     return [figures.Figure(*phrase) for phrase in phrases()], titles
 
 
+@pytest.mark.slow
 def test_pages_print_the_numbers_of_the_results(figures):
     wrong = figures.check()
     assert not wrong, "python benchmarks/figures.py writes most of these:\n" + "\n".join(wrong)

@@ -617,6 +617,7 @@ def sizes(few, some, many):
     return pytest.mark.parametrize("n", [few, *marked])
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore")
 @sizes(2, 50, 1200 * TIMES)
 @pytest.mark.parametrize("group", FIELDS)

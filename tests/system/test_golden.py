@@ -21,6 +21,7 @@ def test_every_run_is_stored():
     assert failed == [name for name in RUNS if "error" in name]
 
 
+@pytest.mark.first(3)
 @pytest.mark.parametrize(
     "name",
     [

@@ -63,6 +63,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize(
     ("case", "backend"),
     [

@@ -369,6 +369,7 @@ def locks_kept(path):
     return []
 
 
+@pytest.mark.slow
 @one_by_default(*SOME)
 def test_an_error_at_any_system_call_is_a_ledger_error(helper, tmp_path, operation):
     assert not helper(survive_everywhere, tmp_path, operation, "failures")["problems"]

@@ -220,6 +220,7 @@ def test_the_server_takes_a_row_exactly_if_it_adds_a_loss_to_the_row_before(anal
         analyst.execute("INSERT INTO entries VALUES ('others', 0, 'a line', 0, 0, 0, 0)")
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("false", ["no line", "the opening", "less", "another number"])
 def test_an_analyst_who_adds_a_false_line_gets_nothing_back(own_database, analyst, false):
     ledger = PrivacyLedger(own_database, "patients")

@@ -91,6 +91,7 @@ def test_html_and_markdown_are_escaped_and_load_nothing():
 
 
 # ------------------------------------------------------------------ the card
+@pytest.mark.slow
 def test_fitted_search_shows_html_card(search):
     assert "sklearn-dpbo" not in clone(search)._repr_html_()
     shown = search._repr_html_()

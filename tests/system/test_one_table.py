@@ -259,6 +259,7 @@ def test_several_scores_are_released_of_one_model(cut):
     assert search.best_score_ == search.best_scores_["f1"]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("scoring", ["f1", "roc_auc", "neg_brier_score", "balanced_accuracy"])
 def test_scores_that_depend_on_how_frequent_labels_are_pay_for_that(scoring):
     search = search_of(grid={"C": [1.0]}, scoring=scoring)

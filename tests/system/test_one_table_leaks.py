@@ -154,6 +154,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("case", "backend"),
     [
@@ -272,6 +273,7 @@ class FailsAtLast(Known):
         return super().predict(X)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     ("estimator", "error", "message"),
     [

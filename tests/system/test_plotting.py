@@ -138,6 +138,7 @@ def drawn_ticks(low, high):
     return labels(inside), any(a.x1 > b.x0 for a, b in pairwise(sorted(boxes, key=lambda b: b.x0)))
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("ends", [(3, 40), (0.02, 0.9), (0.1, 3), (1, 20), (1e-2, 1e4)])
 def test_ticks_of_logarithmic_axes_do_not_overlap(ends):
     shown, overlap = drawn_ticks(*ends)

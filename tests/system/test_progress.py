@@ -266,6 +266,7 @@ CASES += [
 ]
 
 
+@pytest.mark.first(2)
 @needs_callbacks
 @pytest.mark.parametrize(("kind", "n_jobs", "at"), CASES)
 def test_exception_in_callback_loses_no_charge_and_reveals_no_raw_score(

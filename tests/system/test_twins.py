@@ -1160,6 +1160,7 @@ def cases_of(name, n, n_rounds):
 QUICK = "search", "search, callbacks", "private ridge", "evaluation of a regressor"
 
 
+@pytest.mark.first(2)
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize(
     ("name", "n", "n_rounds"),
@@ -1193,6 +1194,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.parametrize(
     "what",
