@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..records.units import Units
-from ._queries import Cells, Query, numbers
+from ._queries import Cells, Query, numbers, require_finite
 
 Floats = NDArray[np.float64]
 # The tangents that bound a concave function touch it at multiples of one by this.
@@ -74,6 +74,7 @@ class Moments(Query):
         s1 (1 - a^2) + s6 (a^2 - a^4) + s4 (1 + a) + s5 (1 - a), and s2 (1 - b^2) + s7 (b^2 - b^4) +
         s3 (1 + b). Each sum is rounded twice, at most.
         """
+        require_finite(self.centre, self.c_y, self.c_e)
         s1, s2, s3, s4, s5, s6, s7 = (*self.steps, 0, 0, 0)[:7]
         opposite = _opposite(s4 - s5, s1, s6) + _opposite(s3, s2, s7)
         return s1 + s2 + s3 + s4 + s5 + opposite + 2 * len(self.steps)

@@ -32,20 +32,23 @@ _N_RESAMPLES = 200
 
 
 class Width(NamedTuple):
-    """The width of the interval of a score with this name, and the range of the score."""
+    """The width of the interval of a score with this name, and the range of the score.
+
+    That of a loss, which has no largest value, is twice the score.
+    """
 
     name: str
     width: float
     range: float
+    of_loss: bool = False
 
     @classmethod
     def of(cls, scorer: PrivateScorer, score: Score) -> Width:
-        """Return that of a score with its interval; the range of a loss is twice its size."""
+        """Return that of a score with its interval."""
         value, (low, high) = score
-        largest = scorer.score_range
         if scorer.learns_bounds and scorer.bounds[1] == 0:
-            largest = min(largest, max(2 * abs(value), 1e-300))
-        return cls(scorer.name, high - low, largest)
+            return cls(scorer.name, high - low, max(2 * abs(value), 1e-300), of_loss=True)
+        return cls(scorer.name, high - low, scorer.score_range)
 
     @property
     def share(self) -> float:
@@ -55,6 +58,9 @@ class Width(NamedTuple):
     @property
     def in_words(self) -> str:
         """The width, and what that is of the range."""
+        if self.of_loss:
+            times = f"{2 * self.share:.0%} of" if self.share < 5 else "many times"
+            return f"about {self.width:.2g}, {times} the score"
         if self.share >= 1:
             return "its whole range"
         return f"about {self.width:.2g}, {self.share:.0%} of its range"

@@ -195,6 +195,7 @@ class MeanOf(Query):
 
     def sensitivity(self, units: Units) -> int:
         """G for groups even if records have one step: means over groups need the fine grid."""
+        require_finite(*self.bounds)
         return GRID if units.grouped else self.steps
 
     def largest(self, units: Units) -> int:
@@ -356,6 +357,12 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     return a is b or bool(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b)
+
+
+def require_finite(*bounds: float) -> None:
+    """Raise ValueError unless values within these bounds can be rounded to steps of them."""
+    if not np.isfinite(bounds).all():
+        raise ValueError(f"what is counted needs finite bounds; found {bounds}")
 
 
 def numbers(y: Any) -> Floats:

@@ -51,6 +51,8 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
+# Losses up to so many times the largest of a constant prediction count fully in public.
+BEYOND = 1000.0
 # A difference of scores that candidates are not told apart by.
 _NEGLIGIBLE = 0.01
 
@@ -175,6 +177,15 @@ class PrivateScorer:
     def share_cut_off(self, public: Predictions) -> float:
         """Return which share of the sum of these losses clipping cuts off."""
         return 0.0
+
+    def of_scikit_learn(self, public: Predictions) -> float:
+        """Return the score without learnt bounds; NaN if scikit-learn has none."""
+        try:
+            with ignore_float_errors():
+                found = self.without_learnt_bounds().exact(public)
+        except ValueError:
+            return math.nan
+        return found if math.isfinite(found) else math.nan
 
     @property
     def first(self) -> Cells | None:
@@ -355,7 +366,7 @@ class MeanScore(PrivateScorer):
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
     gain: str = ""
-    # The largest loss that counts fully in public.
+    # The largest loss of a constant prediction, or that scikit-learn computes.
     most: float = math.inf
 
     @property
@@ -405,8 +416,9 @@ class MeanScore(PrivateScorer):
         if not np.isfinite(bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the loss of predicting the same for all training records "
-                "is infinite, or exceeds the range of floats. Rescale the labels if they are "
-                "large, or give bounds"
+                "is infinite. A deviance or a log error needs labels that are not negative, and "
+                "some that are positive. If labels are so large that it exceeds the range of "
+                "floats, rescale them. Or give bounds"
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
@@ -426,6 +438,7 @@ class MeanScore(PrivateScorer):
         known = GAINS.get(self.gain)
         return known is not None and bool(known.constant) and "bounds" not in self.params
 
+    @ignore_float_errors()
     def with_bounds(
         self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
     ) -> MeanScore:
@@ -436,8 +449,11 @@ class MeanScore(PrivateScorer):
         gains = [query.unclipped(each.y, each.response, each.classes) for each in public]
         losses = self._finite(-np.array(gains)) if gains else constant[None]
         good = losses[np.argmin(losses.mean(axis=1))]
-        found = self._clipped_at(min(_bounds.of_score(good, constant, score), known.most))
-        highest = min(_bounds.highest_of_choice(losses, constant, choice), known.most)
+        least = -known.bounds[0] if isinstance(known.bounds, tuple) else 0.0
+        for_score = max(least, _bounds.of_score(good, constant, score))
+        found = self._clipped_at(min(for_score, known.most))
+        highest = max(least, _bounds.highest_of_choice(losses, constant, choice))
+        highest = min(highest, known.most)
         compared = self._clipped_at(_bounds.of_choice(losses, highest, choice))
         return replace(found, query=compared.query, ends=compared.ends)
 
@@ -450,7 +466,9 @@ class MeanScore(PrivateScorer):
         return self.with_gain(self.query.gain, (lowest, 0.0), self.query.steps)
 
     def for_public(self) -> MeanScore:
-        return self._clipped_at(self.most) if self.learns_bounds else self
+        if not self.learns_bounds:
+            return self
+        return self._clipped_at(min(BEYOND * self.most, GAINS[self.gain].most))
 
     def share_cut_off(self, public: Predictions) -> float:
         args = public.y, public.response, public.classes

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import explained_variance_score, r2_score
 
+from ..privacy.float_errors import ignore_float_errors
 from ..privacy.noisy_counts import NoisyCounts
 from ..records.tables import dense
 from ..records.units import Units
@@ -27,7 +28,7 @@ from ._metrics import ratio
 from ._of_counts import first_of
 from ._queries import GRID, MeanOf, in_steps, numbers, steps_of_unit
 from ._response import Predictions
-from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
+from ._scorers import BEYOND, UNSET, Given, PrivateScorer, Public, check_one_output
 
 Floats = NDArray[np.float64]
 # Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .53,
@@ -85,6 +86,11 @@ class VarianceExplained(PrivateScorer):
         if c is None:
             c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
         most = float(np.max(np.abs(y - centre))) or 1.0
+        if not math.isfinite(most * most):
+            raise ValueError(
+                f"scoring={self.name!r}: the squares of the training labels exceed the range of "
+                "floats. Rescale the labels"
+            )
         counts = Moments(centre, c, c, _STEPS)
         own = replace(self, counts=counts, most=most, label_variance=float(np.var(y)) or 1.0)
         return own._compared_by(c**2)
@@ -103,6 +109,7 @@ class VarianceExplained(PrivateScorer):
     def learns_bounds(self) -> bool:
         return "largest_error" not in self.params
 
+    @ignore_float_errors()
     def with_bounds(
         self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
     ) -> VarianceExplained:
@@ -111,13 +118,14 @@ class VarianceExplained(PrivateScorer):
         if public:
             distances = numbers(public[0].y) - centre
             found = np.array([numbers(each.y) - each.response for each in public])
-            errors = np.where(np.isfinite(found), found, self.most)
+            errors = np.where(np.isfinite(found**2), found, self.most)
         squares = errors**2
         good, constant = int(np.argmin(squares.mean(axis=1))), (y - centre) ** 2
         if c := self.params.get("largest_error"):
             highest = c**2
         else:
-            c = self._bound(errors[good], distances, score)
+            # A few public rows do not show the tail: no less than by all training labels.
+            c = max(self.counts.c_y, self._bound(errors[good], distances, score))
             highest = _bounds.highest_of_choice(squares, constant, choice)
         scorer = replace(self, counts=replace(self.counts, c_y=c, c_e=c))
         return scorer._compared_by(_bounds.of_choice(squares, highest, choice))
@@ -135,7 +143,8 @@ class VarianceExplained(PrivateScorer):
         return 1 - float((counted**2).sum() / ((whole**2).sum() or 1.0))
 
     def for_public(self) -> VarianceExplained:
-        return replace(self, counts=replace(self.counts, c_y=self.most, c_e=self.most))
+        c = BEYOND * self.most
+        return replace(self, counts=replace(self.counts, c_y=c, c_e=c))
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None

@@ -178,7 +178,7 @@ class Guidance:
             for i, answer in enumerate(self._answers):
                 if answer is not None:
                     public = answer(scorer.response_method)
-                    known = math.isfinite(scorer.without_learnt_bounds().exact(public))
+                    known = math.isfinite(scorer.of_scikit_learn(public))
                     position = i if i < n_explored else i - n_explored + len(self.history)
                     scores[position] = scorer.exact(public) if known else math.nan
         return Inside(scores, self.public_score(chosen, scores), self.n_public, self.responses)

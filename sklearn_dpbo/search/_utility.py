@@ -49,6 +49,9 @@ _MOST_TIMES = 1000
 _FALSE_ALARMS = 0.01
 # Clipping changes a score much by this part of what candidates differ by.
 _MUCH = 10
+# Scores that large losses matter less to, by a part of the name.
+_OTHERS = {"squared": "neg_mean_absolute_error", "r2": "neg_mean_absolute_error"}
+_OTHERS |= {"log_loss": "neg_brier_score", "explained": "neg_mean_absolute_error"}
 # Half the width of an interval of 95 %, in standard deviations.
 _HALF_WIDTH = 1.96
 
@@ -168,23 +171,27 @@ def _clipping_hint(
     scorer: PrivateScorer, answers: Sequence[Responses], width: float, selects: bool
 ) -> str:
     public = [answer(scorer.response_method) for answer in answers]
-    theirs = np.array([scorer.without_learnt_bounds().exact(each) for each in public])
-    if not np.isfinite(theirs).all():
-        return ""
-    best, much = int(np.argmax(theirs)), float(np.std(theirs)) / _MUCH
+    theirs = np.array([scorer.of_scikit_learn(each) for each in public])
+    if np.isnan(theirs).all():
+        return (
+            f"scikit-learn has no {scorer.name} of any candidate within the training set, as "
+            f"losses or predictions are infinite. They count as others: {scorer.clipping}. "
+            "Nothing has been charged yet"
+        )
+    best, much = int(np.nanargmax(theirs)), float(np.nanstd(theirs)) / _MUCH
     ours, query = scorer.exact(public[best]), cast(MeanOf, scorer.query)
     compared = [query.clipped(each.y, each.response, each.classes).mean() for each in public]
     lost = selects * float(theirs[best] - theirs[int(np.argmax(compared))])
-    if abs(ours - theirs[best]) <= max(much, width / 4) and lost <= much:
+    if abs(ours - theirs[best]) <= max(much, width / 4) and not lost > much:
         return ""
     loses = f". The choice among candidates may lose {lost:.2g} by it" * (lost > 0)
+    other = next((f", or use {_OTHERS[part]!r}" for part in _OTHERS if part in scorer.name), "")
     return (
         f"{scorer.name} is {ours:.4g} with large losses clipped, and {theirs[best]:.4g} as "
         "scikit-learn computes it, for the best candidate within the training set: "
         f"{scorer.clipping}. That cuts off {scorer.share_cut_off(public[best]):.0%} of the "
         f"sum{loses}. More (validation) records or a larger epsilon raise the bound. You may give "
-        "another one (make_private_scorer), or use a score of absolute or log errors. Nothing has "
-        "been charged yet"
+        f"another one (make_private_scorer){other}. Nothing has been charged yet"
     )
 
 

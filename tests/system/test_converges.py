@@ -190,7 +190,8 @@ def searched(metric, situation, learner, **params):
 def check(metric, situation, learner, **params):
     """Assert that choice, score and interval are those without privacy."""
     found, row = searched(metric, situation, learner, **params), METRICS[metric]
-    unit = max(abs(found.exact), 1e-300) if row == RELATIVE and metric.startswith("neg") else 1.0
+    least = 1e-300 if metric.startswith("neg") else 1.0
+    unit = max(abs(found.exact), least) if row == RELATIVE else 1.0
     error = max(row.error, GRID.get(situation, 0)) * unit
     assert found.exact >= found.best - max(row.regret * unit, error), (
         f"chosen {found.exact:.6g}, best {found.best:.6g}"
