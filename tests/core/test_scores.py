@@ -424,7 +424,7 @@ def test_class_that_no_public_model_knows():
 
 
 def test_labels_too_large_for_learnt_bounds_are_refused():
-    with pytest.raises(ValueError, match="Rescale"):
+    with pytest.raises(ValueError, match="rescale"):
         make_private_scorer("neg_mean_squared_error").prepare(np.array([0.0, 1e200, -1e200]))
 
 
