@@ -46,7 +46,7 @@ class Width(NamedTuple):
     def of(cls, scorer: PrivateScorer, score: Score) -> Width:
         """Return that of a score with its interval."""
         value, (low, high) = score
-        if scorer.learns_bounds and scorer.bounds[1] == 0:
+        if scorer.is_loss:
             return cls(scorer.name, high - low, max(2 * abs(value), 1e-300), of_loss=True)
         return cls(scorer.name, high - low, scorer.score_range)
 
@@ -83,12 +83,13 @@ def expected_width(
     A mean with known bounds needs no public predictions.
     """
     query: Query = scorer.counts
-    if public is None or (scorer.is_mean and not scorer.learns_bounds):
-        counts: tuple[int, ...] = (round(_ASSUMED_MEAN * query.largest(units)),)
-    else:
+    if public is not None and (scorer.learns_bounds or not scorer.is_mean):
         counts = expected_counts(query, public(query.response_method), units)
-    noisy = NoisyCounts(counts, scale, gaussian)
-    return Width.of(scorer, score_and_interval(scorer, units, noisy))
+        noisy = NoisyCounts(counts, scale, gaussian)
+        return Width.of(scorer, score_and_interval(scorer, units, noisy))
+    noisy = NoisyCounts((round(_ASSUMED_MEAN * query.largest(units)),), scale, gaussian)
+    _, (low, high) = score_and_interval(scorer, units, noisy)
+    return Width(scorer.name, high - low, scorer.score_range)
 
 
 @ignore_float_errors()

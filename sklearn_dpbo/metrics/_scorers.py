@@ -150,6 +150,11 @@ class PrivateScorer:
         return self
 
     @property
+    def is_loss(self) -> bool:
+        """Whether this is minus a loss without a largest value, or a root of one."""
+        return False
+
+    @property
     def learns_bounds(self) -> bool:
         """Whether public records say where losses are clipped."""
         return False
@@ -378,7 +383,7 @@ class MeanScore(PrivateScorer):
         a, b = self.bounds
         if self.custom:
             return f"each gain clipped to [{a:.4g}, {b:.4g}]"
-        if not GAINS[self.gain].constant:
+        if not self.is_loss:
             return ""
         loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
         loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
@@ -434,9 +439,12 @@ class MeanScore(PrivateScorer):
         return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 
     @property
+    def is_loss(self) -> bool:
+        return self.gain in GAINS and bool(GAINS[self.gain].constant)
+
+    @property
     def learns_bounds(self) -> bool:
-        known = GAINS.get(self.gain)
-        return known is not None and bool(known.constant) and "bounds" not in self.params
+        return self.is_loss and "bounds" not in self.params
 
     @ignore_float_errors()
     def with_bounds(

@@ -187,6 +187,17 @@ def test_without_public_scores_the_losses_of_a_constant_set_the_bound(rng):
         assert -search.scorer_.bounds[0] >= np.quantile(alone, expected)
 
 
+@pytest.mark.parametrize("bounds", [{}, {"bounds": (-50.0, 0)}])
+def test_an_interval_as_long_as_the_loss_is_wide_whatever_the_bound(bounds, rng):
+    """RMSE was released as 0 for 1.5 without a word: a fifth of the bound is more than that."""
+    X = rng.normal(size=(1_000, 2))
+    y = X @ [10.0, 20.0] + rng.normal(size=1_000)
+    scoring = make_private_scorer("neg_root_mean_squared_error", **bounds)
+    search = PrivateBayesSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, scoring=scoring, epsilon=0.5)
+    with pytest.warns(LowUtilityWarning, match="of the score|many times the score"):
+        search.fit(X[:500], y[:500], X_val=X[500:], y_val=y[500:])
+
+
 # ------------------------------------------------------------------ odd predictions
 class Predicted(RegressorMixin, BaseEstimator):
     """Predicts what the function makes of the rows."""
