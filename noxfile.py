@@ -89,7 +89,8 @@ def slow(session: nox.Session) -> None:
     session.install("-e", ".[test]")
     # Some take a minute, and most a second: a worker that is done takes from the other.
     ignored = (f"--ignore={path}" for path in OF_THE_SITE)
-    session.run(*PYTEST, "--dist", "worksteal", "-m", "slow", *ignored, *session.posargs)
+    options = ("--dist", "worksteal", "-m", "slow", "--durations=20")
+    session.run(*PYTEST, *options, *ignored, *session.posargs)
 
 
 @nox.session
