@@ -175,20 +175,29 @@ class _ProcessContext:
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        """Enter; `begin` gets the stack of what is undone at the end."""
-        entered = 0
+        """Enter; `begin` gets the stack of what is undone at the end.
+
+        Ctrl-C ends neither half way: all later output would be lost.
+        """
+        entered, interrupted = 0, None
         try:
-            with self._lock:
+            with hold_interrupts(), self._lock:
                 self.depth, entered = self.depth + 1, 1
                 if self.depth == 1:
                     self._stack = contextlib.ExitStack()
                     self._begin(self._stack)
             yield
         finally:  # also after an error on the way in
-            with self._lock:
-                self.depth -= entered
-                if self.depth == 0:
-                    self._stack.close()
+            while entered:
+                try:
+                    with hold_interrupts(), self._lock:
+                        self.depth, entered = self.depth - 1, 0
+                        if self.depth == 0:
+                            self._stack.close()
+                except KeyboardInterrupt as error:
+                    interrupted = error
+            if interrupted is not None:
+                raise interrupted
 
 
 def _suspend_autologging(stack: contextlib.ExitStack) -> None:

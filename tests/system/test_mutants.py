@@ -63,7 +63,7 @@ def run(package, test, said):
     sys.path.insert(0, package)
     os.environ["PYTHONPATH"] = package
     os.chdir(ROOT)
-    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", str(ROOT / "tests" / test)])
+    code = pytest.main(["-x", "-q", "-m", "", "-p", "no:cacheprovider", str(ROOT / "tests" / test)])
     sys.stdout.flush()
     os._exit(code)
 
