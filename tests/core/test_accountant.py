@@ -153,6 +153,7 @@ def spent(name, epsilon, data):
     return search.fit(**public, **val).privacy_
 
 
+@pytest.mark.first(5)
 @pytest.mark.parametrize("epsilon", few([0.7, 40.0]))
 @pytest.mark.parametrize("name", [
     "search", "f1", "area", "all scores", "report", "several scores", "large share", "no score",

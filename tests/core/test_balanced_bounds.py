@@ -220,6 +220,7 @@ def fitted(function, by, rng, **params):
     return search.fit(X, X[:, 0], X_val=X_val, y_val=X_val[:, 0])
 
 
+@pytest.mark.first(3)
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ["r2", "explained_variance", "neg_mean_squared_error"])

@@ -92,6 +92,7 @@ BOTH = pytest.mark.parametrize("make", [search_over, tuner])
 
 
 # ------------------------------------------------------------- what reaches the estimator's fit
+@pytest.mark.first(1)
 @pytest.mark.parametrize(
     "params",
     [

@@ -152,6 +152,7 @@ WRONG = {
 }
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("case", WRONG)
 def test_classes_that_do_not_belong_on_the_list_are_found(case):
     cls, kind, options = WRONG[case]

@@ -55,6 +55,7 @@ def counted_for(y):
             yield "its histogram", ErrorHistogram((0.5, 1.0))
 
 
+@pytest.mark.first(4)
 @pytest.mark.parametrize("kind", TRAINING)
 @pytest.mark.filterwarnings("ignore")
 def test_no_label_makes_the_lowest_values_of_any_counts_raise(kind):

@@ -361,6 +361,7 @@ class RemembersInItsClass(LogisticRegression):
         super().__setstate__(state)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
 def test_copy_that_cannot_be_unpickled_after_predictions_tells_nothing(
     scoring, two_classes, monkeypatch, capfd
@@ -441,6 +442,7 @@ class SeesLabels(FunctionTransformer):
         return pd.DataFrame(X).iloc[:, 0].str.len().to_numpy(float)[:, None]
 
 
+@pytest.mark.first(1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("labels", "how", "of"), WAYS)
 def test_a_step_sees_rows_numbered_from_0_whatever_one_label_is(labels, how, of):

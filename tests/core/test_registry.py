@@ -153,6 +153,7 @@ def derivative(function, M, step=1e-4):
 
 
 # Averages weighted otherwise have the entries of those that are not.
+@pytest.mark.first(6)
 @pytest.mark.parametrize(
     "name", few(OF_MATRIX, *(n for n in OF_MATRIX if not n.endswith(("_micro", "_weighted"))))
 )

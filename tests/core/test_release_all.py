@@ -20,6 +20,7 @@ def searched(data, **params):
     return search.fit(X, y, X_val=X_val, y_val=y_val)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("scoring", ["accuracy", "f1", "neg_brier_score"])
 def test_columns_have_every_score_as_scikit_learn_computes_it(two_classes, scoring):
     search = searched(two_classes, scoring=scoring)
@@ -64,6 +65,7 @@ def test_several_scores_have_columns_of_their_own(two_classes):
     assert spent == pytest.approx([6e4, 5.4e5, 2e5, 2e5])
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     "column",
     [

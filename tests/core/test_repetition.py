@@ -148,6 +148,7 @@ def test_pure_bound_holds_for_the_best_of_many_runs(repetition, epsilon):
         assert largest_ratio(repetition, 2 * epsilon) > bound
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("eta", [0.0, 1.0, 3.0])
 def test_pure_bound_is_nearly_attained(eta):
     """By an output that becomes rarer while better ones become more frequent."""

@@ -279,6 +279,7 @@ TABLES = {
 }
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("what", few(TABLES, "confusion", "agreement", "pair counts"))
 @pytest.mark.parametrize("scale", few([20.0, 0.3]))
 def test_unknown_labels_are_rarely_said_of_noise_alone(what, scale, rng):

@@ -172,6 +172,7 @@ def test_constant_outputs_give_a_bound_of_zero():
         assert report.event == "all outputs are the same"
 
 
+@pytest.mark.slow
 def test_audits_run_in_parallel():
     """Each data set keeps its own outputs."""
     report = audit_mechanism(str, ("0", "1"), 100, n_jobs=2, subject="text")

@@ -111,6 +111,7 @@ def test_rows_longer_than_max_norm_are_clipped(X):
     assert np.linalg.norm(c.released_, axis=1).max() < 2
 
 
+@pytest.mark.slow
 @given(d=st.integers(1, 40), seed=st.integers(0, 10**6))
 def test_clipping_does_not_increase_distances(d, seed):
     X = 3 * np.random.default_rng(seed).standard_normal((2, d))

@@ -55,6 +55,7 @@ def labels_and_predictions(m, prevalence, recall, false_positives, seed=0):
     return y, (rng.random(m) < p).astype(int)
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("unknown", [0, 5, 80])
 def test_intervals_beside_unknown_labels(unknown):
     """A few that the noise may hide count as none: weighted F1 is shifted most."""

@@ -162,6 +162,7 @@ def test_all_initial_points_are_validated_even_with_few_evaluations(kind, n_star
     assert validated[:n_start] == start
 
 
+@pytest.mark.first(2)
 @pytest.mark.parametrize(
     ("start", "message"),
     [

@@ -74,6 +74,7 @@ def change(place, edit):
 # ---------------------------------------------------------------- sums
 
 
+@pytest.mark.first(1)
 def test_ten_charges_of_a_tenth_fit_a_budget_of_one_and_an_eleventh_does_not(place):
     ledger = opened(place)
     for _ in range(10):
@@ -607,6 +608,7 @@ def published(path, n=3):
     return ledger, receipts
 
 
+@pytest.mark.first(1)
 def test_verify_accepts_reports_and_receipts(place):
     ledger, receipts = published(place)
     privacy = fit(search(ledger)).privacy_
@@ -642,6 +644,7 @@ def test_verify_refuses_a_report_without_charges(path):
 # ---------------------------------------------------------------- units
 
 
+@pytest.mark.first(1)
 def test_a_loss_per_record_is_refused_by_a_ledger_of_patients(place):
     ledger = opened(place, unit="patient")
     X, y, X_val, y_val = problem()

@@ -375,6 +375,7 @@ def test_an_error_at_any_system_call_is_a_ledger_error(helper, tmp_path, operati
     assert not helper(survive_everywhere, tmp_path, operation, "failures")["problems"]
 
 
+@pytest.mark.slow
 @one_by_default(*SOME)
 def test_interrupted_at_any_system_call(helper, tmp_path, operation):
     """A charge that was written and not confirmed counts as spent."""

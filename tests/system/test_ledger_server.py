@@ -266,6 +266,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("at", ["refuse_other_unit", "refuse_excess"])
 def test_a_charge_is_rolled_back_if_the_connection_ends_before_the_commit(
     database, monkeypatch, at

@@ -125,6 +125,7 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
     assert not [name for name in vars(search) if name.startswith("_callback")]
 
 
+@pytest.mark.first(1)
 @needs_callbacks
 @pytest.mark.parametrize("guidance", ["none", "public"])
 def test_callbacks_hear_of_every_fit_with_every_guidance(guidance, seeded):
