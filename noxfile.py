@@ -70,7 +70,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """Run tests/core, in about a minute and a half on two cores."""
+    """Run tests/core, in about a minute on two cores."""
     session.install("-e", ".[dev]")
     one_thread = {"OMP_NUM_THREADS": "1"}  # the two workers keep both cores busy
     session.run(*PYTEST, "tests/core", *session.posargs, env=one_thread)
@@ -78,7 +78,7 @@ def fast(session: nox.Session) -> None:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """Run all default tests, in about three minutes on two cores."""
+    """Run all default tests, in about two minutes on two cores."""
     session.install("-e", ".[test]")
     session.run(*PYTEST, "--dist", "worksteal", *session.posargs)
 
