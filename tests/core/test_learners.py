@@ -27,6 +27,7 @@ from sklearn_dpbo.learners import (
 from sklearn_dpbo.learners._counts import size_counts
 from sklearn_dpbo.learners._places import places_of_counts
 from sklearn_dpbo.learners._records import Columns
+from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import (
     IntegerRows,
     Rows,
@@ -464,3 +465,19 @@ def test_shape_functions_need_a_column_and_a_class_that_there_is():
     for target in (None, 3):
         with pytest.raises(ValueError, match=r"target must be one of .*; found"):
             model.shape_function(0, target=target)
+
+
+def test_a_ridge_declares_the_longest_rows_with_their_rounding(monkeypatch):
+    declared = []
+
+    def tables(self, records, n, sensitivity, what):
+        declared.append(sensitivity)
+        raise InterruptedError
+
+    monkeypatch.setattr(PrivateRidge, "_tables", tables)
+    with pytest.raises(InterruptedError):
+        ridge = PrivateRidge(epsilon=1.0, delta=1e-6, y_bounds=(-1, 1))
+        ridge.fit(np.zeros((20, 2)), np.zeros(20))
+    row, half = (_STEPS + 1) ** 2, (_STEPS // 2 + 1) ** 2
+    longest = math.hypot(row + 2 * half, row)
+    assert longest < declared[0] < longest * (1 + 2e-12)
