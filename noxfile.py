@@ -70,7 +70,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """Run tests/core, in about a minute on two cores."""
+    """Run tests/core, in 80 seconds on two cores."""
     session.install("-e", ".[dev]")
     one_thread = {"OMP_NUM_THREADS": "1"}  # the two workers keep both cores busy
     session.run(*PYTEST, "tests/core", *session.posargs, env=one_thread)
