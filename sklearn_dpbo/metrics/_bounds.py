@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 _TOP, _LEAST_INDEX, _MOST_INDEX = 10, 0.1, 0.75
 # Share of the losses of a constant prediction that count fully, until more is known.
 _COUNTED = 0.99
+# Public scores clip losses at so many times the largest one of a constant prediction.
+MOST_IN_PUBLIC = 1000.0
 # Probability that a model is no better than a constant for protected records.
 _USELESS = 0.03
 # No bound is below this times the mean loss: where most losses are 0, so are most quantiles.
@@ -110,6 +112,14 @@ def of_choice(losses: Floats, highest: float, reach: float) -> float:
         costs.append(max(0.0, float(means[chosen].mean() - means.min())))
     enough = min(costs) * (1 + _EQUAL) + _EQUAL * float(np.ptp(means)) / _N_TRIED
     return float(tried[np.array(costs) <= enough].max())
+
+
+def of_distances(distances: Floats, reach: float) -> float:
+    """Return how far labels may lie from their mean to count fully for R2, at least."""
+    usual = float(np.quantile(np.abs(distances), _COUNTED, method="higher"))
+    squares, share = distances**2, min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)
+    rare = min(quantile(squares, share), _MOST_TIMES_MEAN * float(np.mean(squares)))
+    return max(usual, math.sqrt(rare)) or 1.0
 
 
 def of_ratio(

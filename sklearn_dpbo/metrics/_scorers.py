@@ -51,8 +51,6 @@ Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # What is released anyway, so that scores may follow from it; None if it is one score alone.
 Given: TypeAlias = Sequence[Query] | None
 
-# Losses up to so many times the largest of a constant prediction count fully in public.
-BEYOND = 1000.0
 # A difference of scores that candidates are not told apart by.
 _NEGLIGIBLE = 0.01
 
@@ -476,7 +474,7 @@ class MeanScore(PrivateScorer):
     def for_public(self) -> MeanScore:
         if not self.learns_bounds:
             return self
-        return self._clipped_at(min(BEYOND * self.most, GAINS[self.gain].most))
+        return self._clipped_at(min(_bounds.MOST_IN_PUBLIC * self.most, GAINS[self.gain].most))
 
     def share_cut_off(self, public: Predictions) -> float:
         args = public.y, public.response, public.classes

@@ -28,14 +28,12 @@ from ._metrics import ratio
 from ._of_counts import first_of
 from ._queries import GRID, MeanOf, in_steps, numbers, steps_of_unit
 from ._response import Predictions
-from ._scorers import BEYOND, UNSET, Given, PrivateScorer, Public, check_one_output
+from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 
 Floats = NDArray[np.float64]
 # Steps for e^2, t^2, t and e. All sums get the same noise: so the shares of epsilon are about .53,
 # .40, .04 and .03, near the best for models of all kinds.
 _STEPS = (GRID, 3 * GRID // 4, 2 * GRID // 25, 3 * GRID // 50)
-# Share of the training labels whose distance from their mean counts fully, until more is known.
-_COUNTED = 0.99
 
 
 class ErrorVariance(Moments):
@@ -82,15 +80,14 @@ class VarianceExplained(PrivateScorer):
     def prepare(self, y_train: Any) -> VarianceExplained:
         check_one_output(self.name, y_train)
         y = np.asarray(dense(y_train), dtype=float)
-        centre, c = float(np.mean(y)), self.params.get("largest_error")
-        if c is None:
-            c = float(np.quantile(np.abs(y - centre), _COUNTED, method="higher")) or 1.0
+        centre = float(np.mean(y))
         most = float(np.max(np.abs(y - centre))) or 1.0
         if not math.isfinite(most * most):
             raise ValueError(
                 f"scoring={self.name!r}: the squares of the training labels exceed the range of "
                 "floats. Rescale the labels"
             )
+        c = self.params.get("largest_error") or _bounds.of_distances(y - centre, 1.0)
         counts = Moments(centre, c, c, _STEPS)
         own = replace(self, counts=counts, most=most, label_variance=float(np.var(y)) or 1.0)
         return own._compared_by(c**2)
@@ -125,7 +122,8 @@ class VarianceExplained(PrivateScorer):
             highest = c**2
         else:
             # A few public rows do not show the tail: no less than by all training labels.
-            c = max(self.counts.c_y, self._bound(errors[good], distances, score))
+            least = _bounds.of_distances(y - centre, score)
+            c = max(least, self._bound(errors[good], distances, score))
             highest = _bounds.highest_of_choice(squares, constant, choice)
         scorer = replace(self, counts=replace(self.counts, c_y=c, c_e=c))
         return scorer._compared_by(_bounds.of_choice(squares, highest, choice))
@@ -143,7 +141,7 @@ class VarianceExplained(PrivateScorer):
         return 1 - float((counted**2).sum() / ((whole**2).sum() or 1.0))
 
     def for_public(self) -> VarianceExplained:
-        c = BEYOND * self.most
+        c = _bounds.MOST_IN_PUBLIC * self.most
         return replace(self, counts=replace(self.counts, c_y=c, c_e=c))
 
     def release(

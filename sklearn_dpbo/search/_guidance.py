@@ -170,9 +170,9 @@ class Guidance:
         same = [score for key, score in zip(keys, scores, strict=True) if key == keys[chosen]]
         return next((score for score in same if not math.isnan(score)), math.nan)
 
-    def inside(self, chosen: int) -> Inside:
-        """Return public scores as comparable with released ones: losses are clipped alike."""
-        scorer, scores = self._candidates.scorer, self.public_scores
+    def inside(self, chosen: int, scorer: PrivateScorer) -> Inside:
+        """Return public scores as the scorer of the release clips losses: to compare with it."""
+        scores = self.public_scores
         if scorer.learns_bounds:
             n_explored = len(self._answers) - len(self._few)
             for i, answer in enumerate(self._answers):

@@ -22,6 +22,7 @@ from ..metrics._scorers import PrivateScorer, Score
 from ..metrics._unknown import named
 from ..prediction.candidates import Candidates
 from ..prediction.session import Session
+from ..privacy.float_errors import ignore_float_errors
 from ..privacy.warn import warn
 from ..records.tables import dense
 from ..records.units import Units
@@ -149,6 +150,7 @@ def released_hints(
     return compares * noise_hints(candidates.scorer, units, public_scores, interval=scores[0][1])
 
 
+@ignore_float_errors()
 def clipping_hints(
     session: Session, answers: Sequence[Responses], share: float, n_released: int
 ) -> tuple[str, ...]:

@@ -182,7 +182,7 @@ class WorstCase(Strategy):
         if not guidance.warned:
             hints += released_hints(own, scores, public, compares=n > 1)
         unknown = released.unknown or ranked.unknown
-        inside = guidance.inside(best)
+        inside = guidance.inside(best, (released.scorers or own.scorers)[0])
         # What a prior moves the choice by is not known of candidates without a public score.
         regret = (
             math.inf if prior.weight else likely_regret(ranked.scorer, units, n, ranked.epsilon)
