@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,28 @@ GRID = 2**20
 MOST_CLASSES = 50
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
+
+
+@dataclass(frozen=True, eq=False)
+class Stepwise:
+    """Values of records at each level: `above` at the first `n_reached` levels, else `below`."""
+
+    below: NDArray[Any]
+    above: NDArray[Any]
+    n_reached: NDArray[np.intp]
+    n_levels: int
+
+    def at(self, level: int) -> NDArray[Any]:
+        """Return the values at a level."""
+        return np.where(self.n_reached > level, self.above, self.below)
+
+    def summed(self, sums: Callable[[Any, Any, int], NDArray[Any]]) -> NDArray[Any]:
+        """Return sums over all records at each level, as rows.
+
+        ``sums(values, places, n)`` returns sums over the records at each of n places.
+        """
+        low, high = (sums(v, self.n_reached, self.n_levels + 1) for v in (self.below, self.above))
+        return np.asarray(np.cumsum(low, axis=0)[:-1] + np.cumsum(high[::-1], axis=0)[-2::-1])
 
 
 class Query:
@@ -86,6 +109,10 @@ class Query:
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         """Return the integers, from what `record_values` returned for these units' records."""
         raise NotImplementedError
+
+    def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
+        """Return `statistics` at each level, as rows."""
+        return np.array([self.statistics(values.at(i), y, units) for i in range(values.n_levels)])
 
     def sensitivity(self, units: Units) -> int:
         """Return the most that one unit changes the integers: the sum of absolute differences.
@@ -179,10 +206,23 @@ class MeanOf(Query):
         return np.asarray(np.clip(np.where(np.isnan(gain), a, gain), a, b))
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        return tuple(int(each.sum()) for each in self._of_units(values, units))
+
+    def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
+        if units.grouped:  # means over groups do not add up
+            return super().statistics_by_level(values, y, units)
+
+        def sums(values: NDArray[Any], places: NDArray[np.intp], n_places: int) -> NDArray[Any]:
+            added = self._of_units(values, units)
+            return np.transpose([np.bincount(places, each, n_places) for each in added])
+
+        return values.summed(sums).astype(np.int64)
+
+    def _of_units(self, values: NDArray[Any], units: Units) -> tuple[NDArray[np.int64], ...]:
+        """Return what each unit adds to each integer."""
         G = self.sensitivity(units)
         k = units.mean(values * (G // self.steps))
-        sums = (k, spread_of(k, G)) if self._is_spread(units) else (k,)
-        return tuple(int(each.sum()) for each in sums)
+        return (k, spread_of(k, G)) if self._is_spread(units) else (k,)
 
     def counts_as(self, other: Query, units: Units) -> bool:
         if not isinstance(other, MeanOf) or other._is_spread(units):
@@ -245,13 +285,28 @@ class Cells(Query):
         return np.concatenate([np.arange(n) >= known for n, known in pairs])
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
+        together = np.zeros(len(values), dtype=np.intp)
+        return self.of_counts(self._counts_at(values, together, 1, units)[0], units)
+
+    def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
+        counts = values.summed(partial(self._counts_at, units=units))
+        return np.array([self.of_counts(row, units) for row in counts])
+
+    def _counts_at(
+        self, values: NDArray[Any], places: NDArray[np.intp], n_places: int, units: Units
+    ) -> NDArray[np.int64]:
+        """Return how much the records at each place weigh in each cell: one row a place."""
         w, n = weights(units), sum(self.sizes) * self.n_subgroups
         # The only subgroup is the first one, whatever others count apart.
-        first = sum(self.sizes) * np.minimum(units.subgroups, self.n_subgroups - 1)
+        first = sum(self.sizes) * np.minimum(units.subgroups, self.n_subgroups - 1) + n * places
         # Exact: floats hold all integers up to 2^53.
         columns = values.reshape(len(values), -1).T + first
-        counts = sum(np.bincount(cells, weights=w, minlength=n) for cells in columns)
-        return tuple(np.asarray(counts).astype(np.int64).tolist())
+        counts = sum(np.bincount(cells, weights=w, minlength=n * n_places) for cells in columns)
+        return np.asarray(counts).astype(np.int64).reshape(n_places, n)
+
+    def of_counts(self, counts: NDArray[np.int64], units: Units) -> tuple[int, ...]:
+        """Return the integers, from what the records in each cell weigh."""
+        return tuple(counts.tolist())
 
     def sensitivity(self, units: Units) -> int:
         """A unit adds W to the cells of each table; what replaces it, too."""

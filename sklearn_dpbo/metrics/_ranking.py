@@ -80,9 +80,8 @@ class RankedConfusion(Confusion):
 
     ranking: Ranking
 
-    def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        counts = np.array(super().statistics(values, y, units)) / unit_weight(units)
-        *known, unknown = counts.reshape(-1, len(self.classes))
+    def of_counts(self, counts: NDArray[np.int64], units: Units) -> tuple[int, ...]:
+        *known, unknown = (counts / unit_weight(units)).reshape(-1, len(self.classes))
         # As errors: of the class after the predicted one.
         C = np.array(known) + np.roll(np.diag(unknown), 1, axis=0)
         value = self.ranking(C) + float(self.ranking.of_unknown @ unknown)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics._queries import Query
+from ..metrics._queries import Query, Stepwise
 from ..metrics._response import class_scores
 from ..privacy.frames import ClearFrames
 from ..privacy.sensitive import Secret
@@ -48,10 +48,13 @@ class LabelGains(Query):
         self, thresholds: Iterable[float], values: NDArray[Any], y: Any, units: Units, query: Query
     ) -> NDArray[np.int64]:
         """Return a row of the query's integers for the labels that each threshold gives."""
-        first, second = values[:, 1:].T
+        levels, position = np.unique(np.fromiter(thresholds, dtype=float), return_inverse=True)
+        response, (first, second) = values[:, 0], values[:, 1:].T.astype(int)
         # The second class is predicted from the threshold on; never for NaN.
-        columns = (np.where(values[:, 0] >= at, second, first).astype(int) for at in thresholds)
-        return np.array([query.statistics(column, y, units) for column in columns])
+        n_reached = np.searchsorted(levels, response, side="right")
+        n_reached[np.isnan(response)] = 0
+        labelled = Stepwise(first, second, n_reached, len(levels))
+        return query.statistics_by_level(labelled, y, units)[position]
 
 
 @ClearFrames()

@@ -102,7 +102,6 @@ def curve_of(estimator, scorer, problem, grid):
     return Curve(table, label_gains, values).at(grid, scorer.query)._open()[:, 0]
 
 
-@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, 3.0, math.nan]),
@@ -124,6 +123,15 @@ def test_threshold_curve_equals_counting_at_each_threshold(records, scoring, gro
     total = curve_of(estimator, scorer, problem, grid)
     assert total.tolist() == plain(scorer, scores, y, grid, units)
     assert total.min() >= 0 and total.max() <= scorer.query.largest(units)
+
+
+def test_a_response_that_is_no_number_gets_the_first_class():
+    counts = resolve_scorer("accuracy", FirstColumn()).prepare([0, 1]).counts
+    y, scores = np.array([0, 0, 1]), np.array([math.nan, math.nan, 0.5])
+    gains = LabelGains(counts, ("decision_function",))
+    values = gains.record_values(y, scores, np.array([0, 1]))
+    found = gains.statistics_at([-math.inf, 0.5, math.inf], values, y, Units.of(3), counts)
+    assert found[:, 0].tolist() == [3, 3, 2]
 
 
 # ---------------------------------------------------------------- what is kept, and units
