@@ -17,7 +17,7 @@ time (`separately`). That gives the same, as all other parts predict row by row.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -47,7 +47,8 @@ class ProtectedTable:
     """Protected records; their labels, which follow the companions'; their units and companions.
 
     `X` are the protected records alone: of many, each copy takes memory. What parts of models
-    return for all of them is kept under the `name`, if it has one, for other candidates.
+    return for all of them is kept under the `name`, if it has one, for other candidates. A part of
+    a table has some of its units, in these `rows`, and the `number` of the part.
     """
 
     X: Any
@@ -55,6 +56,8 @@ class ProtectedTable:
     units: Units
     companions: Companions
     name: str = ""
+    number: int = 0
+    rows: NDArray[np.intp] | None = None
 
     @classmethod
     @ignore_float_errors()  # of casts, which would tell of a label
@@ -75,10 +78,25 @@ class ProtectedTable:
         """Number of protected records."""
         return n_rows(self.X)
 
+    def part(self, k: int, n: int) -> ProtectedTable:
+        """Return the units of the k-th of n parts: what they get is what they get among all."""
+        first, last = (i * self.units.m // n for i in (k, k + 1))
+        rows = self.units.rows(first, last)
+        own = None if self.units.labels is None else self.units.labels[rows] - first
+        labels, n_public = self.labels, len(self.companions)
+        if labels is not None:
+            labels = labels[np.concatenate([np.arange(n_public), n_public + rows])]
+        X, units = take_rows(self.X, rows) if n > 1 else self.X, Units(last - first, own)
+        return replace(self, X=X, labels=labels, units=units, number=k, rows=rows)
+
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
-        """Return the raw integers of the first query that the model was made for."""
+        """Return the raw integers of a query that the model was made for."""
+        return self.counted(self.values(model, query), query)
+
+    def counted(self, values: NDArray[Any], query: Query) -> tuple[int, ...]:
+        """Return the raw integers of a query, for one value per record."""
         isolated = query_for_protected(packed(query))
-        return tuple(isolated.statistics(self.values(model, query), self.y, self.units))
+        return tuple(isolated.statistics(values, self.y, self.units))
 
     @hold_interrupts()
     @ignore_float_errors()
@@ -178,7 +196,7 @@ class ProtectedTable:
         units = np.where(rows < 0, -1 - np.arange(n), units)
         below = len(self.companions) - n_above
         complete = bool(self.name) and n == self.n and bool((rows >= 0).all())
-        return Batch(n_above, below, rows, units, self.name, complete)
+        return Batch(n_above, below, rows, units, self.name, complete, self.number)
 
     def _failing_units(self, predict: Callable[..., Any]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""

@@ -8,9 +8,10 @@ There is no accessor, and the owner cannot be copied or stored. What is public o
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from operator import itemgetter
 from typing import Any, NoReturn, Self
 from uuid import uuid4
 
@@ -33,7 +34,7 @@ from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
 from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secretly
-from .threshold_curve import LabelGains, label_values
+from .threshold_curve import LabelGains
 
 
 class PublicFirst:
@@ -88,30 +89,40 @@ class RecordOwner(Spending):
         """Refuse: these records have one budget."""
         raise TypeError("the records of a session have one budget, and this is it")
 
-    @ClearFrames()
     def count(self, model: Model, query: Query) -> Sensitive:
         """Count what a model predicts of the protected rows, as a table of one row."""
-        self.require_public.end()
-        with suppress_output():
-            return _rows_of([model], self.__table, query).content
+        return self.count_each([model], query, None)
 
     @ClearFrames()
     def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
         """Count what each of several models predicts, a row each; they predict in parallel."""
         self.require_public.end()
-        with without_autologging():
-            # A task takes several models, as the table goes with each task.
-            workers = effective_n_jobs(n_jobs)
-            size = -(-len(models) // (4 * workers))
-            tasks = (
-                (models[i : i + size], self.__table, query) for i in range(0, len(models), size)
+        if any(model.cut for model in models):
+            counted = partial(self.__table.counted, query=query)
+            values = self.__values(models, query, n_jobs)
+            return values.measured(
+                lambda of_models: list(map(counted, of_models)),
+                query.sensitivity(self.__table.units),
             )
-            # Around all of them is faster than around each, which is enough for several workers:
-            # then other threads lose nothing. But these may be threads of this process.
-            with suppress_output() if workers == 1 else kept_registries():
-                rows = [sealed.content for sealed in in_parallel(_rows_of, tasks, n_jobs, 1)]
-            joined: Sensitive = reduce(Sensitive.followed_by, rows)
-            return joined
+        # A task takes several models, as the table goes with each task.
+        size = -(-len(models) // (4 * effective_n_jobs(n_jobs)))
+        first = range(0, len(models), size)
+        tasks = [(models[i : i + size], self.__table, query) for i in first]
+        joined: Sensitive = reduce(Sensitive.followed_by, _in_workers(_rows_of, tasks, n_jobs))
+        return joined
+
+    def __values(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Secret:
+        """Predict with models of which parts are called on one unit at a time: an array for each.
+
+        Workers share the units, as models share most of what these parts return.
+        """
+        n = min(effective_n_jobs(n_jobs), self.__table.units.m)
+        parts = [self.__table.part(k, n) for k in range(n)]
+        values = _in_workers(_values_of, [(models, part, query) for part in parts], n_jobs)
+        order = np.argsort(np.concatenate([part.rows for part in parts]))
+        return Secret.gathered(values).then(
+            lambda of_parts: [np.concatenate(each)[order] for each in zip(*of_parts, strict=True)]
+        )
 
     @ClearFrames()
     def count_jointly(self, models: Sequence[Model], query: Any) -> Sensitive:
@@ -128,7 +139,7 @@ class RecordOwner(Spending):
     def curve(self, model: Model, gains: LabelGains) -> Curve:
         """Predict each row once, to count the labels that any threshold gives."""
         self.require_public.end()
-        return Curve(self.__table, gains, label_values(model, gains, self.__table))
+        return Curve(self.__table, gains, self.__values([model], gains, None).then(itemgetter(0)))
 
     def evaluating(self, fits: FitOptions, make_model: Any, query: Query) -> Secret:
         """Return, sealed, what fits and counts a candidate that is itself secret.
@@ -225,8 +236,25 @@ class TableOwner:
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = RecordOwner._refuse
 
 
+def _in_workers(
+    function: Callable[..., Any], tasks: Sequence[Any], n_jobs: int | None
+) -> list[Any]:
+    """Return what is sealed for each task."""
+    # Silence around all of them is faster than around each, which is enough for several workers:
+    # then other threads lose nothing. But these may be threads of this process.
+    alone = effective_n_jobs(n_jobs) == 1
+    with without_autologging(), suppress_output() if alone else kept_registries():
+        return [sealed.content for sealed in in_parallel(function, tasks, n_jobs, 1)]
+
+
 def _rows_of(models: Sequence[Model], table: ProtectedTable, query: Query) -> InTransit[Sensitive]:
     """Count models' predictions, a row each, sealed for the way back: workers call this."""
     with suppress_output(registries=False):
         statistics = [table.statistics(model, query) for model in models]
         return InTransit(Sensitive(statistics, query.sensitivity(table.units)))
+
+
+def _values_of(models: Sequence[Model], part: ProtectedTable, query: Query) -> InTransit[Secret]:
+    """Return models' predictions, an array each, sealed for the way back: workers call this."""
+    with suppress_output(registries=False):
+        return InTransit(Secret([part.values(model, query) for model in models]))

@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from ..metrics._queries import Query, Stepwise
 from ..metrics._response import class_scores
-from ..privacy.frames import ClearFrames
-from ..privacy.sensitive import Secret
-from ..privacy.suppress_output import suppress_output
 from ..records.units import Units
-from .model import Model
-from .protected_values import ProtectedTable
 
 
 @dataclass(frozen=True)
@@ -55,10 +50,3 @@ class LabelGains(Query):
         n_reached[np.isnan(response)] = 0
         labelled = Stepwise(first, second, n_reached, len(levels))
         return query.statistics_by_level(labelled, y, units)[position]
-
-
-@ClearFrames()
-def label_values(model: Model, label_gains: LabelGains, table: ProtectedTable) -> Secret:
-    """Return the values of all protected records, see `LabelGains`."""
-    with suppress_output():
-        return Secret(table.values(model, label_gains))

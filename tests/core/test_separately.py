@@ -440,6 +440,19 @@ def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
     assert np.array_equal(counts, separate)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_workers_share_the_units_and_each_is_asked_once(grouped):
+    model = make_pipeline(StandardScaler(), Counts(), DecisionTreeClassifier(random_state=0))
+    grid = [{"decisiontreeclassifier__max_depth": depth} for depth in (1, 2, 5)]
+    groups = np.random.default_rng(0).integers(0, 17, M) if grouped else None
+    alone, n_alone = calls_of(model, grid, groups=groups)
+    with parallel_config("threading", n_jobs=3):
+        shared, calls = calls_of(model, grid, groups=groups)
+    assert np.array_equal(shared, alone) and len({*alone}) > 1
+    # Each of three workers asks companions; two of them may rehearse the same rows at once.
+    assert calls < n_alone + 14 < n_alone + (17 if grouped else M)
+
+
 def test_one_object_in_two_steps_does_not_share_what_other_steps_change():
     own = Counts(0.5)
     model = make_pipeline(own, StandardScaler(), own, LogisticRegression())

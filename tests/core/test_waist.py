@@ -77,7 +77,10 @@ WAIST = {
     "_open": {"privacy.mechanisms"},
     "_packed": {"privacy.sensitive"},
     "InTransit": COUNTING,
-    "then": {"privacy.mechanisms", "prediction.secret_fits", "learners._records", *KUSNER},
+    "then": {
+        "privacy.mechanisms", "prediction.record_owner", "prediction.secret_fits",
+        "learners._records", *KUSNER,
+    },
     "measured": {
         "privacy.sensitive", "prediction.record_owner", "papers.balcan2018._configurator",
         "papers.kusner2015._gp", "papers.kusner2015._lipschitz",
@@ -88,17 +91,15 @@ WAIST = {
         "prediction.record_owner", "prediction.secret_pipelines", "prediction.protected_values",
     },
     "ProtectedTable": {
-        *COUNTING, "prediction.secret_pipelines", "prediction.threshold_curve",
-        "prediction.rehearsal",
+        *COUNTING, "prediction.secret_pipelines", "prediction.rehearsal",
     },
     "DividedTable": COUNTING,
-    "label_values": {"prediction.record_owner"},
     "SHARED": {"prediction.record_owner"},
     "fit_last_step": {"prediction.secret_fits"},
     "evaluate_in_secret": {"prediction.record_owner"},
     "gathered": {
-        "privacy.sensitive", "prediction.secret_fits", "papers.kusner2015._gp",
-        "papers.kusner2015._lipschitz",
+        "privacy.sensitive", "prediction.record_owner", "prediction.secret_fits",
+        "papers.kusner2015._gp", "papers.kusner2015._lipschitz",
     },
     "count_labels": {"prediction.record_owner", "search._one_table"},
     "evaluating": {"prediction.session"},
@@ -251,7 +252,6 @@ def test_the_lists_name_no_module_that_does_not_need_it(name):
         ("evaluation._release", "hints = rows['y_val'] > 0"),
         ("search._worst_case", "session._series(price, '', lambda s, v: v)(statistics)"),
         ("search._worst_case", "from ..privacy.noise import seed_noise"),
-        ("search._worst_case", "from ..prediction.threshold_curve import label_values"),
         ("metrics._scorers", "from ..privacy.mechanisms import Price"),
         ("metrics.evaluations._classifier", "from ..privacy.accounting import Budget"),
     ],
@@ -388,7 +388,7 @@ COUNTING_METHODS = ["count", "count_each", "count_jointly", "curve", "evaluating
 
 @pytest.mark.parametrize("count", COUNTING_METHODS)
 def test_each_way_to_count_ends_public_questions(session, held, count, monkeypatch):
-    for name in ("_rows_of", "label_values"):
+    for name in ("_rows_of", "_values_of"):
         monkeypatch.setattr(f"sklearn_dpbo.prediction.record_owner.{name}", None)
     arguments = {"count_each": (None, None, 1), "evaluating": (None, None, None)}
     arguments["fit_secretly"] = (), None, None

@@ -39,7 +39,8 @@ from sklearn_dpbo.prediction.companions import Companions
 from sklearn_dpbo.prediction.model import Model
 from sklearn_dpbo.prediction.protected_values import ProtectedTable
 from sklearn_dpbo.prediction.record_owner import Curve
-from sklearn_dpbo.prediction.threshold_curve import LabelGains, label_values
+from sklearn_dpbo.prediction.threshold_curve import LabelGains
+from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
 from sklearn_dpbo.testing import seeded_noise
@@ -98,7 +99,7 @@ def curve_of(estimator, scorer, problem, grid):
     )
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(problem.rows, companions)
-    values = label_values(model, label_gains, table)
+    values = Secret(table.values(model, label_gains))
     return Curve(table, label_gains, values).at(grid, scorer.query)._open()[:, 0]
 
 

@@ -22,7 +22,8 @@ from sklearn_dpbo.prediction.companions import Companions
 from sklearn_dpbo.prediction.model import Model
 from sklearn_dpbo.prediction.protected_values import ProtectedTable
 from sklearn_dpbo.prediction.record_owner import Curve
-from sklearn_dpbo.prediction.threshold_curve import LabelGains, label_values
+from sklearn_dpbo.prediction.threshold_curve import LabelGains
+from sklearn_dpbo.privacy.sensitive import Secret
 from sklearn_dpbo.records.split import Problem, ProtectedRows, Training
 from sklearn_dpbo.records.units import Units
 
@@ -100,7 +101,7 @@ def counts_of(estimator, scorer, x, y, units, threshold):
     label_gains = LabelGains(scorer.counts, ("decision_function",))
     model = Model.of(estimator, (label_gains,), companions, "together")
     table = ProtectedTable.of(ProtectedRows(x[:, None], y, units), companions)
-    values = label_values(model, label_gains, table)
+    values = Secret(table.values(model, label_gains))
     found = Curve(table, label_gains, values).at([threshold], scorer.counts)
     (row,) = found._open().tolist()
     return row, found.sensitivity

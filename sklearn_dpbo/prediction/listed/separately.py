@@ -58,6 +58,7 @@ class Batch:
     units: NDArray[np.intp]
     table: str
     complete: bool
+    number: int = 0
     odd: set[int] = field(default_factory=set)
 
     def around(self, own: NDArray[np.intp], n: int) -> NDArray[np.intp]:
@@ -131,7 +132,7 @@ class Separately:
             raise ValueError("another number of rows")
         # A model calls its parts in the same order for any batch.
         self._n_calls += 1
-        key = self._key + f"{name} {self._n_calls}".encode()
+        key = self._key + f"{name} {self._n_calls} {batch.number}".encode()
         outputs, rows = SHARED.get(batch.table, key), batch.rows
         if outputs is None:
             outputs, rows = self._one_by_one(name, X), np.arange(n)
