@@ -20,7 +20,7 @@ from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
 from sklearn_dpbo.privacy.mechanisms import COUNTS, GAUSSIAN_ONLY, Mechanisms, Price
 from sklearn_dpbo.privacy.noise import Noise, SeededNoise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
-from sklearn_dpbo.privacy.sensitive import Sensitive
+from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 
 SOURCES = [pytest.param(Noise, id="opendp"), pytest.param(lambda: SeededNoise(0), id="seed")]
 
@@ -34,6 +34,21 @@ def test_noise_has_scale_of_joint_sensitivity_of_counts_and_of_all_candidates():
         )
         assert noisy.scale == 8.0 * n_candidates and len(noisy.counts) == 2 * n_candidates
         assert [loss.epsilon for loss in budget.losses] == [0.5]
+
+
+@pytest.mark.parametrize("choose", ["select", "draw_exponentially", "best_of"])
+def test_choices_have_the_scale_of_twice_the_sensitivity(choose, monkeypatch):
+    """Each candidate may gain what another loses: exp(N epsilon / (2 D))."""
+    scales = []
+    for sampler in ("permute_and_flip", "exponential_mechanism"):
+        monkeypatch.setattr(Noise, sampler, lambda self, s: scales.append(s) or (lambda n: 0))
+    mechanisms_, scores = Mechanisms(Budget(2.0), Noise()), Sensitive([[10], [20]], 3)
+    if choose == "best_of":
+        models = mechanisms_.privately_fitted(Price(1, 1.0), "fits", "theirs")
+        mechanisms_.best_of(models, Secret(["a", "b"]), scores, 0.5, purpose="", among="two")
+    else:
+        getattr(mechanisms_, choose)(scores, 0.5, purpose="a choice")
+    assert scales == [12.0]
 
 
 @settings(max_examples=300)

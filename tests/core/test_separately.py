@@ -128,6 +128,42 @@ def test_a_record_of_which_a_users_function_makes_another_type_moves_its_own_cou
     assert changed(model, (x[:, None], y), *pair) <= 1
 
 
+def infinite_in_company(X):
+    """Infinite where there is something extreme; else 1 if there is another row than usual."""
+    extreme = (X > 900).any(axis=1, keepdims=True)
+    return np.where(extreme, np.inf, np.full(X.shape, float(len(X) > N_BESIDE)))
+
+
+def test_what_stands_in_for_a_record_that_fails_is_asked_by_itself():
+    """Companions stand in its place; beside another record, they would be seen by its function."""
+    global N_BESIDE
+    model = make_pipeline(FunctionTransformer(infinite_in_company), LogisticRegression())
+    train = TRAIN[NUMBERS].to_numpy(float), Y
+    N_BESIDE = len(held_out_of(model, train, (train[0][:M], Y[:M]))[1].companions) + 1
+    X = VAL[NUMBERS].to_numpy(float)
+    for place in (0, 3, M - 1):
+        pair = [(each, Y_VAL) for each in (X, replaced(X, place, 1000.0))]
+        assert changed(model, train, *pair) <= 1
+
+
+def remembers_in_a_cell(X):
+    """Say whether a list that all records hold was seen before."""
+    seen = [[float(len(row[0]))] for row in X]
+    for row in X:
+        row[0].append(0)
+    return np.array(seen)
+
+
+def test_cells_that_can_be_changed_are_new_for_each_record():
+    lists = np.empty((M, 1), dtype=object)
+    shared = []
+    for i in range(M):
+        lists[i, 0] = shared
+    part = CutOut(packed(FunctionTransformer(remembers_in_a_cell).fit(lists)), b"")
+    batch = Batch(1, 1, np.arange(M - 2), np.arange(M - 2), "", False)
+    assert not for_batch(packed(part), batch).transform(lists).any()
+
+
 # ------------------------------------------------------------ the same as alone
 def logs(X):
     return np.log1p(np.abs(X))
