@@ -142,7 +142,7 @@ class Candidates:
         with closing(fit_all(self.options, jobs)) as fits:
             for params, fitted in zip(pending, fits, strict=True):
                 self._models.add(params, fitted.error or fitted.result)
-                self.progress.fitted(params, fitted.error, "fitted to be validated")
+                self.progress.fitted(params, fitted, "fitted to be validated")
 
 
 def _make_model(

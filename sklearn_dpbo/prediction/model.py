@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import weakref
 from copy import deepcopy
@@ -61,6 +62,11 @@ class Model:
         answers = deepcopy(Responses.given(estimator, companions.y, values))
         model = cls(pickled, without, parts, answers, responses, (), ())
         return model.asked(*queries)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took to predict a public row in the place of a protected one, or NaN."""
+        return math.nan if self.tried is None else float(self.tried.seconds)
 
     def method(self, query: Any) -> str:
         """Return the method whose responses a query takes."""

@@ -6,6 +6,7 @@ No prediction of protected records is told, and no time: those slow down later f
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -26,6 +27,15 @@ except ImportError:  # scikit-learn before 1.9
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method: there is nothing to tear down."""
         return method
+
+
+# To hand over work takes about so many seconds: what takes less is done in this process.
+_HANDING_OVER = 0.05
+
+
+def worth_handing_over(seconds: float) -> bool:
+    """Whether workers save time on work that takes so long; NaN if that is not known."""
+    return not seconds < _HANDING_OVER
 
 
 def in_parallel(
@@ -87,6 +97,7 @@ class Progress:
     def __init__(self, estimator: Any = None, n_fits: int = 0, verbose: int = 0) -> None:
         self._estimator, self._verbose = estimator, verbose
         self._n_fits, self._n_fitted, self._root = n_fits, 0, None
+        self._seconds = 0.0
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_fits)
             call_hook(self._root.call_on_fit_task_begin, estimator=estimator)
@@ -95,11 +106,17 @@ class Progress:
         """Expect n more fits, which may be more than were planned."""
         self._n_fits = max(self._n_fits, self._n_fitted + n)
 
-    def fitted(self, params: dict[str, Any], error: str | None, how: str) -> None:
-        """Tell that one more candidate has been fitted, and what for."""
+    def n_jobs(self, n_fits: int, n_jobs: int | None) -> int | None:
+        """Return `n_jobs`, or 1 if so many fits, like those before, are not worth a worker."""
+        seconds = n_fits * self._seconds / self._n_fitted if self._n_fitted else math.nan
+        return n_jobs if worth_handing_over(seconds) else 1
+
+    def fitted(self, params: dict[str, Any], fit: Any, how: str) -> None:
+        """Tell that one more candidate has been fitted, and what for: `fit` is a `Fit`."""
         self._n_fitted += 1
+        self._seconds += fit.seconds
         if self._verbose:
-            state = "failed" if error else how
+            state = "failed" if fit.error else how
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)
         if self._root is not None:
             self._root.max_subtasks = self._n_fits

@@ -48,7 +48,7 @@ _FORM = (
 
 
 class Tried(NamedTuple):
-    """What differs for public rows, if anything does; and the seconds that a row took."""
+    """What differs for public rows, if anything does; and seconds for a row, NaN if not timed."""
 
     difference: str
     seconds: float
@@ -103,7 +103,7 @@ class Rehearsal:
             direct = DirectResponses.of(self.rows, model, estimator, method, places, responses)
             if text := self._difference(direct, values, asked):
                 return Tried(text, 0.0)
-        return Tried("", self.timed * seconds / len(places))
+        return Tried("", seconds / len(places) if self.timed else np.nan)
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
         """Return responses as numbers, by the way of protected rows; NaN for what failed."""
@@ -212,7 +212,7 @@ def _warn_of_single_calls(models: Sequence[Model], candidates: Any) -> None:
     if not unlisted or candidates.options.prediction != "auto":
         return
     units = candidates.problem.units
-    seconds = units.m * sum(model.tried.seconds for model in models)
+    seconds = units.m * sum(model.seconds for model in models)
     seconds /= effective_n_jobs(candidates.options.n_jobs)
     lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
     warn(

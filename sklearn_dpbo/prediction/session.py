@@ -23,6 +23,7 @@ from ..records.units import Units
 from .candidates import Candidates
 from .fitting import FitOptions, without_callbacks
 from .model import Model
+from .progress import worth_handing_over
 from .record_owner import RecordOwner, TableOwner
 from .rehearsal import require_same
 
@@ -88,7 +89,9 @@ class Session(RecordOwner):
     def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
         """Return the statistics of fitted candidates, one a row; they predict in parallel."""
         models = [self.candidates.asked(params, query) for params in fitted]
-        return self.count_each(models, query, self.candidates.options.n_jobs)
+        seconds = self.units.m * sum(model.seconds for model in models)
+        n_jobs = self.candidates.options.n_jobs if worth_handing_over(seconds) else 1
+        return self.count_each(models, query, n_jobs)
 
     def in_secret(self) -> Secret:
         """Return, sealed, what fits a candidate that is itself secret, and counts its score.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -95,12 +95,14 @@ def explore(
         for evaluator in evaluators
         for params in candidate_params
     ]
-    progress = evaluators[0].progress
+    progress, options = evaluators[0].progress, evaluators[0].options
+    # Batches of cheap fits come one after the other, and each would be handed over.
+    options = replace(options, n_jobs=progress.n_jobs(len(jobs), options.n_jobs))
     progress.expect(len(jobs))
     explored: list[PublicFit] = []
-    with without_autologging(), closing(fit_all(evaluators[0].options, jobs)) as fits:
+    with without_autologging(), closing(fit_all(options, jobs)) as fits:
         for (params, _, _), fit in zip(jobs, fits, strict=True):
-            progress.fitted(params, fit.error, "explored within the training set")
+            progress.fitted(params, fit, "explored within the training set")
             explored.append(PublicFit(fit.error, fit.seconds, *(fit.result or (None, None))))
     n = len(candidate_params)
     return [explored[k * n : (k + 1) * n] for k in range(len(evaluators))]

@@ -1,7 +1,9 @@
 """Callbacks and progress bars receive what is public of a search, in order, and nothing else."""
 
 import sys
+import threading
 from importlib.util import find_spec
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -20,10 +22,11 @@ from leaks import (
     secrets,
     walk,
 )
+from sklearn.linear_model import LogisticRegression
 from test_kusner2015 import NOISY, known_data
 from test_kusner2015 import search_of as gp_search_of
 
-from sklearn_dpbo import PrivacyLedger
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.prediction import progress
 from sklearn_dpbo.prediction.progress import CallbackSupportMixin, with_callbacks
@@ -196,12 +199,12 @@ def test_spy_detects_planted_raw_scores(monkeypatch):
     public, protected = data()
     right = progress.Progress.fitted
 
-    def in_words(self, params, error, how):
-        right(self, params, f"{COUNTS[0]} right", how)
+    def in_words(self, params, fit, how):
+        right(self, params, fit._replace(error=f"{COUNTS[0]} right"), how)
 
-    def in_a_variable(self, params, error, how):
+    def in_a_variable(self, params, fit, how):
         self.raw = COUNTS[0]
-        right(self, params, error, how)
+        right(self, params, fit, how)
 
     for planted in (in_words, in_a_variable):
         monkeypatch.setattr(progress.Progress, "fitted", planted)
@@ -336,3 +339,37 @@ def test_lines_of_fits(capfd, n_jobs):
 
 
 # ------------------------------------------------------------ thresholds
+
+
+# ------------------------------------------------------------ where fits are made
+class Where(LogisticRegression):
+    """Remembers in which threads it was fitted and has predicted, and of how many records."""
+
+    seen: ClassVar = []
+
+    def fit(self, X, y):
+        self.seen.append(("fit", threading.current_thread().name))
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.seen.append((len(X), threading.current_thread().name))
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("cheap", [True, False])
+def test_cheap_fits_and_counts_stay_in_the_process(cheap, monkeypatch, two_classes):
+    """Of the explored candidates, a first batch says how long a fit takes."""
+    monkeypatch.setattr(progress, "_HANDING_OVER", 1e9 if cheap else 0.0)
+    X, y, X_val, y_val = two_classes
+    grid = {"C": np.geomspace(0.1, 10, 40).tolist()}
+    Where.seen.clear()
+    search = PrivateBayesSearchCV(Where(), grid, n_iter=12, random_state=0, prediction="together")
+    with joblib.parallel_config("threading", n_jobs=2):
+        search.set_params(refit=False, strategy=WorstCase("public")).fit(
+            X, y, X_val=X_val, y_val=y_val
+        )
+    main = threading.current_thread().name
+    fits = [name == main for what, name in Where.seen if what == "fit"]
+    counts = [name == main for what, name in Where.seen if what != "fit" and what >= len(y_val)]
+    assert len(fits) == 12 and not any(fits[:2]) and any(fits[2:4]) == cheap
+    assert len(counts) >= 8 and all(counts[-8:]) == cheap
