@@ -81,8 +81,7 @@ class Rehearsal:
         Of an estimator that predicts all rows at once, not a copy but the estimator itself does.
         """
         if self.check is not None:
-            for method in model.responses:
-                self.check.check(model.pickled, method)
+            self.check(estimator, model)
         # Native code may print: these are public rows.
         with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
             return replace(model, tried=self._run(model, estimator, queries))

@@ -11,7 +11,7 @@ from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sklearn_dpbo import make_private_scorer
@@ -122,6 +122,31 @@ def test_slightly_batch_dependent_classifier_is_refused(tumours, share, C, stati
     )
     with pytest.raises(BatchDependentError):
         count(model, X, y, X_val, y_val)
+
+
+class OwnPipeline(Pipeline):
+    """Has a function of its own beside steps that are listed."""
+
+    def predict(self, X):
+        return super().predict(np.sort(X, axis=0))
+
+
+def test_candidates_that_differ_in_listed_steps_are_checked_once(tumours, monkeypatch):
+    checked, check = [], RowByRowCheck.check
+    monkeypatch.setattr(
+        RowByRowCheck, "check", lambda self, *model: checked.append(model) or check(self, *model)
+    )
+    listed = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))
+    own = Pipeline([("own", Shrinks(0.0)), *listed.steps])
+    grid = [{"logisticregression__C": C} for C in (0.1, 1.0, 10.0)]
+    count(listed, *tumours, grid, prediction="together")
+    assert not checked
+    count(own, *tumours, grid, prediction="together")
+    assert len(checked) == 1
+    with pytest.raises(BatchDependentError):
+        count(own, *tumours, [*grid, {"own__share": 1e-4}], prediction="together")
+    with pytest.raises(BatchDependentError):
+        count(OwnPipeline(listed.steps), *tumours, prediction="together")
 
 
 @pytest.mark.parametrize("scale", [1.0, 2000.0])

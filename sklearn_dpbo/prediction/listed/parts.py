@@ -105,6 +105,15 @@ def cut(model: Any, prediction: str) -> tuple[bytes, bytes, Parts]:
     return pickled, packed(pipeline), Parts.of_all(several)
 
 
+def up_to_unlisted(model: Any, pickled: bytes) -> bytes:
+    """Return, pickled, the steps up to the last one that is not listed, or the whole model."""
+    if not hasattr(model, "steps") or why_unlisted(model):
+        return pickled
+    steps = [step for _, step in model.steps]
+    last = max((i for i, step in enumerate(steps) if _pickled(step)[1].unlisted), default=-1)
+    return packed(steps[: last + 1])
+
+
 def _pickled(model: Any, before: Callable[[], bytes] | None = None) -> tuple[bytes, Parts]:
     """Return a model pickled, and its parts; the unlisted ones cut out if keys are to be made.
 
