@@ -3,12 +3,14 @@
 ``python -m mutation.run --files "privacy/.*" --sample 100``, in the project's folder with `.` and
 `tests` in PYTHONPATH. A mutant is judged first (`judges.py`); one that cannot be shown to be safe
 is run against tests: those that planted bugs of the same function name, those of other bugs of the
-file, and then the tests of modules that import the file. They are read once, and each mutant is put
-into a fork of this process.
+file, and then the tests of modules that import the file, directly or not. They are read once, and
+each mutant is put into a fork of this process.
 """
 
 import argparse
+import ast
 import csv
+import importlib
 import json
 import os
 import random
@@ -20,6 +22,7 @@ import warnings
 from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import Phase, settings
@@ -36,6 +39,8 @@ USEFUL = (
     "share_clipped|adjusted|summed|within_range|largest$|per_step|smaller_class|area|counts_as|same"
     "|__eq__|sampling|means|words|_hint|interval|matrices|predicted|tables$|exact|_warn|_check"
     "|VarianceExplained|ScoreHistogram.at|_edges|_shares_below|_unknown_below|follows|__repr__"
+    "|search_space|frequent_labels|_of_regressor|evaluation_of|_bound$|_cut_of|needs$|method_of"
+    "|GPStrategy._(explore|learn)"
     "|number$|in_bits|among|description|default_fits|PrivateRidge.(ref|_so|_dir|_used|coef|_warn)"
 )
 FILES = (*judges.MOVED, *judges.PRICED) + tuple(
@@ -44,7 +49,7 @@ FILES = (*judges.MOVED, *judges.PRICED) + tuple(
         "learners/_records", "learners/_columns", "learners/_private_training",
         "learners/_declaration", "search/_release", "search/_one_table", "search/_table",
         "prediction/session", "prediction/record_owner", "prediction/protected_values",
-        "prediction/direct_responses", "prediction/listed/separately", "evaluation/_release",
+        "prediction/listed/separately", "evaluation/_release",
         "evaluation/_private_evaluation", "metrics/evaluations/_design",
         "metrics/evaluations/_designed_comparison", "papers/kusner2015/_gp",
     )
@@ -52,7 +57,7 @@ FILES = (*judges.MOVED, *judges.PRICED) + tuple(
 MOVES = "tests/core/test_declared.py"
 # CPU seconds of a mutant's tests; of one of them, which hangs if it usually takes a quarter; and
 # files of tests that take too long.
-SECONDS, LONGEST = 20, 8
+SECONDS, LONGEST = 30, 8
 LATE = "late: "
 SLOW = "site|notebook|crashes|server|clusters|figures|process|mutants|neural|leaks|packaging|faults"
 
@@ -192,19 +197,18 @@ class Tests:
             file = str(found[bug.where][0].path).rpartition(f"/{package}/")[2]
             for key in (file, (file, bug.where.rpartition(":")[2])):
                 self.planted[key].append(f"tests/{bug.test}")
-        # What modules of tests import of the package, and what that imports.
-        direct = {path: imports(path) for path in sorted(TESTS.rglob("test_*.py"))
-                  if not re.search(SLOW, path.name)}  # fmt: skip
+        # By how many imports each module of tests is away from files of the package.
         own = {str(path.relative_to(PACKAGE)): imports(path) for path in PACKAGE.rglob("*.py")}
-        self.imported = {
-            path: (files, set().union(*(own.get(file, set()) for file in files)))
-            for path, files in direct.items()
+        self.steps = {
+            path: distances(imports(path), own)
+            for path in sorted(TESTS.rglob("test_*.py"))
+            if not re.search(SLOW, path.name)
         }
         named = {name.partition("::")[0] for file in mutated for name in self.planted[file]}
         self.files = [
             path
-            for path, (files, others) in self.imported.items()
-            if (files | others) & mutated or str(path.relative_to(TESTS.parent)) in named
+            for path, steps in self.steps.items()
+            if steps.keys() & mutated or str(path.relative_to(TESTS.parent)) in named
         ]
 
     def of(self, mutant: Mutant) -> list[pytest.Item]:
@@ -212,23 +216,32 @@ class Tests:
         last = mutant.function.rpartition(".")[2]
         names = [*self.planted[mutant.file, mutant.function], *self.planted[mutant.file, last]]
         importing = {
-            item.nodeid: mutant.file not in self.imported[item.path][0]
+            item.nodeid: self.steps[item.path][mutant.file]
             for item in self.items.values()
-            if any(mutant.file in files for files in self.imported.get(item.path, ()))
+            if mutant.file in self.steps.get(item.path, ())
         }
         # The module's own tests, and those that share words; few of each before more parameters.
         words, turns, order = starts(f"{mutant.file} {last}"), Counter(), []
         own = f"test_{Path(mutant.file).stem.lstrip('_')}.py"
-        for name, indirectly in importing.items():
+        for name, steps in importing.items():
             test = name.partition("[")[0]
             turns[test] += 1
             shared = len(words & starts(name)) + 9 * (own in name)
             # Those of moves take long, and the judge has looked at these.
-            late = name.startswith(MOVES), indirectly, "tests/core" not in name
+            late = name.startswith(MOVES), steps, "tests/core" not in name
             order.append((*late, turns[test] - shared, name))
         names += [name for *_, name in sorted(order)[:60]] + self.planted[mutant.file]
         names += [name for *_, name in sorted(order)]
         return [self.items[name] for name in dict.fromkeys(names) if name in self.items]
+
+
+def distances(files: set[str], imported: dict[str, set[str]]) -> dict[str, int]:
+    """Return the files that these import, directly or not, and by how many steps, up to five."""
+    steps: dict[str, int] = {}
+    for n in range(1, 6):
+        steps |= dict.fromkeys(files - steps.keys(), n)
+        files = set().union(*(imported.get(file, set()) for file in files))
+    return steps
 
 
 def starts(text: str) -> set[str]:
@@ -237,21 +250,30 @@ def starts(text: str) -> set[str]:
 
 
 def imports(path: Path) -> set[str]:
-    """Return the files of the package that a module imports from."""
+    """Return the files of the package that a module imports from, also by what it re-exports."""
     package = PACKAGE.name
     module = path.resolve().with_suffix("").parts
-    text, found = path.read_text(), set()
-    for dots, name in re.findall(r"^\s*from (\.*)([\w.]*) import", text, re.M):
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom):
+            continue
         inside = module[module.index(package) :] if package in module else ()
-        parts = (*inside[: -len(dots)], *name.split(".")) if dots else name.split(".")
+        name = tuple((node.module or "").split(".")) if node.module else ()
+        parts = (*inside[: -node.level], *name) if node.level else name
         if parts[0] == package:
-            found.add("/".join(parts[1:]) + ".py")
-    if package not in module:  # what tests share
-        shared = (
-            TESTS / f"{name}.py" for name in re.findall(r"^(?:from|import) (\w+)", text, re.M)
-        )
-        found |= set().union(*(imports(other) for other in shared if other.exists()))
+            found |= {home(".".join(parts), alias.name) for alias in node.names}
+        elif package not in module and (shared := TESTS / f"{parts[0]}.py").exists():
+            found |= imports(shared)
     return found
+
+
+def home(module: str, name: str) -> str:
+    """Return the file of the package in which a name that a module has is defined."""
+    value = getattr(importlib.import_module(module), name, None)
+    defined = getattr(value, "__module__", None) or module
+    defined = value.__name__ if isinstance(value, ModuleType) else defined
+    inside = defined if defined.startswith(PACKAGE.name) else module
+    return "/".join(inside.split(".")[1:]) + ".py"
 
 
 def table(results: list[dict]) -> str:
