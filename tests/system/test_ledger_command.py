@@ -80,7 +80,9 @@ def test_the_command_runs_as_a_module(folder, monkeypatch, capsys):
 def test_reports_are_found_by_the_name_of_their_file(run, folder):
     ledger = opened("patients.ledger", 1)
     earlier = Path("patients.ledger").read_bytes()
-    Path("0.json").write_text(json.dumps({"ledger": [ledger.charge(0.1, what="more")._asdict()]}))
+    claim = {"epsilon": 0.09999999999999999, "delta": 0.0, "unit": "record"}
+    receipt = ledger.charge(0.1, what="more")._asdict()
+    Path("0.json").write_text(json.dumps({"ledger": [receipt], **claim}))
     status, out, _ = run("patients.ledger", "0.json")
     assert status == 0 and "up to charge 2, with the charges of 1 report(s)" in out
     assert ledger.verify().head in out
@@ -94,6 +96,10 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     Path("3.json").write_text(json.dumps({"privacy": search.privacy_.to_dict()}))  # evaluation's
     assert run("2.ledger", "3.json")[0] == 0
     refused(run("patients.ledger", "2.json"), "2.json: .*another one")
+    for field, other in (("epsilon", 0.5), ("epsilon", None), ("delta", 1e-9), ("unit", "group")):
+        edited = search.privacy_.to_dict() | {field: other}
+        Path("4.json").write_text(json.dumps(edited))
+        refused(run("2.ledger", "4.json"), f"4.json: it says {field}={other!r}; charge 1 was made")
     for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', '{"privacy": 1}', "{}", "\x00"):
         Path("odd.json").write_text(content)
         refused(run("patients.ledger", "odd.json"), "odd.json is not the report")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from ..rounding import round_down
 from ..spending import Grant
-from ._decimal import parse_decimal
+from ._decimal import as_granted, parse_decimal
 
 
 def grant(
@@ -32,10 +30,8 @@ def grant(
         # The first draw comes after predictions, whose duration depends on protected records.
         time=time or datetime.now(UTC),
     )  # fmt: skip
-    # The ledger is charged 1/10 for 0.1, which is less than the float 0.1: round down.
-    granted_epsilon = round_down(Fraction(parse_decimal("epsilon", epsilon)))
-    granted_delta = round_down(Fraction(parse_decimal("delta", delta)))
-    return Grant(granted_epsilon, granted_delta, charge)
+    granted = as_granted(parse_decimal("epsilon", epsilon))
+    return Grant(granted, as_granted(parse_decimal("delta", delta)), charge)
 
 
 def _class_name(estimator: Any) -> str:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import LedgerError
-from ..accounting import Receipt
 from ._display import as_text
-from ._ledger import PrivacyLedger, dataset_of
+from ._ledger import PrivacyLedger, Published, dataset_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         ledger = PrivacyLedger(options.place, options.dataset or dataset_of(options.place))
-        reports = {file: _receipts(file) for file in options.reports}
+        reports = {file: _published(file) for file in options.reports}
         last = ledger._verify(reports)
         print(as_text(ledger.to_dict(), None))
     except (LedgerError, OSError, ValueError, ImportError) as error:
@@ -38,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sklearn_dpbo.ledger",
         description="Show a privacy budget and all its charges, and check that no line was "
-        "changed and that the charges of reports exist.",
+        "changed and that reports tell what was charged for them.",
     )
     parser.add_argument("place", metavar="FILE_OR_URL", help="path of a ledger, or URL")
     parser.add_argument("reports", nargs="*", metavar="REPORT.json", help="of privacy_.to_json()")
@@ -46,11 +45,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _receipts(file: str) -> list[Receipt]:
+def _published(file: str) -> Published:
     try:
         record = json.loads(Path(file).read_text())
         report = record.get("privacy", record)  # of an evaluation, or itself
-        return [Receipt(**fields) for fields in report["ledger"]]
+        return Published.by(report)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise ValueError(
             f"{file} is not the report of a release that was charged to a ledger; write it with "

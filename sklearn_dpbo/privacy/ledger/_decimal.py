@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from decimal import Context, Decimal, Inexact
+from fractions import Fraction
 from numbers import Real
 
 import numpy as np
+
+from ..rounding import round_down
 
 # Sums and differences of numbers from 1e-300 to 1e300 have fewer digits.
 EXACT = Context(prec=2000, traps=[Inexact])
@@ -30,3 +33,8 @@ def round_down_decimal(x: Decimal) -> float:
     """Return the largest float whose decimal notation is at most x (x >= 0)."""
     nearest = float(x)
     return nearest if Decimal(repr(nearest)) <= x else math.nextafter(nearest, 0.0)
+
+
+def as_granted(charged: Decimal) -> float:
+    """Return what may be spent, rounded down: a charge of 1/10 is less than the float 0.1."""
+    return round_down(Fraction(charged))

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...exceptions import LedgerError
 from ..accounting import Receipt
@@ -26,7 +26,7 @@ from . import _file as file
 from . import _server as server
 from ._budget import grant
 from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_unit
-from ._decimal import parse_decimal
+from ._decimal import as_granted, parse_decimal
 from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 
 # The lines of one ledger during a transaction.
@@ -272,6 +272,9 @@ class PrivacyLedger(Ledger):
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
         """Check that no line was changed or removed, and that these releases are in the ledger.
 
+        Also, that the reports tell the epsilon, delta and unit that were charged. What was released
+        is not part of a ledger: no ledger shows that other numbers of a report were changed.
+
         Reads the whole ledger. The chain of hashes reveals damage and careless changes. Published
         reports reveal the rest: that an older copy was restored, that the ledger was lost and
         started anew, or that a server failed over to one that had not received the last charges.
@@ -289,7 +292,8 @@ class PrivacyLedger(Ledger):
             the opening, if there is none).
         """
         return self._verify({
-            f"reports[{i}]": [report] if isinstance(report, Receipt) else report.receipts
+            f"reports[{i}]": Published((report,)) if isinstance(report, Receipt)
+            else Published.by(report.to_dict())
             for i, report in enumerate(reports)
         })  # fmt: skip
 
@@ -368,20 +372,25 @@ class PrivacyLedger(Ledger):
             assumption=assumption, who=self.who or _account(), parts=self._parts
         )
 
-    def _verify(self, reports: Mapping[str, Sequence[Receipt]]) -> Receipt:
+    def _verify(self, reports: Mapping[str, Published]) -> Receipt:
         """Return a receipt of the last charge; LedgerError if one of these reports is missing."""
         opening, entries = self._verified()
         lines: list[Opening | Entry] = [opening, *entries]
-        for name, receipts in reports.items():
-            if not receipts:
+        for name, report in reports.items():
+            if not report.receipts:
                 raise ValueError(f"{name} reports a release that no ledger was charged for")
-            for receipt in receipts:
+            for receipt in report.receipts:
                 if problem := _why_missing(receipt, opening.ledger, lines):
                     raise LedgerError(
                         f"the ledger is not the one that these releases were charged to. {name}: "
                         f"{problem}. At least what was published has been spent: restore the "
                         "ledger, or do not continue"
                     )
+            if problem := report.differs(opening, entries):
+                raise LedgerError(
+                    f"a report is not as it was written, or is of another release. {name}: "
+                    f"{problem}. What the ledger says was charged"
+                )
         return Receipt(opening.ledger, len(entries), lines[-1].hash)
 
     def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
@@ -425,6 +434,31 @@ class PrivacyLedger(Ledger):
         if server.is_url(self.path):
             return server.ServerBook.locked(self.path, self.dataset, write)
         return file.FileBook(self.path, write)
+
+
+class Published(NamedTuple):
+    """What a report says of its charges: `loss` is epsilon, delta and unit, or empty."""
+
+    receipts: tuple[Receipt, ...]
+    loss: tuple[Any, ...] = ()
+
+    @classmethod
+    def by(cls, report: Mapping[str, Any]) -> Published:
+        """Read `PrivacyReport.to_dict`; KeyError or TypeError if that is something else."""
+        receipts = tuple(Receipt(**fields) for fields in report["ledger"])
+        return cls(receipts, (report["epsilon"], report["delta"], report["unit"]))
+
+    def differs(self, opening: Opening, entries: Sequence[Entry]) -> str:
+        """Return what of the loss the ledger says otherwise, in words; "" if nothing."""
+        if not self.loss:
+            return ""
+        entry = entries[self.receipts[0].charge - 1]
+        unit = "record" if opening.unit == "record" else "group"
+        charged = (as_granted(entry.epsilon), as_granted(entry.delta), unit)
+        for name, said, known in zip(("epsilon", "delta", "unit"), self.loss, charged, strict=True):
+            if said != known:
+                return f"it says {name}={said!r}; charge {entry.number} was made for {known!r}"
+        return ""
 
 
 def checked_place(path: object) -> str:
