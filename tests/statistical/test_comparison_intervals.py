@@ -4,6 +4,7 @@ Counts are drawn, and noise of the right scale is added to them; half of it is f
 """
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -91,9 +92,18 @@ def test_twice_the_noise_is_not_covered(rng):
         assert max(records) < fewest(N_RUNS), hits
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("m, epsilon", [(300, 1.0), (1000, 0.5), (5000, 5.0)])
-@pytest.mark.parametrize("prevalence, agree, right", [(0.5, 0.8, 0.8), (0.1, 0.95, 0.9)])
+SLOW, SOAK = pytest.mark.slow, pytest.mark.soak
+
+
+@pytest.mark.parametrize(
+    ("prevalence", "agree", "right", "m", "epsilon"),
+    [
+        pytest.param(*models, *size, marks=SOAK if i else SLOW)
+        for i, (size, models) in enumerate(
+            product([(300, 1.0), (1000, 0.5), (5000, 5.0)], [(0.1, 0.95, 0.9), (0.5, 0.8, 0.8)])
+        )
+    ],
+)
 def test_intervals_of_differences_cover_where_records_are_few_or_models_alike(
     m, epsilon, prevalence, agree, right, rng
 ):

@@ -330,19 +330,9 @@ UNITS = {"records": np.arange(16), "groups": np.arange(32) // 2}
 CASES = [("records", None), ("records", "noise"), ("groups", "noise")]
 
 
-def searched(*some):
-    """Thousands of searches: one case with the slow tests, the others each week."""
-    return [
-        pytest.param(*each, *case, marks=pytest.mark.soak if i or case != CASES[1] else SLOW)
-        for i, each in enumerate(some)
-        for case in CASES
-    ]
-
-
-@pytest.mark.parametrize(
-    ("accounting", "factor", "n", "units", "bug"),
-    searched(("compose", 2, 1000), ("repeat", 4, 600)),
-)
+@pytest.mark.soak  # thousands of searches
+@pytest.mark.parametrize(("units", "bug"), CASES)
+@pytest.mark.parametrize(("accounting", "factor", "n"), [("compose", 2, 1000), ("repeat", 4, 600)])
 def test_audit_of_a_search_of_which_a_fitted_record_changes(
     accounting, factor, n, units, bug, weaker, quick, monkeypatch
 ):

@@ -72,7 +72,7 @@ RELEASES = {
     "groups": (searched("f1_macro", groups=GROUPS), 8, [2 * 1024 / SCORE]),
     "a histogram": (searched("average_precision", 2), 10, [2 / SCORE]),
     "a histogram for each class": (searched("roc_auc_ovr"), 4, [2 * K / SCORE]),
-    "pairs": (searched("roc_auc", 2, epsilon=50.0), 100, [4 * (M - 1) / 20]),
+    "pairs": (searched("roc_auc", 2, epsilon=50.0), 60, [4 * (M - 1) / 20]),
     "two releases": (searched(**TWO), 8, [2 / (SCORE / 2), 2 / (SCORE / 2)]),
     "sums": (searched("r2", None), 60, [SUMS / SCORE]),
     "an evaluation of a choice": (
