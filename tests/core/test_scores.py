@@ -30,7 +30,7 @@ from sklearn_dpbo.metrics._histogram import ScoreHistogram
 from sklearn_dpbo.metrics._intervals import nearest_counts
 from sklearn_dpbo.metrics._make import NAMES, references, resolve_scorer, resolve_scorers
 from sklearn_dpbo.metrics._pairs import PairCounts
-from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
+from sklearn_dpbo.metrics._queries import GRID, ClassSizes, Confusion, unit_weight
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
 from sklearn_dpbo.metrics._scorers import score_and_interval
@@ -448,3 +448,14 @@ def test_r2_of_targets_that_do_not_vary_has_the_value_of_scikit_learn(rng):
     search.fit(X[:200], y[:200], X_val=X[200:], y_val=np.full(200, 0.3))
     assert search.best_score_ == 0 and search.best_score_interval_[1] == 1
     assert search.best_score_interval_[0] == -np.inf
+
+
+@pytest.mark.parametrize(("scale", "least", "most"), [(10, 0.5, 0.9), (30, 0.0, 0.0)])
+def test_r2_that_noise_may_hide_has_the_value_that_it_likely_exceeds(scale, least, most, rng):
+    """R2 was released as 0 for .9, whenever the interval was the whole range."""
+    y, units = rng.normal(size=1_000), Units.of(1_000)
+    scorer = make_private_scorer("r2").prepare(y)
+    values = scorer.counts.record_values(y, y + 0.3 * rng.normal(size=1_000), None)
+    noisy = NoisyCounts(scorer.counts.statistics(values, y, units), scale * GRID)
+    value, interval = score_and_interval(scorer, units, noisy)
+    assert least <= value <= most and interval == (-math.inf, 1.0)
