@@ -149,6 +149,18 @@ def test_both_numbers_are_shown_before_the_charge_where_clipping_changes_one(rng
         search.fit(**data)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_of_an_evaluation_the_warning_shows_its_bound_which_does_not_grow(rng):
+    """Silent before: the search's own bound cuts nothing off at this epsilon."""
+    X, y = zero_inflated(4_000, 0.02, rng)
+    data = dict(X=X[:2_000], y=y[:2_000], X_val=X[2_000:], y_val=y[2_000:])
+    search = PrivateBayesSearchCV(
+        Ridge(), {"alpha": [1.0, 1e4]}, scoring="r2", epsilon=1e5, release="evaluation"
+    )
+    with pytest.warns(LowUtilityWarning, match=r"clipped, and.* of the evaluation. Pass release="):
+        search.fit(**data)
+
+
 @pytest.mark.first(1)
 @pytest.mark.parametrize("name", [*LOSSES, "r2"])
 def test_nothing_is_said_of_clipping_where_errors_are_normal(name, rng, recwarn):
