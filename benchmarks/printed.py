@@ -332,14 +332,82 @@ def of_papers():
            least["Knapsack, 50 items"], least["IndependentSet, 50 nodes"])
 
 
+# ------------------------------------------------------------------ where losses are clipped
+LOSSES = {"mean_squared_error": "MSE", "mean_absolute_error": "MAE", "r2": "R²",
+          "root_mean_squared_error": "RMSE", "log_loss": "log loss"}
+REACHES = (100, 1_000, 10_000, 1_000_000)
+N_DRAWS = 40
+OF_COVERAGE = ["coverage: earlier", "coverage"]
+
+
+def clipped_losses():
+    """Return the figures of `bounds.py`, by target, score and epsilon m."""
+    rows = table("bounds").set_index(["target", "score"]).astype(float).reset_index()
+    return rows.assign(reach=(rows["m"] * rows["epsilon"]).astype(int))
+
+
+def digits(value):
+    """Return a number with two digits that matter, and no more than four decimals."""
+    places = 0 if value >= 9.95 else 1 if value >= 0.995 else 2 if value >= 0.0995 else 3
+    text = f"{value:.{places if value >= 0.00995 else 4}f}"
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def bounds():
+    rows = clipped_losses()
+    for (target, score), of in rows.groupby(["target", "score"], sort=False):
+        unit, cells = (1 if score == "r2" else 100), of.set_index("reach").loc[list(REACHES)]
+        size = cells["best"].abs() / unit if unit > 1 else 1.0
+        errors = [(cells[f"error{rule}"] / size).map(digits) for rule in (": earlier", "")]
+        covered = [f"{x:.2f}".lstrip("0") or "0" for x in cells.loc[10_000, OF_COVERAGE]]
+        numbers = [each for pair in zip(*errors, strict=True) for each in pair]
+        yield (f"| {target}, {LOSSES[score]} |" + 4 * " {} → {} |" + " {} → {} |",
+               *numbers, *covered)
+    sure = 2 * rows["less: standard error"]
+    better, worse = rows[rows["less"] > sure], rows[rows["less"] < -sure]
+    yield ("In {} of {} cells the error is smaller by more than two standard errors with this "
+           "bound, in {} larger.", len(better), len(rows), len(worse))
+    means = rows.groupby("reach")[OF_COVERAGE].mean()
+    yield ("Over all rows, intervals contain scikit-learn's number in {:.2f} → {:.2f} of the "
+           "searches at εm = 10,000 and in {:.2f} → {:.2f} at 10⁶",
+           *means.loc[10_000], *means.loc[1_000_000])
+    missed = rows[rows["coverage"] < 0.8]
+    yield ("in {} cells they do so in less than .8, and in {} of these most searches have the "
+           "warning", len(missed), sum(missed["warned"] > 0.5))
+    normal = rows[rows["target"] == "normal"]
+    yield ("With normal errors {:.0f} of {} searches have it.",
+           normal["warned"].sum() * N_DRAWS, len(normal) * N_DRAWS)
+    size = rows["best"].abs().where(rows["score"] != "r2", 1.0)
+    gained = (rows["regret: earlier"] - rows["regret"]) / size
+    yield ("The regret of the choice is smaller by more than 1 % of the score (.01 of R²) in {} "
+           "cells and larger in {}.", sum(gained > 0.01), sum(gained < -0.01))
+
+
+# ------------------------------------------------------------------ alarms
+def alarms():
+    rows = table("alarms").astype({"alarm": int})
+    found = rows.groupby(["labels", "score"], sort=False)["alarm"].agg(["sum", "count"])
+    of = found.groupby("labels").sum()
+    yield ("{} of {} searches whose sets were alike said so, at ε = 1 and m = 2,000",
+           *of.loc["healthy"])
+    yield ("Of searches with shuffled labels {} of {} did, with swapped classes {} of {}, and with "
+           "other codes {} of {}", *(n for kind in ("shuffled", "swapped", "codes")
+                                     for n in of.loc[kind]))
+    yield ("Other shares of the classes are noticed in {} of {}", *of.loc["shares"])
+    least = found.loc["shuffled"]
+    yield ("shuffled labels by R² in {} of {}, by MAE in {} of {}",
+           *least.loc["r2"], *least.loc["neg_mean_absolute_error"])
+
+
 # ------------------------------------------------------------------ pages
 def benchmarks():
-    for part in (of_time, of_hold_out, of_metrics, of_defaults, of_one_table, of_regression, of_optimisers,
-                 of_smaller_sections, of_papers):
+    for part in (of_time, of_hold_out, of_metrics, of_defaults, of_one_table, of_regression,
+                 of_optimisers, of_smaller_sections, of_papers):
         yield from part()
     for constant in (
         "within 0.005 of the exact", "m of 1,000 and 4,000, ε of 0.3 and 1, 10 repetitions",
-        "5 and 43 positive records held out of the training set", "(0.01 for AP and AUC)", "T = 64, 20 repetitions",
+        "5 and 43 positive records held out of the training set", "(0.01 for AP and AUC)",
+        "T = 64, 20 repetitions",
         "1,000 training records", "people of 45 and over", "at most 20,000 records",
         "beyond 50 columns", "more than 50 columns",
     ):
@@ -434,5 +502,6 @@ PAGES = {  # of each, the sections in which each number is explained; None is al
     "docs/how_to/questions.md": (["Does the guided search beat random candidates?"], questions),
     "docs/how_to/one_table.md": ([], records),
     "docs/explanation/choosing_epsilon.md": ([], tuning),
+    "docs/explanation/metrics.md": ([], bounds),
     "docs/paper/paper.md": ([], paper),
 }
