@@ -259,7 +259,7 @@ def shift_hints(
     If the data are alike, the two scores of one of these candidates differ so much with a
     probability of 1 %, about: a union bound over all of them, whatever chooses. If the one that was
     chosen is not among them, it is as good on the validation set as the best of them, but for
-    `regret`: what the noise of the choice costs.
+    `regret`: what the noise of the choice, and public scores in it, cost.
     """
     scorer, m = candidates.scorer, candidates.problem.units.m
     known = [value for value in inside.scores if math.isfinite(value)]
@@ -269,11 +269,13 @@ def shift_hints(
     is_known = math.isfinite(inside.chosen)
     public = inside.chosen if is_known else max(known)
     gap = abs(public - released) if is_known else public - released - regret
-    if not gap > high - low:
+    # Noise reaches as far as the end of the interval on the side of the public score.
+    noise = 2 * (high - released if public > released else released - low)
+    if not gap > noise:
         return ()
     n_rarest, deviation = _deviation(scorer, released, public, inside, m)
     times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / len(known)))
-    if gap <= math.hypot(times * deviation * math.sqrt(1 / inside.n + 1 / m), high - low):
+    if gap <= math.hypot(times * deviation * math.sqrt(1 / inside.n + 1 / m), noise):
         return ()
     whose = "" if is_known else ", of another candidate,"
     return (
