@@ -40,8 +40,8 @@ def test_pages_print_the_numbers_of_the_results(figures):
         ("metrics_over_m_and_epsilon", "epsilon = 1"),
         ("ten_tables", "accuracy"),
         ("outsourced_synthetic", "sound"),
-        ("overhead", "second start: wall ratio"),
-        ("beside_defaults", "val gain"),
+        ("overhead", "second start: CPU ratio"),
+        ("beside_defaults", "warned"),
         ("alarms", "alarm"),
     ],
 )
