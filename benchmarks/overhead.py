@@ -8,8 +8,10 @@ is started once, and one run warms it.
 With --guided, the private search chooses its candidates itself (`guidance="public"`), and
 RandomizedSearchCV draws its own from the same space: end to end, the same number of fits.
 
+With --scoring f1 or the like, candidates are also fitted on four fifths of the training set.
+
     python benchmarks/overhead.py [--backends loky threading dask] [--workers 1 2] [--guided]
-        [--memory] [--json overhead.json]
+        [--scoring f1] [--memory] [--json overhead.json]
 """
 
 import contextlib
@@ -130,12 +132,12 @@ QUICK = list(CASES)[:9]
 GUIDED_FITS = 64
 
 
-def runs_of(name, n_jobs, guided):
+def runs_of(name, n_jobs, guided, scoring="accuracy"):
     """Return the two searches, and the fits and predictions alone, as functions to be timed."""
     estimator, space, n, m, n_iter, _ = CASES[name]
     X, y = make_classification(n + m, 20, n_informative=8, flip_y=0.05, random_state=0)
     settings = list(ParameterSampler(space, n_iter, random_state=0))
-    shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False)
+    shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False, scoring=scoring)
     if guided:
         shared |= dict(n_iter=GUIDED_FITS, random_state=0)
     elif len(space) == 1:
@@ -144,9 +146,7 @@ def runs_of(name, n_jobs, guided):
         space = [{k: [v] for k, v in setting.items()} for setting in settings]
     rows = np.arange(n + m)
     private = PrivateBayesSearchCV(estimator, space, **shared)
-    randomized = RandomizedSearchCV(
-        estimator, space, cv=[(rows[:n], rows[n:])], scoring="accuracy", **shared
-    )
+    randomized = RandomizedSearchCV(estimator, space, cv=[(rows[:n], rows[n:])], **shared)
 
     def alone():
         for setting in settings:
@@ -193,7 +193,8 @@ def started(backend, workers):
 def measure(name, backend, workers, options):
     with started(backend, workers):
         repeats = options.repeats or CASES[name][-1]
-        times = in_turn(runs_of(name, workers, options.guided), repeats, warm=workers > 1)
+        runs = runs_of(name, workers, options.guided, options.scoring)
+        times = in_turn(runs, repeats, warm=workers > 1)
     ratios = times["private"] / times["randomized"]
     median = {side: statistics.median(each[:, 0]) for side, each in times.items()}
     n = GUIDED_FITS if options.guided else CASES[name][4]
@@ -238,6 +239,7 @@ def main():
     parser.add_argument("--backends", nargs="+", default=["loky"])
     parser.add_argument("--workers", nargs="+", type=int)
     parser.add_argument("--guided", action="store_true")
+    parser.add_argument("--scoring", default="accuracy")
     parser.add_argument("--memory", action="store_true", help="also the peak of fresh processes")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--once", nargs=3, help="SIDE CASE WORKERS: run one search, and no more")

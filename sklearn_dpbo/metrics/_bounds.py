@@ -85,6 +85,8 @@ def of_score(losses: Floats, constant: Floats, reach: float) -> float:
     """
     share, mean = 1 / max(reach, 2.0), float(np.mean(losses))
     c = max(quantile(losses, share), quantile(constant, min(share / _USELESS, 0.5)))
+    if np.count_nonzero(losses > mean) < _TOP:  # the tail of so few does not begin at the tenth
+        c = max(c, float(np.quantile(losses, 1 - share, method="inverted_cdf")))
     if mean > 0:
         c = min(max(c, _TIMES_MEAN * mean), _MOST_TIMES_MEAN * mean)
     return c or float(np.max(constant)) or 1.0

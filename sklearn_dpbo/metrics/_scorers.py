@@ -53,6 +53,8 @@ Given: TypeAlias = Sequence[Query] | None
 
 # A difference of scores that candidates are not told apart by.
 _NEGLIGIBLE = 0.01
+# Of an interval that is missed by a standard deviation of normal noise.
+_LIKELY = 0.68
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -561,14 +563,16 @@ def score_and_interval(
     """Return the score of released counts, and where it lies without noise (95 %).
 
     Cells of unknown labels count if they exceed the noise. A ratio without a lowest value, such as
-    R2, has the whole range, and scikit-learn's value for 0 / 0, until its denominator exceeds the
-    noise. The score is in its interval, also where rounding, or mending counts that are not
-    possible, puts it beside: a longer interval contains the exact score as often.
+    R2, has the whole range until its denominator exceeds the noise. Its value is then what it
+    exceeds with a probability of 84 %, but at least scikit-learn's for 0 / 0. The score is in its
+    interval, also where rounding, or mending counts that are not possible, puts it beside: a longer
+    interval contains the exact score as often.
     """
     counts, noisy = settled(scorer.counts, noisy)
     scorer = replace(scorer, counts=counts)
     value = scorer.value(noisy.counts, units)
     low, high = scorer.interval(noisy, units, confidence, sampling)
     if low == -math.inf:
-        value, high = 0.0, scorer.bounds[1]
+        least, _ = scorer.interval(noisy, units, _LIKELY)
+        value, high = max(least, 0.0), scorer.bounds[1]
     return value, (min(low, value), max(high, value))

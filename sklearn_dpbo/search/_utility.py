@@ -26,7 +26,7 @@ from ..privacy.float_errors import ignore_float_errors
 from ..privacy.warn import warn
 from ..records.tables import dense
 from ..records.units import Units
-from ._release import expected_widths
+from ._release import Design, expected_widths
 
 # With fewer public scores than this, differences between candidates are assumed to be a share of
 # the largest possible one.
@@ -165,12 +165,26 @@ def clipping_hints(
         return ()
     delta = session.delta if n_released > 1 else 0.0
     widths = expected_widths(own, answers[0], share * session.epsilon, delta, n_released)
-    hints = (_clipping_hint(own.scorers[k], answers, widths[k]().width, k == 0) for k in learn)
+    design = Design.of(own, share * session.epsilon / n_released)
+    # An evaluation has bounds of its own.
+    released = design.by_answers(answers[0]).scorers if design.queries else own.scorers
+    hints = (
+        _clipping_hint(
+            scorer, answers, widths[k]().width, selects=k == 0, grows=scorer is own.scorers[k]
+        )
+        for k, scorer in enumerate(released)
+        if k in learn
+    )
     return next(((hint,) for hint in hints if hint), ())
 
 
 def _clipping_hint(
-    scorer: PrivateScorer, answers: Sequence[Responses], width: float, selects: bool
+    scorer: PrivateScorer,
+    answers: Sequence[Responses],
+    width: float,
+    *,
+    selects: bool,
+    grows: bool,
 ) -> str:
     public = [answer(scorer.response_method) for answer in answers]
     theirs = np.array([scorer.of_scikit_learn(each) for each in public])
@@ -188,12 +202,17 @@ def _clipping_hint(
         return ""
     loses = f". The choice among candidates may lose {lost:.2g} by it" * (lost > 0)
     other = next((f", or use {_OTHERS[part]!r}" for part in _OTHERS if part in scorer.name), "")
+    remedy = (
+        "More (validation) records or a larger epsilon raise the bound. You may give another one "
+        f"(make_private_scorer){other}"
+        if grows
+        else f"That is the bound of the evaluation. Pass release='best', whose bound grows{other}"
+    )
     return (
         f"{scorer.name} is {ours:.4g} with large losses clipped, and {theirs[best]:.4g} as "
         "scikit-learn computes it, for the best candidate within the training set: "
         f"{scorer.clipping}. That cuts off {scorer.share_cut_off(public[best]):.0%} of the "
-        f"sum{loses}. More (validation) records or a larger epsilon raise the bound. You may give "
-        f"another one (make_private_scorer){other}. Nothing has been charged yet"
+        f"sum{loses}. {remedy}. Nothing has been charged yet"
     )
 
 
@@ -240,7 +259,7 @@ def shift_hints(
     If the data are alike, the two scores of one of these candidates differ so much with a
     probability of 1 %, about: a union bound over all of them, whatever chooses. If the one that was
     chosen is not among them, it is as good on the validation set as the best of them, but for
-    `regret`: what the noise of the choice costs.
+    `regret`: what the noise of the choice, and public scores in it, cost.
     """
     scorer, m = candidates.scorer, candidates.problem.units.m
     known = [value for value in inside.scores if math.isfinite(value)]
@@ -250,11 +269,13 @@ def shift_hints(
     is_known = math.isfinite(inside.chosen)
     public = inside.chosen if is_known else max(known)
     gap = abs(public - released) if is_known else public - released - regret
-    if not gap > high - low:
+    # Noise reaches as far as the end of the interval on the side of the public score.
+    noise = 2 * (high - released if public > released else released - low)
+    if not gap > noise:
         return ()
     n_rarest, deviation = _deviation(scorer, released, public, inside, m)
     times = float(stdtrit(max(1, n_rarest - 1), 1 - _FALSE_ALARMS / 2 / len(known)))
-    if gap <= math.hypot(times * deviation * math.sqrt(1 / inside.n + 1 / m), high - low):
+    if gap <= math.hypot(times * deviation * math.sqrt(1 / inside.n + 1 / m), noise):
         return ()
     whose = "" if is_known else ", of another candidate,"
     return (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
@@ -183,10 +184,9 @@ class WorstCase(Strategy):
             hints += released_hints(own, scores, public, compares=n > 1)
         unknown = released.unknown or ranked.unknown
         inside = guidance.inside(best, (released.scorers or own.scorers)[0])
-        # What a prior moves the choice by is not known of candidates without a public score.
-        regret = (
-            math.inf if prior.weight else likely_regret(ranked.scorer, units, n, ranked.epsilon)
-        )
+        # Of two candidates, the prior may have preferred the worse one by as much as it differs.
+        preferred = float(np.ptp(prior.added)) * ranked.scorer.line(units)[1]
+        regret = preferred + likely_regret(ranked.scorer, units, n, ranked.epsilon)
         if not unknown:
             hints += shift_hints(own, scores[0], inside, regret) or constant_hints(own, scores)
         shown = released._replace(hints=hints, unknown=unknown).shown

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from few import few
+from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -22,6 +23,7 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.exceptions import LowUtilityWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
+from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noise import seed_noise
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
@@ -270,6 +272,32 @@ def test_labels_joined_to_the_wrong_rows_of_a_grid_are_told(scoring, grouped):
     for make in WRONG.values():
         (text,) = texts(make(y_val, np.random.default_rng(0)))
         assert "how rows and labels are joined" in text
+
+
+def test_wrong_labels_are_told_if_the_chosen_candidate_has_no_public_score():
+    (X, y), (X_val, y_val) = patients(1_500, 600), patients(2_000, 800, seed=1)
+
+    def texts(y_val):
+        space = {"C": loguniform(1e-3, 1e3), "class_weight": [None, "balanced"]}
+        search = PrivateBayesSearchCV(LogisticRegression(), space, n_iter=32, random_state=0)
+        _, found = low_utility(search.fit, X, y, X_val=X_val, y_val=y_val)
+        return [text for text in found if "differs from the training set" in text]
+
+    assert not texts(y_val)
+    (text,) = texts(WRONG["shuffled"](y_val, np.random.default_rng(0)))
+    assert "of another candidate" in text
+
+
+def test_an_area_that_is_released_as_that_of_chance_contradicts_a_public_one():
+    """No area is released as less; its interval is wide, but reaches no higher."""
+    predictions = Predictions(np.arange(300) % 2, np.arange(300) % 2 + 0.1, np.array([0, 1]))
+    scorer = make_private_scorer("roc_auc").prepare(np.array([0, 1]))
+    oracle = types.SimpleNamespace(
+        scorer=scorer, problem=types.SimpleNamespace(units=Units.of(2_000))
+    )
+    inside = Inside([0.97], 0.97, 300, lambda method: predictions)
+    assert shift_hints(oracle, (0.5, (0.0, 0.5)), inside, 0.0)
+    assert not shift_hints(oracle, (0.5, (0.0, 0.9)), inside, 0.0)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -30,7 +30,7 @@ from sklearn_dpbo.metrics._histogram import ScoreHistogram
 from sklearn_dpbo.metrics._intervals import nearest_counts
 from sklearn_dpbo.metrics._make import NAMES, references, resolve_scorer, resolve_scorers
 from sklearn_dpbo.metrics._pairs import PairCounts
-from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, unit_weight
+from sklearn_dpbo.metrics._queries import GRID, ClassSizes, Confusion, unit_weight
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
 from sklearn_dpbo.metrics._scorers import score_and_interval
@@ -448,3 +448,44 @@ def test_r2_of_targets_that_do_not_vary_has_the_value_of_scikit_learn(rng):
     search.fit(X[:200], y[:200], X_val=X[200:], y_val=np.full(200, 0.3))
     assert search.best_score_ == 0 and search.best_score_interval_[1] == 1
     assert search.best_score_interval_[0] == -np.inf
+
+
+@pytest.mark.parametrize(("scale", "least", "most"), [(10, 0.5, 0.9), (30, 0.0, 0.0)])
+def test_r2_that_noise_may_hide_has_the_value_that_it_likely_exceeds(scale, least, most, rng):
+    """R2 was released as 0 for .9, whenever the interval was the whole range."""
+    y, units = rng.normal(size=1_000), Units.of(1_000)
+    scorer = make_private_scorer("r2").prepare(y)
+    values = scorer.counts.record_values(y, y + 0.3 * rng.normal(size=1_000), None)
+    noisy = NoisyCounts(scorer.counts.statistics(values, y, units), scale * GRID)
+    value, interval = score_and_interval(scorer, units, noisy)
+    assert least <= value <= most and interval == (-math.inf, 1.0)
+
+
+class SecondColumn(ClassifierMixin, BaseEstimator):
+    """Predicts what is in the second column; class 2 only if that is allowed."""
+
+    def __init__(self, all_classes=True):
+        self.all_classes = all_classes
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.minimum(np.asarray(X)[:, 1], 2.0 if self.all_classes else 1.0).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("all_classes", [False, True])
+def test_macro_averages_of_records_without_a_class_are_those_of_scikit_learn(all_classes, rng):
+    """The class counts if it is predicted, and only then."""
+    X, X_val = (rng.integers(3, size=(300, 2)).astype(float) for _ in range(2))
+    y_val = (X_val[:, 1] * rng.random(300) > 0.4).astype(int)
+    names = ["f1_macro", "precision_macro", "recall_macro"]
+    search = PrivateBayesSearchCV(
+        SecondColumn(), {"all_classes": [all_classes]}, scoring=names, refit="f1_macro", epsilon=1e7
+    )
+    search.fit(X, X[:, 0].astype(int), X_val=X_val, y_val=y_val)
+    for name in names:
+        exact = metrics.get_scorer(name)(search, X_val, y_val)
+        assert search.best_scores_[name] == pytest.approx(exact, abs=1e-5)

@@ -40,7 +40,9 @@ def test_pages_print_the_numbers_of_the_results(figures):
         ("metrics_over_m_and_epsilon", "epsilon = 1"),
         ("ten_tables", "accuracy"),
         ("outsourced_synthetic", "sound"),
-        ("overhead", "second start: wall ratio"),
+        ("overhead", "second start: CPU ratio"),
+        ("beside_defaults", "warned"),
+        ("alarms", "alarm"),
     ],
 )
 def test_another_result_is_noticed(figures, monkeypatch, name, column):
@@ -57,6 +59,15 @@ def test_another_result_is_noticed(figures, monkeypatch, name, column):
 
     monkeypatch.setattr(printed, "read", changed)
     assert figures.check(pages=[PAGE])
+
+
+@pytest.mark.slow
+def test_another_error_with_bounds_is_noticed(figures, monkeypatch):
+    import printed
+
+    rows = printed.clipped_losses()
+    monkeypatch.setattr(printed, "clipped_losses", lambda: rows.assign(error=2 * rows["error"]))
+    assert figures.check(pages=["docs/explanation/metrics.md"])
 
 
 @pytest.mark.slow
