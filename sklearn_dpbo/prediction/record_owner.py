@@ -239,11 +239,13 @@ class TableOwner:
 def _in_workers(
     function: Callable[..., Any], tasks: Sequence[Any], n_jobs: int | None
 ) -> list[Any]:
-    """Return what is sealed for each task."""
+    """Return what is sealed for each task; one alone is done in this process."""
     # Silence around all of them is faster than around each, which is enough for several workers:
     # then other threads lose nothing. But these may be threads of this process.
-    alone = effective_n_jobs(n_jobs) == 1
+    alone = effective_n_jobs(n_jobs) == 1 or len(tasks) == 1
     with without_autologging(), suppress_output() if alone else kept_registries():
+        if alone:
+            return [function(*task).content for task in tasks]
         return [sealed.content for sealed in in_parallel(function, tasks, n_jobs, 1)]
 
 

@@ -146,6 +146,34 @@ def test_what_stands_in_for_a_record_that_fails_is_asked_by_itself():
         assert changed(model, train, *pair) <= 1
 
 
+ASKED = []
+
+
+def asks(X):
+    """Note which rows come together; those of a negative one cannot be had."""
+    ASKED.append(X[:, 0].tolist())
+    return [1] if (X < 0).any() else X
+
+
+@pytest.mark.parametrize("failing", [None, 0, 2, 5])
+def test_a_unit_is_asked_with_all_of_its_rows_and_no_others(failing):
+    """Between the two companions, 90 and 91; a unit that fails is noted, and no other."""
+    units = np.array([2, 0, 2, 1, 0, 0])
+    X = np.concatenate([[90.0], np.arange(6.0), [91.0]])[:, None]
+    if failing is not None:
+        X[1 + failing] = -1.0
+    part = CutOut(packed(FunctionTransformer(asks).fit(X)), b"")
+    batch = Batch(1, 1, np.arange(6), units, "", False)
+    ASKED.clear()
+    out = for_batch(packed(part), batch).transform(X)
+    of_units = [[90.0, *X[1 + np.flatnonzero(units == u), 0], 91.0] for u in range(3)]
+    assert [[90.0, 91.0], *of_units] == ASKED
+    failed = set() if failing is None else {int(units[failing])}
+    assert batch.odd == failed
+    kept = np.r_[True, ~np.isin(units, list(failed)), True]
+    assert np.array_equal(out[kept], X[kept]) and (out[~kept] == 90.0).all()
+
+
 def remembers_in_a_cell(X):
     """Say whether a list that all records hold was seen before."""
     seen = [[float(len(row[0]))] for row in X]
