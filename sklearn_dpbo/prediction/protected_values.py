@@ -166,6 +166,16 @@ class ProtectedTable:
                 return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
 
+    def companions_agree(self, model: Model, method: str) -> bool:
+        """Whether a model of which parts were cut out gives companions what they should get."""
+        rows = np.full(1, -1)
+        X, _ = self.batch(rows)
+        response = getattr(for_batch(model.cut, self._batch(rows)), method)(X)
+        public = model.responses[method]
+        response = np.delete(public.read(response, n_rows(X)), self.companions.n_above, axis=0)
+        classifier = model.answers.classes is not None
+        return agree(response, public.values, public.values, classifier)
+
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
         """Return the values of the rows of one unit, whatever companions get beside it, or None."""
 

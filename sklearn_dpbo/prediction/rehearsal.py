@@ -30,6 +30,7 @@ from ..records.units import Units
 from .calls import query_for_protected
 from .companions import Companions
 from .direct_responses import AsNumbers, DirectResponses
+from .listed.networks import NETWORKS
 from .listed.parts import Parts
 from .listed.row_by_row import RowByRowCheck
 from .model import Model
@@ -59,21 +60,23 @@ class Rehearsal:
     """Public rows, which are to be predicted in the place of protected ones.
 
     Candidates share what parts return for them, under the `name`. `check` is of models that predict
-    all rows at once by their user's word. Times are kept unless protected records were predicted
-    before (`timed`): these may slow down what comes after them.
+    all rows at once by their user's word; models of others may have networks mapped (`maps`). Times
+    are kept unless protected records were predicted before (`timed`): these may slow down what
+    comes after them.
     """
 
     rows: PublicRows
     companions: Companions
     name: str
     check: RowByRowCheck | None
+    maps: bool
     timed: bool = True
 
     @classmethod
     def of(cls, problem: Problem, companions: Companions, prediction: str) -> Rehearsal:
         """Prepare the rehearsal of a problem."""
         check = RowByRowCheck.on(problem) if prediction == "together" else None
-        return cls(PublicRows.of(problem), companions, uuid4().hex, check)
+        return cls(PublicRows.of(problem), companions, uuid4().hex, check, prediction == "auto")
 
     def __call__(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Model:
         """Return the model with what was found; BatchDependentError if the check fails.
@@ -84,7 +87,31 @@ class Rehearsal:
             self.check(estimator, model)
         # Native code may print: these are public rows.
         with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
+            if self.maps and not NETWORKS.isdisjoint(model.parts.unlisted):
+                model = self._mapped(model)
             return replace(model, tried=self._run(model, estimator, queries))
+
+    def _mapped(self, model: Model) -> Model:
+        """Return the model with its networks mapped over rows, if companions get the same by that.
+
+        Otherwise they stay called on one unit at a time, and are said to be, with the reason.
+        """
+        mapped = model.with_networks_mapped()
+        if not mapped.parts.mapped:
+            return model
+        table = self._table(self.rows.companions[:1])
+        try:
+            same = all(table.companions_agree(mapped, method) for method in model.responses)
+            why = "companions get something else"
+        except Exception as error:
+            same, why = False, str(error).partition("\n")[0][:80]
+        if same:
+            return mapped
+        named = (
+            f"{part} (torch.vmap: {why})" if part in NETWORKS else part
+            for part in model.parts.unlisted
+        )
+        return replace(model, parts=model.parts._replace(unlisted=tuple(named)))
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         # What companions get is known already; a model may read another form of a table otherwise.
