@@ -166,15 +166,12 @@ class ProtectedTable:
                 return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
 
-    def companions_agree(self, model: Model, method: str) -> bool:
-        """Whether a model of which parts were cut out gives companions what they should get."""
+    def companions_get(self, model: Model, method: str) -> Any:
+        """Return what a model gives companions by the way of protected rows, beside one of them."""
         rows = np.full(1, -1)
         X, _ = self.batch(rows)
         response = getattr(for_batch(model.cut, self._batch(rows)), method)(X)
-        public = model.responses[method]
-        response = np.delete(public.read(response, n_rows(X)), self.companions.n_above, axis=0)
-        classifier = model.answers.classes is not None
-        return agree(response, public.values, public.values, classifier)
+        return np.delete(response, self.companions.n_above, axis=0)
 
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
         """Return the values of the rows of one unit, whatever companions get beside it, or None."""

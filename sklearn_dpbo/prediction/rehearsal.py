@@ -9,6 +9,7 @@ believes in the privacy need not read this module.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from ..privacy.suppress_output import suppress_output
 from ..privacy.warn import warn
 from ..records.pickles import fresh, packed
 from ..records.split import Problem
-from ..records.tables import dense, take_rows
+from ..records.tables import copied, dense, take_rows
 from ..records.units import Units
 from .calls import query_for_protected
 from .companions import Companions
@@ -36,6 +37,7 @@ from .listed.row_by_row import RowByRowCheck
 from .model import Model
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
+from .responses import agree
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
@@ -96,22 +98,31 @@ class Rehearsal:
 
         Otherwise they stay called on one unit at a time, and are said to be, with the reason.
         """
-        mapped = model.with_networks_mapped()
+        mapped, why = model.with_networks_mapped(), "companions get something else"
         if not mapped.parts.mapped:
             return model
-        table = self._table(self.rows.companions[:1])
         try:
-            same = all(table.companions_agree(mapped, method) for method in model.responses)
-            why = "companions get something else"
+            if self._companions_get_the_same(model, mapped):
+                return mapped
         except Exception as error:
-            same, why = False, str(error).partition("\n")[0][:80]
-        if same:
-            return mapped
+            why = re.split(r"\. |\n", str(error).removeprefix("vmap: "))[0]
         named = (
             f"{part} (torch.vmap: {why})" if part in NETWORKS else part
             for part in model.parts.unlisted
         )
         return replace(model, parts=model.parts._replace(unlisted=tuple(named)))
+
+    def _companions_get_the_same(self, model: Model, mapped: Model) -> bool:
+        """Whether both models give them the same, and what labels follow from, too."""
+        table, X = self._table(self.rows.companions[:1]), self.companions.X
+        plain = fresh(model.pickled)
+        for method in ("predict", "predict_proba"):
+            if hasattr(plain, method):
+                expected = np.asarray(getattr(fresh(model.pickled), method)(copied(X)))
+                came = table.companions_get(mapped, method)
+                if not agree(came, expected, expected, method == "predict"):
+                    return False
+        return True
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         # What companions get is known already; a model may read another form of a table otherwise.

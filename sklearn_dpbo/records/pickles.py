@@ -107,11 +107,15 @@ def _set_unless_known(made: type, state: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- tensors
+# What decides how an object is pickled.
+_HOW = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
+
+
 def reduced_tensors(o: Any) -> Any:
     """Return how to make a tensor of torch, or a network of skorch, anew; leave others to pickle.
 
-    Tensors themselves write a file each, and networks of skorch several: most of the time of a call
-    with few rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
+    Each tensor writes a file of its own, and a network several: most of the time of a call for few
+    rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
     """
     torch: Any = sys.modules.get("torch")
     if type(o) is getattr(torch, "Tensor", None) and _is_plain(o, torch):
@@ -119,9 +123,11 @@ def reduced_tensors(o: Any) -> Any:
         place = o.storage_offset(), tuple(o.shape), o.stride()
         return _tensor, (memory.numpy().tobytes(), o.dtype, place, o.requires_grad)
     net = getattr(sys.modules.get("skorch"), "NeuralNet", None)
-    if net and getattr(type(o), "__getstate__", None) is net.__getstate__ and o.device == "cpu":
-        return copyreg.__newobj__, (type(o),), vars(o), None, None, _set_state  # type: ignore[attr-defined]
-    return NotImplemented
+    if net is None or not isinstance(o, net) or str(o.device) != "cpu":
+        return NotImplemented
+    if any(getattr(type(o), name) is not getattr(net, name) for name in _HOW):
+        return NotImplemented
+    return copyreg.__newobj__, (type(o),), vars(o), None, None, _set_state  # type: ignore[attr-defined]
 
 
 def _is_plain(tensor: Any, torch: Any) -> bool:

@@ -8,10 +8,9 @@ network gives what skorch gives (`Rehearsal`).
 from __future__ import annotations
 
 import sys
-from copy import copy
 from typing import Any
 
-NETWORKS = frozenset(("NeuralNetBinaryClassifier", "NeuralNetClassifier", "NeuralNetRegressor"))
+NETWORKS = frozenset({"NeuralNetBinaryClassifier", "NeuralNetClassifier", "NeuralNetRegressor"})
 # Options of a DataLoader that change its speed alone, and those of processes switched off.
 _SPEED = {"batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"}
 _NO_PROCESSES = {"num_workers": 0, "persistent_workers": False, "prefetch_factor": None}
@@ -27,7 +26,7 @@ def is_mappable(o: Any) -> bool:
         and o.iterator_valid is sys.modules["torch"].utils.data.DataLoader
         and not o.get_params_for("dataset")
         and o.get_params_for("iterator_valid").keys() <= _SPEED
-        and o.device == "cpu"
+        and str(o.device) == "cpu"
     )
 
 

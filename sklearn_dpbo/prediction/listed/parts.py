@@ -23,7 +23,7 @@ _NAMES = {"sklearn": "scikit-learn"}  # where a package is installed by another 
 
 
 class Parts(NamedTuple):
-    """The parts of a model: the listed and the mapped ones by package and class, others in words."""
+    """The parts of a model: listed and mapped ones by package and class, others in words."""
 
     listed: tuple[tuple[str, str], ...] = ()
     unlisted: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ...records.pickles import Unpickler, fresh
+from ...records.pickles import Unpickler
 from ...records.tables import (
     as_table,
     is_frame,

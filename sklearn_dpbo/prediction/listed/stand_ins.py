@@ -1,12 +1,12 @@
 """Objects that stand for parts of models, which predict otherwise than these (zone: sensitive).
 
-*Theorem.* `torch.vmap(f)(X)` is f(X_1), ..., f(X_n), computed at once: nothing that f does sees more
-than one row, and no branch in it depends on what is in a row. So row i of what a `Mapped` returns is
-a function of row i and of the network as it was pickled, whatever its module does with a batch, if
+*Theorem.* `torch.vmap(f)(X)` is f(X_1), ..., f(X_n), computed at once: nothing in f sees more than
+one row, and no branch depends on what is in a row. So row i of what a `Mapped` returns is a
+function of row i and of the network as it was pickled, whatever its module does with a batch, if
 the rules by which vmap maps each operation of torch keep to that.
 
-Each chunk of rows gets a new copy of the network: what a module kept of one would be paired with
-the next, row by row.
+Each chunk of rows gets a new copy of the network: what a module kept of one would be paired, row by
+row, with the next.
 """
 
 from __future__ import annotations
