@@ -140,6 +140,7 @@ OPERATIONS = {
     "embedding": lambda x: torch.nn.functional.embedding(
         x.nan_to_num(0).clamp(0, 4).long(), torch.arange(5.0)[:, None]
     ).flatten(1),
+    "histc": lambda x: torch.histc(x[0], 4, -3, 3)[None],
     "bincount by hand": lambda x: (x[:, None] > torch.arange(3.0)[:, None]).float().sum(2),
 }  # fmt: skip
 
@@ -319,6 +320,23 @@ class Lookup(modules.Module):
 
     def hidden(self, x):
         return self.table(x.abs().long()).squeeze(-1)
+
+
+@pytest.mark.parametrize("name", KINDS["catches"])
+def test_an_error_of_one_record_decides_nothing_for_another(name):
+    """Also if the module catches it."""
+    net = net_of(KINDS["catches"][name])
+    mapped, odd = Mapped(packed(net)), X.copy()
+    odd[3, 0] = 40.0
+    assert np.allclose(mapped.predict_proba(X), net.predict_proba(X), atol=1e-6)
+    assert (net.set_params(batch_size=N).predict_proba(odd)[4:] != net.predict_proba(X)[4:]).any()
+    with pytest.raises(RuntimeError, match="was caught by the module"):
+        mapped.predict_proba(odd)
+    train, scoring = (X[:60], Y[:60]), "neg_log_loss"
+    before, after = (
+        fitted_values(net, train, (rows[:40], Y[:40]), scoring=scoring) for rows in (X, odd)
+    )
+    assert np.array_equal(np.delete(before, 3), np.delete(after, 3))
 
 
 # ---------------------------------------------------------------- copies

@@ -6,12 +6,15 @@ function of row i and of the network as it was pickled, whatever its module does
 the rules by which vmap maps each operation of torch keep to that.
 
 Each chunk of rows gets a new copy of the network: what a module kept of one would be paired, row by
-row, with the next.
+row, with the next. An error that one row raises must reach whoever called: if f caught it, and went
+on in another way, it would do so for all rows (`_errors_come_out`).
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,6 +27,8 @@ from .networks import plain_module
 
 # Rows that are mapped at once: their number decides how sums are rounded, so nothing else may.
 _CHUNK = 256
+# What operations of torch may raise because of what is in a row.
+_OF_DATA = (ArithmeticError, IndexError, RuntimeError, ValueError, Warning)
 # Methods of a part that can be called, though they take no rows.
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
 # Types of values that cannot be called, and that numpy does not look into in a list.
@@ -65,8 +70,9 @@ class Mapped(StandIn):
         chunks = (X[start : start + _CHUNK] for start in starts)
         rows = (torch.tensor(x.toarray() if issparse(x) else x) for x in chunks)
         of_row = (partial(_outputs_of, fresh(self._pickled)) for _ in starts)
-        outputs = [torch.vmap(f, randomness="error")(x) for f, x in zip(of_row, rows, strict=True)]
-        return np.concatenate([output.numpy() for output in outputs])
+        with _errors_come_out():
+            maps = (torch.vmap(f, randomness="error") for f in of_row)
+            return np.concatenate([f(x).numpy() for f, x in zip(maps, rows, strict=True)])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return what skorch makes of these outputs."""
@@ -84,6 +90,27 @@ def _outputs_of(net: Any, x: Any) -> Any:
     output = net.evaluation_step((x[None], None))
     output = output[0] if isinstance(output, tuple) else output
     return net._get_predict_nonlinearity()(output)[0]
+
+
+@contextmanager
+def _errors_come_out() -> Iterator[None]:
+    """Raise RuntimeError if code of Python within raised an error, and caught it."""
+    errors = []
+
+    def trace(frame: Any, event: str, about: Any) -> Any:
+        frame.f_trace_lines = False
+        if event == "exception" and issubclass(about[0], _OF_DATA):
+            errors.append(about[0].__name__)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+    if errors:
+        raise RuntimeError(f"{errors[0]} was caught by the module")
 
 
 def _is_data(value: Any) -> bool:
