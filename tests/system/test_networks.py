@@ -1,6 +1,8 @@
 """Networks of skorch are mapped over rows by torch.vmap: no record changes what another gets."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 from functools import partial
 
@@ -255,6 +257,12 @@ def test_what_cannot_be_mapped_is_called_one_by_one(name, why):
 def test_nothing_is_mapped_unless_asked(prediction):
     condition, _ = search_of(net_of(modules.Perceptron), prediction=prediction)
     assert "vmap" not in condition
+
+
+@pytest.mark.slow
+def test_the_package_is_imported_without_torch():
+    code = "import sys, sklearn_dpbo; assert not {'torch', 'skorch'} & sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_frames_are_not_mapped():
