@@ -167,7 +167,7 @@ class ProtectedTable:
         return None
 
     def companions_get(self, model: Model, method: str) -> Any:
-        """Return what a model gives companions by the way of protected rows, beside one of them."""
+        """Predict companions by the way of protected rows, beside one of them in such a place."""
         rows = np.full(1, -1)
         X, _ = self.batch(rows)
         response = getattr(for_batch(model.cut, self._batch(rows)), method)(X)

@@ -98,9 +98,10 @@ class Rehearsal:
 
         Otherwise they stay called on one unit at a time, and are said to be, with the reason.
         """
-        mapped, why = model.with_networks_mapped(), "companions get something else"
+        mapped = model.with_networks_mapped()
         if not mapped.parts.mapped:
             return model
+        why = "companions get something else"
         try:
             if self._companions_get_the_same(model, mapped):
                 return mapped
@@ -113,12 +114,12 @@ class Rehearsal:
         return replace(model, parts=model.parts._replace(unlisted=tuple(named)))
 
     def _companions_get_the_same(self, model: Model, mapped: Model) -> bool:
-        """Whether both models give them the same, and what labels follow from, too."""
-        table, X = self._table(self.rows.companions[:1]), self.companions.X
-        plain = fresh(model.pickled)
+        """Compare the labels of both models, and what labels follow from, which shows more."""
+        table = self._table(self.rows.companions[:1])
         for method in ("predict", "predict_proba"):
+            plain = fresh(model.pickled)
             if hasattr(plain, method):
-                expected = np.asarray(getattr(fresh(model.pickled), method)(copied(X)))
+                expected = np.asarray(getattr(plain, method)(copied(self.companions.X)))
                 came = table.companions_get(mapped, method)
                 if not agree(came, expected, expected, method == "predict"):
                     return False

@@ -112,10 +112,10 @@ _HOW = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
 def reduced_tensors(o: Any) -> Any:
-    """Return how to make a tensor of torch, or a network of skorch, anew; leave others to pickle.
+    """Reduce a tensor of torch to bytes, a network of skorch to its state; leave others to pickle.
 
-    Each tensor writes a file of its own, and a network several: most of the time of a call for few
-    rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
+    By itself a tensor writes a file of its own, and a network several: most of the time of a call
+    for few rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
     """
     torch: Any = sys.modules.get("torch")
     if type(o) is getattr(torch, "Tensor", None) and _is_plain(o, torch):
@@ -131,7 +131,7 @@ def reduced_tensors(o: Any) -> Any:
 
 
 def _is_plain(tensor: Any, torch: Any) -> bool:
-    """Whether a tensor is numbers in the memory of this machine, and nothing else."""
+    """Check that a tensor is numbers in the memory of this machine, and nothing else."""
     plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_leaf
     marked = tensor.is_quantized, tensor.is_conj(), tensor.is_neg()
     return bool(plain and not vars(tensor) and not any(marked))

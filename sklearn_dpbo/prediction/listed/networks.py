@@ -1,4 +1,4 @@
-"""Which networks of skorch are mapped over rows by torch.vmap (zone: public).
+"""Networks of skorch that torch.vmap maps over rows (zone: public).
 
 These are skorch's own classes that predict as skorch does, with its Dataset and torch's DataLoader:
 what these do to rows is to make a tensor of them. Privacy does not rest on that: it is why a mapped
@@ -17,7 +17,7 @@ _NO_PROCESSES = {"num_workers": 0, "persistent_workers": False, "prefetch_factor
 
 
 def is_mappable(o: Any) -> bool:
-    """Whether an object is a network that predicts as skorch does, on the CPU."""
+    """Check that an object is a network that predicts as skorch does, on the CPU."""
     skorch: Any = sys.modules.get("skorch")
     return (
         type(o).__name__ in NETWORKS

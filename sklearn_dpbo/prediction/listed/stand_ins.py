@@ -39,7 +39,8 @@ class StandIn:
     """Shows of a fitted part the data that it was fitted with, and no method that takes rows."""
 
     def __init__(self, pickled: bytes) -> None:
-        self._pickled, self._like = pickled, fresh(pickled)
+        self._pickled = pickled
+        self._like = fresh(pickled)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_like":
@@ -64,18 +65,12 @@ class Mapped(StandIn):
     """A fitted network of skorch, whose module torch.vmap maps over rows."""
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return what skorch does: outputs of the module, made probabilities where skorch does."""
-        torch: Any = sys.modules["torch"]
+        """Compute the module's outputs, and make probabilities of them where skorch does."""
         starts = range(0, X.shape[0], _CHUNK)
-        chunks = (X[start : start + _CHUNK] for start in starts)
-        rows = (torch.tensor(x.toarray() if issparse(x) else x) for x in chunks)
-        of_row = (partial(_outputs_of, fresh(self._pickled)) for _ in starts)
-        with _errors_come_out():
-            maps = (torch.vmap(f, randomness="error") for f in of_row)
-            return np.concatenate([f(x).numpy() for f, x in zip(maps, rows, strict=True)])
+        return np.concatenate([self._outputs(X[i : i + _CHUNK]) for i in starts])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return what skorch makes of these outputs."""
+        """Compute labels, or a regressor's numbers, from these outputs as skorch does."""
         outputs = self.predict_proba(X)
         if hasattr(self._like, "threshold"):
             outputs = (outputs[:, 1] > self._like.threshold).astype("uint8")
@@ -83,9 +78,17 @@ class Mapped(StandIn):
             outputs = outputs.argmax(axis=1)
         return outputs
 
+    def _outputs(self, X: Any) -> Any:
+        """Map a new copy of the network over the rows of a chunk."""
+        torch: Any = sys.modules["torch"]
+        rows = torch.tensor(X.toarray() if issparse(X) else X)
+        of_row = partial(_outputs_of_row, fresh(self._pickled))
+        with _errors_come_out():
+            return torch.vmap(of_row, randomness="error")(rows).numpy()
 
-def _outputs_of(net: Any, x: Any) -> Any:
-    """Return what skorch makes of one row, by its own steps for a batch."""
+
+def _outputs_of_row(net: Any, x: Any) -> Any:
+    """Take skorch's own steps for a batch that holds one row alone."""
     vars(net)["module_"] = plain_module(net.module_)
     output = net.evaluation_step((x[None], None))
     output = output[0] if isinstance(output, tuple) else output
