@@ -59,7 +59,7 @@ def n_changed(predict, odd=ODD, places=(0, _CHUNK - 1, _CHUNK, N - 1)):
 @pytest.mark.parametrize("name", [*KINDS["right"], *KINDS["mistake"]])
 def test_replacing_a_row_changes_no_other(name):
     module = {**KINDS["right"], **KINDS["mistake"]}[name]
-    assert n_changed(Mapped(packed(net_of(module))).predict_proba, ODD[:3] + ODD[-1:]) == 0
+    assert n_changed(Mapped(packed(net_of(module))).predict_proba) == 0
 
 
 @pytest.mark.parametrize("name", KINDS["right"])
@@ -77,7 +77,8 @@ def test_what_can_depend_on_other_rows_raises(name):
         Mapped(packed(net_of(KINDS["refused"][name]))).predict_proba(X)
 
 
-@pytest.mark.parametrize("name", ["MeanOfRows", "AttentionToRows", "HookOnAll", "RunningMean"])
+@pytest.mark.first(3)
+@pytest.mark.parametrize("name", KINDS["mistake"])
 def test_plain_networks_with_these_mistakes_are_told_by_the_same_comparison(name):
     net = net_of(KINDS["mistake"][name], batch_size=N)
     assert n_changed(lambda X: net.predict_proba(X.copy())) > 0
