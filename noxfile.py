@@ -146,6 +146,14 @@ def listed(session: nox.Session, version: str) -> None:
     session.run(*script, *only, "tests/core/test_listed.py", *session.posargs, env=env)
 
 
+@nox.session
+def networks(session: nox.Session) -> None:
+    """Replace records before networks of torch, which takes gigabytes, and run the page on them."""
+    session.install("-e", ".[test,networks]")
+    only = ("-m", "not soak", "-k", "networks", "tests/system")
+    session.run("python", "-m", "pytest", *only, *session.posargs)
+
+
 @nox.session(name="newest-python", python=newest_python())
 def newest(session: nox.Session) -> None:
     """Run tests with another Python: the newest of this machine."""

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 import warnings
+from importlib.util import find_spec
 
 from harness import in_turn, median_and_range, parser_of, print_head, print_row, save, seconds
 
@@ -127,6 +128,11 @@ CASES = {
     ),
     "LogisticRegression, m = 1,000,000": (LogisticRegression(), C, 1_000, 1_000_000, 4, 3),
 }  # fmt: skip
+if find_spec("skorch"):
+    from skorch_network import network
+
+    rates = {"lr": loguniform(1e-3, 1e-1)}
+    CASES["network of skorch, m = 5,000"] = network(), rates, 2_000, 5_000, 8, 2
 # What is run unless cases are named.
 QUICK = list(CASES)[:9]
 GUIDED_FITS = 64

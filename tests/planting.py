@@ -10,12 +10,16 @@ TESTS = Path(__file__).parent
 
 
 class Mutant(NamedTuple):
-    """A bug: in `where`, `new` instead of `old`, which occurs there once; `test` must fail then."""
+    """A bug: in `where`, `new` instead of `old`, which occurs there once; `test` must fail then.
+
+    The test `needs` a library that only some have.
+    """
 
     where: str
     old: str
     new: str
     test: str
+    needs: str = "sklearn"
 
 
 def mutants():
@@ -73,7 +77,7 @@ def assigned(module):
 
 def planted(mutant, found):
     """Return a file's path, and its text with the bug; `found` are the package's definitions."""
-    where, old, new, _ = mutant
+    where, old, new, *_ = mutant
     if len(found.get(where, ())) != 1:
         files = [str(definition.path) for definition in found.get(where, ())]
         raise ValueError(f"{where!r} is defined {len(files)} times, not once: {files}")

@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..metrics._response import Predictions, Responses, check_response, method_of
+from ..records.pickles import fresh
 from ..records.tables import copied
 from .companions import Companions
 from .listed.parts import Parts, cut
@@ -71,6 +72,11 @@ class Model:
     def method(self, query: Any) -> str:
         """Return the method whose responses a query takes."""
         return self.answers.method(query.response_method)
+
+    def with_networks_mapped(self) -> Model:
+        """Return the model with those networks mapped over rows that can be, not called singly."""
+        _, without, parts = cut(fresh(self.pickled), "auto", maps=True)
+        return replace(self, cut=without, parts=parts)
 
     def asked(self, *queries: Any) -> Model:
         """Return the model for other queries of the same responses; it runs no user's code."""

@@ -166,6 +166,13 @@ class ProtectedTable:
                 return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
         return None
 
+    def companions_get(self, model: Model, method: str) -> Any:
+        """Predict companions by the way of protected rows, beside one of them in such a place."""
+        rows = np.full(1, -1)
+        X, _ = self.batch(rows)
+        response = getattr(for_batch(model.cut, self._batch(rows)), method)(X)
+        return np.delete(response, self.companions.n_above, axis=0)
+
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
         """Return the values of the rows of one unit, whatever companions get beside it, or None."""
 

@@ -9,6 +9,7 @@ believes in the privacy need not read this module.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,16 +26,18 @@ from ..privacy.suppress_output import suppress_output
 from ..privacy.warn import warn
 from ..records.pickles import fresh, packed
 from ..records.split import Problem
-from ..records.tables import dense, take_rows
+from ..records.tables import copied, dense, take_rows
 from ..records.units import Units
 from .calls import query_for_protected
 from .companions import Companions
 from .direct_responses import AsNumbers, DirectResponses
+from .listed.networks import NETWORKS
 from .listed.parts import Parts
 from .listed.row_by_row import RowByRowCheck
 from .model import Model
 from .protected_values import ProtectedTable
 from .public_rows import PublicRows
+from .responses import agree
 
 # Of models that are called once for each unit, so few rows are rehearsed.
 _FEW = 4
@@ -59,21 +62,23 @@ class Rehearsal:
     """Public rows, which are to be predicted in the place of protected ones.
 
     Candidates share what parts return for them, under the `name`. `check` is of models that predict
-    all rows at once by their user's word. Times are kept unless protected records were predicted
-    before (`timed`): these may slow down what comes after them.
+    all rows at once by their user's word; models of others may have networks mapped (`maps`). Times
+    are kept unless protected records were predicted before (`timed`): these may slow down what
+    comes after them.
     """
 
     rows: PublicRows
     companions: Companions
     name: str
     check: RowByRowCheck | None
+    maps: bool
     timed: bool = True
 
     @classmethod
     def of(cls, problem: Problem, companions: Companions, prediction: str) -> Rehearsal:
         """Prepare the rehearsal of a problem."""
         check = RowByRowCheck.on(problem) if prediction == "together" else None
-        return cls(PublicRows.of(problem), companions, uuid4().hex, check)
+        return cls(PublicRows.of(problem), companions, uuid4().hex, check, prediction == "auto")
 
     def __call__(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Model:
         """Return the model with what was found; BatchDependentError if the check fails.
@@ -84,7 +89,41 @@ class Rehearsal:
             self.check(estimator, model)
         # Native code may print: these are public rows.
         with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
+            if self.maps and not NETWORKS.isdisjoint(model.parts.unlisted):
+                model = self._mapped(model)
             return replace(model, tried=self._run(model, estimator, queries))
+
+    def _mapped(self, model: Model) -> Model:
+        """Return the model with its networks mapped over rows, if companions get the same by that.
+
+        Otherwise they stay called on one unit at a time, and are said to be, with the reason.
+        """
+        mapped = model.with_networks_mapped()
+        if not mapped.parts.mapped:
+            return model
+        why = "companions get something else"
+        try:
+            if self._companions_get_the_same(model, mapped):
+                return mapped
+        except Exception as error:
+            why = re.split(r"\. |\n", str(error).removeprefix("vmap: "))[0]
+        named = (
+            f"{part} (torch.vmap: {why})" if part in NETWORKS else part
+            for part in model.parts.unlisted
+        )
+        return replace(model, parts=model.parts._replace(unlisted=tuple(named)))
+
+    def _companions_get_the_same(self, model: Model, mapped: Model) -> bool:
+        """Compare the labels of both models, and what labels follow from, which shows more."""
+        table = self._table(self.rows.companions[:1])
+        for method in ("predict", "predict_proba"):
+            plain = fresh(model.pickled)
+            if hasattr(plain, method):
+                expected = np.asarray(getattr(plain, method)(copied(self.companions.X)))
+                came = table.companions_get(mapped, method)
+                if not agree(came, expected, expected, method == "predict"):
+                    return False
+        return True
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
         # What companions get is known already; a model may read another form of a table otherwise.

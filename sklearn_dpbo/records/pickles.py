@@ -7,11 +7,15 @@ the original nor another copy. What belongs to classes and modules is shared by 
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import io
 import pickle
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from cloudpickle import cloudpickle as internals
 
 
@@ -22,12 +26,15 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
     """
     # Of lambdas, and of classes that are not found by name, there is a second try.
     with contextlib.suppress(Exception):
-        plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        torch_is_there = "torch" in sys.modules
+        plain = (
+            dumped(value, reduced_tensors) if torch_is_there else pickle.dumps(value, protocol=5)
+        )
         # What a notebook or a script defines is found by name in its own process only.
         if not by_value or b"__main__" not in plain:
             return plain
     try:
-        pickled: bytes = cloudpickle.dumps(value)
+        pickled = dumped(value, reduced_tensors, PicklesByValue)
     except Exception as error:
         raise TypeError(
             f"{type(value).__name__} cannot be copied by pickling ({type(error).__name__}: "
@@ -41,6 +48,36 @@ def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
     return Unpickler.of(pickled) if by_value else pickle.loads(pickled)
+
+
+class PicklesByName(pickle.Pickler):
+    """Pickles each object as `reduced` says, else as usual."""
+
+    def __init__(self, file: io.BytesIO, reduced: Callable[[Any], Any]) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._reduced = reduced
+
+    def reducer_override(self, o: Any) -> Any:
+        """Return how to make an object anew, or leave it to pickle."""
+        return self._reduced(o)
+
+
+class PicklesByValue(PicklesByName, cloudpickle.Pickler):
+    """Pickles also classes and functions that are not found by name."""
+
+    def reducer_override(self, o: Any) -> Any:
+        """Return how to make an object anew, or leave it to pickle."""
+        how = self._reduced(o)
+        return cloudpickle.Pickler.reducer_override(self, o) if how is NotImplemented else how
+
+
+def dumped(
+    value: Any, reduced: Callable[[Any], Any], kind: type[PicklesByName] = PicklesByName
+) -> bytes:
+    """Return an object pickled, of which each object is made anew as `reduced` says."""
+    file = io.BytesIO()
+    kind(file, reduced).dump(value)
+    return file.getvalue()
 
 
 class Unpickler(pickle.Unpickler):
@@ -67,3 +104,47 @@ def _set_unless_known(made: type, state: Any) -> Any:
     if own & vars(made).keys():
         return made
     return internals._class_setstate(made, state)
+
+
+# ---------------------------------------------------------------------- tensors
+# What decides how an object is pickled.
+_HOW = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
+
+
+def reduced_tensors(o: Any) -> Any:
+    """Reduce a tensor of torch to bytes, a network of skorch to its state; leave others to pickle.
+
+    By itself a tensor writes a file of its own, and a network several: most of the time of a call
+    for few rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
+    """
+    torch: Any = sys.modules.get("torch")
+    if type(o) is getattr(torch, "Tensor", None) and _is_plain(o, torch):
+        memory = torch.empty(0, dtype=torch.uint8).set_(o.untyped_storage())
+        place = o.storage_offset(), tuple(o.shape), o.stride()
+        return _tensor, (memory.numpy().tobytes(), o.dtype, place, o.requires_grad)
+    net = getattr(sys.modules.get("skorch"), "NeuralNet", None)
+    if net is None or not isinstance(o, net) or str(o.device) != "cpu":
+        return NotImplemented
+    if any(getattr(type(o), name) is not getattr(net, name) for name in _HOW):
+        return NotImplemented
+    return copyreg.__newobj__, (type(o),), vars(o), None, None, _set_state  # type: ignore[attr-defined]
+
+
+def _is_plain(tensor: Any, torch: Any) -> bool:
+    """Check that a tensor is numbers in the memory of this machine, and nothing else."""
+    plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_leaf
+    marked = tensor.is_quantized, tensor.is_conj(), tensor.is_neg()
+    return bool(plain and not vars(tensor) and not any(marked))
+
+
+def _tensor(data: bytes, dtype: Any, place: tuple[Any, ...], requires_grad: bool) -> Any:
+    """Return a tensor in memory of its own, aligned as torch's is: sums depend on that."""
+    torch: Any = sys.modules["torch"]
+    memory = torch.empty(len(data), dtype=torch.uint8)
+    memory.numpy()[:] = np.frombuffer(data, dtype=np.uint8)
+    tensor = torch.empty(0, dtype=dtype).set_(memory.untyped_storage(), *place)
+    return tensor.requires_grad_(requires_grad)
+
+
+def _set_state(o: Any, state: dict[str, Any]) -> None:
+    vars(o).update(state)

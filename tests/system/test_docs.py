@@ -23,6 +23,7 @@ NEEDS = {
     "clusters.md": "distributed",
     "private_learners.md": "interpret",
     "output_checkers.md": "jsonschema",
+    "networks.md": "skorch",
     "neural_networks.md": "opacus",
 }
 

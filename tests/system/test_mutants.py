@@ -196,6 +196,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_planted_bug_is_detected(name, write, helper, found):
+    pytest.importorskip(MUTANTS[name].needs)
     code, said = helper(write(*planted(MUTANTS[name], found)), MUTANTS[name].test)
     assert code == FAILED, said
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ...records.pickles import Unpickler, fresh
+from ...records.pickles import Unpickler
 from ...records.tables import (
     as_table,
     is_frame,
@@ -30,17 +30,15 @@ from ...records.tables import (
     with_own_cells,
 )
 from ..calls import Calls
-from .parts import CutOut, Step
+from .parts import CutOut, Network, Step
+from .stand_ins import PLAIN, Mapped, StandIn
 
-# Methods of a part that take rows, and others that can be called.
+# Methods of a part that take rows.
 _METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
-_WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
 _OBJECT, _DUPLICATES = np.dtype(object), "allows_duplicate_labels"
 # Outputs are put together after so many calls; so many cells of them are kept at most.
 _CALLS, _CELLS = 2**10, 2**25
 _LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
-# Types of values that cannot be called, and that numpy does not look into in a list.
-_PLAIN = {str, bytes, bool, int, float, type(None)}
 
 
 @dataclass(eq=False)
@@ -90,38 +88,22 @@ class _ForBatch(Unpickler):
         value = super().find_class(module, name)
         if value is Step:
             return partial(for_batch, batch=self._batch)
+        if value is Network:
+            return Mapped
         return partial(Separately, self._batch) if value is CutOut else value
 
 
-class Separately:
-    """A fitted part of a model that is called on one unit at a time, beside the companions.
-
-    Other parts see data that it was fitted with, and no method that would be called on all rows.
-    """
+class Separately(StandIn):
+    """A fitted part of a model that is called on one unit at a time, beside the companions."""
 
     def __init__(self, batch: Batch, pickled: bytes, key: bytes) -> None:
-        self._batch, self._pickled, self._key = batch, pickled, key
-        self._like, self._n_calls = fresh(pickled), 0
+        super().__init__(pickled)
+        self._batch, self._key, self._n_calls = batch, key, 0
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_like":
-            raise AttributeError(name)
-        value = getattr(self._like, name)
-        if name in _METHODS:
+        if name in _METHODS and hasattr(self._like, name):
             return partial(self._call, name)
-        if name in _WITHOUT_ROWS or _is_data(value):
-            return value
-        raise AttributeError(f"{name} could be called on several records")
-
-    def fit(self, *_: Any) -> None:
-        """Raise TypeError: it is fitted."""
-        raise TypeError("it is fitted")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        return self._like.__sklearn_tags__()
+        return super().__getattr__(name)
 
     def _call(self, name: str, X: Any) -> Any:
         """Call a method of the part for a batch: for one unit at a time, beside the companions."""
@@ -194,13 +176,6 @@ def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
     return lambda rows: with_own_cells(take_rows(X, rows))
 
 
-def _is_data(value: Any) -> bool:
-    """Whether an attribute is an array, or plain, or a list of such: nothing that can be called."""
-    if type(value) in (list, tuple) or (type(value) is np.ndarray and value.dtype.hasobject):
-        return all(map(_is_data, value))
-    return type(value) in _PLAIN | {np.ndarray} or isinstance(value, np.generic)
-
-
 # ---------------------------------------------------------------------- outputs
 class _Outputs(NamedTuple):
     """Rows for the companions, then for all others; and the units that a part failed for."""
@@ -229,7 +204,7 @@ class _Kind:
         cells = [set(map(_type_of, column)) for column in _undeclared(public)]
         if not (known or issparse(public)) or kind.__module__.split(".")[0] not in _LIBRARIES:
             raise TypeError(f"outputs of type {kind.__name__}")
-        if kind is list and not set().union(*cells) <= _PLAIN | {dict}:
+        if kind is list and not set().union(*cells) <= PLAIN | {dict}:
             raise TypeError("cells that numpy would look into")
         return cls(public, _declared(public), cells)
 

@@ -1,0 +1,123 @@
+"""Objects that stand for parts of models, which predict otherwise than these (zone: sensitive).
+
+*Theorem.* `torch.vmap(f)(X)` is f(X_1), ..., f(X_n), computed at once: nothing in f sees more than
+one row, and no branch depends on what is in a row. So row i of what a `Mapped` returns is a
+function of row i and of the network as it was pickled, whatever its module does with a batch, if
+the rules by which vmap maps each operation of torch keep to that.
+
+Each chunk of rows gets a new copy of the network: what a module kept of one would be paired, row by
+row, with the next. An error that one row raises must reach whoever called: if f caught it, and went
+on in another way, it would do so for all rows (`_errors_come_out`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from ...records.pickles import fresh
+from .networks import plain_module
+
+# Rows that are mapped at once: their number decides how sums are rounded, so nothing else may.
+_CHUNK = 256
+# What operations of torch may raise because of what is in a row.
+_OF_DATA = (ArithmeticError, IndexError, RuntimeError, ValueError, Warning)
+# Methods of a part that can be called, though they take no rows.
+_WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
+# Types of values that cannot be called, and that numpy does not look into in a list.
+PLAIN = {str, bytes, bool, int, float, type(None)}
+
+
+class StandIn:
+    """Shows of a fitted part the data that it was fitted with, and no method that takes rows."""
+
+    def __init__(self, pickled: bytes) -> None:
+        self._pickled = pickled
+        self._like = fresh(pickled)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_like":
+            raise AttributeError(name)
+        value = getattr(self._like, name)
+        if name in _WITHOUT_ROWS or _is_data(value):
+            return value
+        raise AttributeError(f"{name} could be called on several records")
+
+    def fit(self, *_: Any) -> None:
+        """Raise TypeError: it is fitted."""
+        raise TypeError("it is fitted")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        return self._like.__sklearn_tags__()
+
+
+class Mapped(StandIn):
+    """A fitted network of skorch, whose module torch.vmap maps over rows."""
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Compute the module's outputs, and make probabilities of them where skorch does."""
+        starts = range(0, X.shape[0], _CHUNK)
+        return np.concatenate([self._outputs(X[i : i + _CHUNK]) for i in starts])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Compute labels, or a regressor's numbers, from these outputs as skorch does."""
+        outputs = self.predict_proba(X)
+        if hasattr(self._like, "threshold"):
+            outputs = (outputs[:, 1] > self._like.threshold).astype("uint8")
+        elif hasattr(self._like, "classes"):
+            outputs = outputs.argmax(axis=1)
+        return outputs
+
+    def _outputs(self, X: Any) -> Any:
+        """Map a new copy of the network over the rows of a chunk."""
+        torch: Any = sys.modules["torch"]
+        rows = torch.tensor(X.toarray() if issparse(X) else X)
+        of_row = partial(_outputs_of_row, fresh(self._pickled))
+        with _errors_come_out():
+            return torch.vmap(of_row, randomness="error")(rows).numpy()
+
+
+def _outputs_of_row(net: Any, x: Any) -> Any:
+    """Take skorch's own steps for a batch that holds one row alone."""
+    vars(net)["module_"] = plain_module(net.module_)
+    output = net.evaluation_step((x[None], None))
+    output = output[0] if isinstance(output, tuple) else output
+    return net._get_predict_nonlinearity()(output)[0]
+
+
+@contextmanager
+def _errors_come_out() -> Iterator[None]:
+    """Raise RuntimeError if code of Python within raised an error, and caught it."""
+    errors = []
+
+    def trace(frame: Any, event: str, about: Any) -> Any:
+        frame.f_trace_lines = False
+        if event == "exception" and issubclass(about[0], _OF_DATA):
+            errors.append(about[0].__name__)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+    if errors:
+        raise RuntimeError(f"{errors[0]} was caught by the module")
+
+
+def _is_data(value: Any) -> bool:
+    """Whether an attribute is an array, or plain, or a list of such: nothing that can be called."""
+    if type(value) in (list, tuple) or (type(value) is np.ndarray and value.dtype.hasobject):
+        return all(map(_is_data, value))
+    return type(value) in PLAIN | {np.ndarray} or isinstance(value, np.generic)
