@@ -27,6 +27,7 @@ from harness import in_turn, median_and_range, parser_of, print_head, print_row,
 # isort: split
 import joblib
 import numpy as np
+import pandas as pd
 from scipy.stats import loguniform, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
@@ -53,6 +54,11 @@ from sklearn_dpbo.exceptions import PrivacyWarning
 def logs(X):
     """A function of one's own, which is called on one record at a time."""
     return np.sign(X) * np.log1p(np.abs(X))
+
+
+def ratios(X):
+    """A function of one's own that makes new columns of a frame."""
+    return X.assign(ratio=X["x0"] / (1 + X["x1"].abs()), high=(X["x2"] > 0).astype(int)).fillna(0)
 
 
 class OwnClassifier(ClassifierMixin, BaseEstimator):
@@ -114,6 +120,25 @@ CASES = {
         make_pipeline(StandardScaler(), OwnClassifier()),
         {"ownclassifier__pull": uniform()}, 1_000, 1_000, 32, 2,
     ),
+    "own function before LogisticRegression, m = 20,000": (
+        make_pipeline(FunctionTransformer(logs), StandardScaler(), LogisticRegression()),
+        {f"logisticregression__{name}": values for name, values in C.items()},
+        2_000, 20_000, 16, 2,
+    ),
+    "own function of frames before LogisticRegression, m = 1,000": (
+        make_pipeline(FunctionTransformer(ratios), StandardScaler(), LogisticRegression()),
+        {f"logisticregression__{name}": values for name, values in C.items()},
+        1_000, 1_000, 16, 2,
+    ),
+    "own function of frames before LogisticRegression, m = 20,000": (
+        make_pipeline(FunctionTransformer(ratios), StandardScaler(), LogisticRegression()),
+        {f"logisticregression__{name}": values for name, values in C.items()},
+        2_000, 20_000, 16, 1,
+    ),
+    "own classifier, m = 20,000": (
+        make_pipeline(StandardScaler(), OwnClassifier()),
+        {"ownclassifier__pull": uniform()}, 1_000, 20_000, 16, 1,
+    ),
     "HistGradientBoosting, m = 20,000": (
         HistGradientBoostingClassifier(random_state=0),
         {"learning_rate": loguniform(0.02, 0.5), "max_leaf_nodes": [7, 15, 31]},
@@ -142,6 +167,8 @@ def runs_of(name, n_jobs, guided, scoring="accuracy"):
     """Return the two searches, and the fits and predictions alone, as functions to be timed."""
     estimator, space, n, m, n_iter, _ = CASES[name]
     X, y = make_classification(n + m, 20, n_informative=8, flip_y=0.05, random_state=0)
+    if "of frames" in name:
+        X = pd.DataFrame(X).add_prefix("x")
     settings = list(ParameterSampler(space, n_iter, random_state=0))
     shared = dict(n_iter=n_iter, n_jobs=n_jobs, refit=False, scoring=scoring)
     if guided:

@@ -173,6 +173,8 @@ def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
     """Return a function that copies rows of a table."""
     if isinstance(X, np.ndarray) and not X.dtype.hasobject:
         return partial(np.ndarray.take, X, axis=0)
+    if is_frame(X) and _OBJECT not in set(X.dtypes):
+        return partial(take_rows, X)
     return lambda rows: with_own_cells(take_rows(X, rows))
 
 
@@ -213,8 +215,9 @@ class _Kind:
         if _declared(X) != self.declared:
             return None
         own = slice(first, first + n)
-        rows = with_own_cells((X.iloc[own] if hasattr(X, "iloc") else X[own]).copy())
+        rows = (X.iloc[own] if hasattr(X, "iloc") else X[own]).copy()
         if self.cells:
+            rows = with_own_cells(rows)
             cells = [set(map(_type_of, column)) for column in _undeclared(rows)]
             if len(cells) != len(self.cells) or not all(map(set.issubset, cells, self.cells)):
                 return None
