@@ -153,6 +153,15 @@ def test_steps_that_learn_from_records_are_refused(step):
         private_training(Pipeline([("step", step), ("model", MODEL)]))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_a_pipeline_protects_as_its_last_step_does(n):
+    steps = [(f"step{i}", Normalizer()) for i in range(n)]
+    whole = private_training(Pipeline([*steps, ("model", MODEL)]))
+    assert whole == private_training(MODEL)._within("model")
+    with pytest.raises(ValueError, match="LogisticRegression does not protect"):
+        private_training(Pipeline([*steps, ("model", LogisticRegression())]))
+
+
 def test_a_pipeline_is_refitted_at_its_last_step():
     X = np.random.default_rng(0).uniform(-1, 1, (50, 2))
     y = (X[:, 0] > 0).astype(int)

@@ -450,6 +450,22 @@ class Apply(Own):
         return super().fit(X, y)
 
 
+class OwnFrame(pd.DataFrame):
+    """A user's kind of table, of which a method could know of all rows."""
+
+
+class OwnArray(np.ndarray):
+    """Likewise."""
+
+
+@pytest.mark.parametrize(
+    "output", [OwnFrame({"a": [1.0]}), np.ones((1, 1)).view(OwnArray), (1.0,), {"a": 1.0}, "text"]
+)
+def test_outputs_of_a_users_own_types_are_refused(output):
+    with pytest.raises(TypeError, match="outputs of type"):
+        _Kind.of(output)
+
+
 def test_a_part_has_no_method_that_takes_all_rows():
     X = TRAIN[NUMBERS].to_numpy(float)
     part = CutOut(packed(Apply().fit(X, Y)), b"")
