@@ -10,6 +10,7 @@ error is nearly certain. The upper end needs no correction: luck raises it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,8 @@ from ._unknown import settled
 
 # The part of alpha that the noise may use.
 _NOISE_SHARE = 0.5
+# In the place of an interval that nothing is claimed of.
+NOT_KNOWN = math.nan, math.nan
 
 
 def after_choice(
@@ -95,15 +98,15 @@ def population_interval(
     noisy: NoisyCounts,
     n_compared: float | None,
     selects: bool = True,
-) -> tuple[float, float] | None:
+) -> tuple[float, float]:
     """Return where the score of the population lies, which the records are a random sample of.
 
     `n_compared` candidates, which did not depend on the records, were compared on them, and this
-    is the best one. None if their number is not known. If other scores than this one `selects`,
+    is the best one. `NOT_KNOWN` if their number is not. If other scores than this one `selects`,
     luck may have moved it either way.
     """
     if n_compared is None:
-        return None
+        return NOT_KNOWN
     records, once, chosen = (
         score_and_interval(scorer, units, noisy)[1],
         *(score_after_choice(scorer, units, noisy, CONFIDENCE, n)[1] for n in (1, n_compared)),

@@ -118,7 +118,7 @@ class DelegatesToBest(Delegates):
     best_index_: int
     best_score_: float = _IF_RELEASED(_NO_SCORE)
     best_score_interval_: tuple[float, float] = _IF_RELEASED(_NO_SCORE)
-    best_score_population_interval_: tuple[float, float] | None = _IF_RELEASED(_NO_SCORE)
+    best_score_population_interval_: tuple[float, float] = _IF_RELEASED(_NO_SCORE)
     evaluation_: Any = _IF_RELEASED('no evaluation was released; release="evaluation" adds one')
     cv_results_: dict[str, Any]
     privacy_: PrivacyReport

@@ -52,7 +52,7 @@ class Released(NamedTuple):
     """
 
     scores: Scores
-    populations: list[tuple[float, float] | None]
+    populations: list[tuple[float, float]]
     report: Report | None = None
     scorers: tuple[PrivateScorer, ...] = ()
     hints: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ def release_all_scores(
     scorers = {i: Design.of_model(own, params).scorers for i, params in candidates.items()}
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
-    populations: dict[int, tuple[float, float] | None] = {}
+    populations: dict[int, tuple[float, float]] = {}
     unknown: list[str] = []
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: session.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}

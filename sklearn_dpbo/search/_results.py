@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..metrics._make import is_several
+from ..metrics._population import NOT_KNOWN
 from ..metrics._scorers import PrivateScorer
 from ..prediction.candidates import Candidates
 from ..privacy.float_errors import ignore_float_errors
@@ -41,7 +42,7 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
     candidates, scores, best = release.candidates, release.scores, release.best_index
-    populations = release.populations or [None] * len(scores)
+    populations = release.populations or [NOT_KNOWN] * len(scores)
     fitted: dict[str, Any] = {}
     if names:
         fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))

@@ -133,11 +133,11 @@ class PrivateBayesSearchCV(
         Its validation score with noise, within the scorer's bounds (private). Large losses count
         as ``scorer_.clipping`` says: "each error above 12.3 counted as 12.3". With strategies other
         than `WorstCase`, the score that they release, if any; see `privacy_`.
-    best_score_population_interval_ : tuple of float or None
+    best_score_population_interval_ : tuple of float
         Interval for the score in the population that the validation set is a random sample of
         (95 %, private): it covers noise, sampling, and the choice. The best of T validated
         candidates is chosen for being lucky, too, so its lower end misses with a T-th of the
-        probability. None with strategies of other papers (Kusner et al.): what they release has
+        probability. NaN with strategies of other papers (Kusner et al.): what they release has
         errors that are not known to be those of a score of these records. Of "r2" and
         "explained_variance", longer than need be, as ``release="evaluation"`` counts more sums.
     best_score_interval_ : tuple of float

@@ -65,9 +65,9 @@ class Release:
         What was released for the choice before it, with noise.
     scorers : tuple of PrivateScorer, default=()
         Of the scores, as they were released; empty if as they were passed.
-    populations : sequence of (tuple of float or None), default=()
+    populations : sequence of tuple of float, default=()
         For each score, an interval for the population that the records are a random sample of, in
-        spite of the choice; None, or none at all, where no such interval is known.
+        spite of the choice; NaN, or none at all, where no such interval is known.
     """
 
     candidates: tuple[Candidate, ...]
@@ -78,7 +78,7 @@ class Release:
     hints: tuple[str, ...] = ()
     choice_counts: Any = None
     scorers: tuple[PrivateScorer, ...] = ()
-    populations: Sequence[tuple[float, float] | None] = ()
+    populations: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, eq=False)

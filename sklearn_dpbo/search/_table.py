@@ -143,7 +143,7 @@ class PrivateTableSearchCV(
         Its position in `cv_results_` (private).
     best_score_ : float
         Its score on the second part, with noise (private).
-    best_score_population_interval_ : tuple of float or None
+    best_score_population_interval_ : tuple of float
         Interval for the score in the population (95 %, private), as for `PrivateBayesSearchCV`:
         models are compared on the records of the second part that give the score, too. If their
         number is secret, its mean takes its place.

@@ -44,6 +44,8 @@ fitted = search.fit(X, y, X_val=X.copy(), y_val=y)
 assert_type(fitted, PrivateBayesSearchCV)
 assert_type(fitted.best_score_, float)
 assert_type(fitted.best_score_interval_, tuple[float, float])
+low, high = fitted.best_score_population_interval_
+assert_type(high - low, float)
 assert_type(fitted.privacy_, PrivacyReport)
 assert_type(fitted.privacy_.epsilon, float)
 search.set_params(n_iter=8).predict(X)

@@ -5,6 +5,7 @@ It shows only released values and public facts.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -80,7 +81,7 @@ def _score_text(score: float, interval: Interval, population: Interval) -> str:
     texts = [
         f"for {whom}: {_short(ends[0])} to {_short(ends[1])}"
         for whom, ends in (("the population", population), ("these records", interval))
-        if ends is not None
+        if ends is not None and not math.isnan(ends[0])
     ]
     return f"{_short(score)} (95 % {'; '.join(texts)})"
 
