@@ -295,7 +295,7 @@ def test_there_is_one_context():
     assert {path.name for path in with_own} == {"float_errors.py"}
 
 
-def test_warnings_name_the_line_that_calls_a_learner():
+def test_warnings_name_the_line_that_calls_a_learner(seeded):
     X, y = table(0.5)
     with pytest.warns(LowUtilityWarning) as caught:
         PrivateRidge(y_bounds=(-2, 2), epsilon=1e-3).fit(X, y)
