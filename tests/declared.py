@@ -25,9 +25,10 @@ from sklearn_dpbo.metrics._agreement import Agreement
 from sklearn_dpbo.metrics._errors import Moments
 from sklearn_dpbo.metrics._histogram import ScoreHistogram
 from sklearn_dpbo.metrics._make import NAMES
+from sklearn_dpbo.metrics._metrics import gradient
 from sklearn_dpbo.metrics._pairs import Pairs
 from sklearn_dpbo.metrics._queries import ClassSizes, Confusion, MeanOf
-from sklearn_dpbo.metrics._ranking import RankedConfusion
+from sklearn_dpbo.metrics._ranking import RankedConfusion, linear
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions, Responses
 from sklearn_dpbo.metrics.evaluations._design import METHODS, evaluation_of
@@ -269,6 +270,20 @@ def class_sizes(K, m, wide):
         yield np.outer(rare, np.full(K, 1 / K))
 
 
+def gradients(wide, sizes):
+    """Yield the means of gains that are slopes of metrics, by their name, and K and m."""
+    for name, metric in OF_MATRIX.items():
+        for params, K, m in itertools.product(parameters(name), (2, 3, 5)[: 2 + wide], sizes):
+            if metric.of_one and K > 2:
+                continue
+            own = params | ({"positive": 1} if metric.of_one else {})
+            of = partial(metric.of, undefined=0.0, **own)
+            label = f"{name} {params or ''}".strip()
+            for M in class_sizes(K, m, wide):
+                for C in (M, np.roll(M, 1, axis=1)):
+                    yield f"{label}, mean", linear(gradient(of, C)), K, m
+
+
 def all_rankings(wide, sizes):
     """Yield the first and the last ranking of each metric, by its name, and K and m."""
     for name, metric in OF_MATRIX.items():
@@ -302,12 +317,19 @@ def rankings(wide=False):
     """All functions of the confusion matrix by which candidates are compared."""
     rng = np.random.default_rng(0)
     sizes = [(2, 9, 100, 400, 3000) if wide else (2, 400), (5,)]
-    for name, ranking, K, m in itertools.chain(*(all_rankings(wide, each) for each in sizes)):
-        units = np.eye(K * K).reshape(-1, K, K)
-        units = [*units, *rng.dirichlet(np.full(K * K, 0.3), 2).reshape(-1, K, K)]
+    own = itertools.chain(*(all_rankings(wide, each) for each in sizes))
+    for name, ranking, K, m in itertools.chain(own, gradients(wide, (2, 400))):
+        known = np.eye(K * K).reshape(-1, K, K)
+        known = [*known, *rng.dirichlet(np.full(K * K, 0.3), 2).reshape(-1, K, K)]
+        # A record of unknown label is an error of the class after the predicted one, and more.
+        units = [(unit, 0.0) for unit in known]
+        units += [
+            (np.roll(np.diag(row), 1, axis=0), more)
+            for row, more in zip(np.eye(K), ranking.of_unknown, strict=True)
+        ]
 
         def moved(C, ranking=ranking, units=units):
-            return np.ptp([ranking(C + unit) for unit in units]) / ranking.width
+            return np.ptp([ranking(C + unit) + more for unit, more in units]) / ranking.width
 
         def change(C, K=K):
             C, (i, j) = C.copy().ravel(), rng.integers(K * K, size=2)

@@ -48,7 +48,7 @@ class ProtectedTable:
 
     `X` are the protected records alone: of many, each copy takes memory. What parts of models
     return for all of them is kept under the `name`, if it has one, for other candidates. A part of
-    a table has some of its units, in these `rows`, and the `number` of the part.
+    a table has some of its units, in these `rows`; its `cut` is which part it is, of how many.
     """
 
     X: Any
@@ -56,7 +56,7 @@ class ProtectedTable:
     units: Units
     companions: Companions
     name: str = ""
-    number: int = 0
+    cut: tuple[int, int] = (0, 1)
     rows: NDArray[np.intp] | None = None
 
     @classmethod
@@ -87,7 +87,7 @@ class ProtectedTable:
         if labels is not None:
             labels = labels[np.concatenate([np.arange(n_public), n_public + rows])]
         X, units = take_rows(self.X, rows) if n > 1 else self.X, Units(last - first, own)
-        return replace(self, X=X, labels=labels, units=units, number=k, rows=rows)
+        return replace(self, X=X, labels=labels, units=units, cut=(k, n), rows=rows)
 
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
         """Return the raw integers of a query that the model was made for."""
@@ -203,7 +203,7 @@ class ProtectedTable:
         units = np.where(rows < 0, -1 - np.arange(n), units)
         below = len(self.companions) - n_above
         complete = bool(self.name) and n == self.n and bool((rows >= 0).all())
-        return Batch(n_above, below, rows, units, self.name, complete, self.number)
+        return Batch(n_above, below, rows, units, self.name, complete, self.cut)
 
     def _failing_units(self, predict: Callable[..., Any]) -> list[int]:
         """Return the units that fail beside companions, or change what those get, by halving."""

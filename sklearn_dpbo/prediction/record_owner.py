@@ -33,7 +33,7 @@ from .listed.separately import SHARED
 from .model import Model
 from .progress import in_parallel
 from .protected_values import ProtectedTable
-from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secretly
+from .secret_fits import SecretFit, count_labels, evaluate_in_secret, fit_secretly, in_threads
 from .threshold_curve import LabelGains
 
 
@@ -91,7 +91,7 @@ class RecordOwner(Spending):
 
     def count(self, model: Model, query: Query) -> Sensitive:
         """Count what a model predicts of the protected rows, as a table of one row."""
-        return self.count_each([model], query, None)
+        return self.count_each([model], query, 1)
 
     @ClearFrames()
     def count_each(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Sensitive:
@@ -114,9 +114,10 @@ class RecordOwner(Spending):
     def __values(self, models: Sequence[Model], query: Query, n_jobs: int | None) -> Secret:
         """Predict with models of which parts are called on one unit at a time: an array for each.
 
-        Workers share the units, as models share most of what these parts return.
+        Worker processes share the units, as models share most of what these parts return. Threads
+        would restore generators that others draw from.
         """
-        n = min(effective_n_jobs(n_jobs), self.__table.units.m)
+        n = 1 if in_threads() else min(effective_n_jobs(n_jobs), self.__table.units.m)
         parts = [self.__table.part(k, n) for k in range(n)]
         values = _in_workers(_values_of, [(models, part, query) for part in parts], n_jobs)
         order = np.argsort(np.concatenate([part.rows for part in parts]))
@@ -139,7 +140,7 @@ class RecordOwner(Spending):
     def curve(self, model: Model, gains: LabelGains) -> Curve:
         """Predict each row once, to count the labels that any threshold gives."""
         self.require_public.end()
-        return Curve(self.__table, gains, self.__values([model], gains, None).then(itemgetter(0)))
+        return Curve(self.__table, gains, self.__values([model], gains, 1).then(itemgetter(0)))
 
     def evaluating(self, fits: FitOptions, make_model: Any, query: Query) -> Secret:
         """Return, sealed, what fits and counts a candidate that is itself secret.

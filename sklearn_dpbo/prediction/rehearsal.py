@@ -85,8 +85,9 @@ class Rehearsal:
 
         Of an estimator that predicts all rows at once, not a copy but the estimator itself does.
         """
-        if self.check is not None:
-            self.check(estimator, model)
+        if self.check is not None and model.parts.unlisted:
+            for method in model.responses:
+                self.check.check(model.pickled, method)
         # Native code may print: these are public rows.
         with suppress_output(descriptors=False, registries=False), parallel_config("sequential"):
             if self.maps and not NETWORKS.isdisjoint(model.parts.unlisted):

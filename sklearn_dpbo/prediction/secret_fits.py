@@ -97,7 +97,7 @@ def fit_secretly(
     """
     run = partial(_run, options, training, made_up, table, query)
     with suppress_output(descriptors=False):
-        n_jobs = 1 if _in_threads() else options.n_jobs
+        n_jobs = 1 if in_threads() else options.n_jobs
         statistics, models = zip(*in_shares(run, [(each,) for each in fits], n_jobs), strict=True)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
@@ -132,7 +132,7 @@ def evaluate_in_secret(
     return None
 
 
-def _in_threads() -> bool:
+def in_threads() -> bool:
     """Whether tasks run in threads: they would restore the generators that others draw from."""
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)  # of Dask

@@ -33,6 +33,7 @@ from sklearn_dpbo.prediction.secret_fits import refitted
 from sklearn_dpbo.prediction.secret_pipelines import fit_last_step
 from sklearn_dpbo.records.split import Training
 from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
@@ -303,6 +304,17 @@ def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X["b"] = pd.Categorical([1, 2] * 32)
     X["c"] = pd.array([1, None] * 32, dtype="Int64")
     PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_cells_of_an_array_of_objects_that_are_no_numbers_are_missing():
+    coefficients = []
+    for cell in (np.nan, None, "Jane Doe", object()):
+        X = MADE_UP.X.astype(object)
+        X[3, 0] = cell
+        with seeded_noise(0):
+            coefficients.append(PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y).coef_)
+    assert all(np.array_equal(each, coefficients[0]) for each in coefficients)
 
 
 # ------------------------------------------------------------------------- odd tables and groups

@@ -16,7 +16,7 @@ from sklearn_dpbo import (
 from sklearn_dpbo.metrics._metrics import AVERAGES
 from sklearn_dpbo.metrics._pairs import PrecisionSum
 from sklearn_dpbo.metrics._queries import GRID, ClassSizes, Confusion
-from sklearn_dpbo.metrics._ranking import RankedConfusion, linear
+from sklearn_dpbo.metrics._ranking import RankedConfusion, linear, matthews_rankings
 from sklearn_dpbo.metrics._registry import OF_MATRIX
 from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
@@ -200,3 +200,21 @@ def test_thresholds_release_counts_first(two_classes):
     tuned = PrivateThresholdClassifier(LogisticRegression(), epsilon=10.0)
     tuned.fit(X, y, X_val=X_val, y_val=y_val)
     assert tuned.choice_counts_.shape == (2, 2)
+
+
+def test_an_unknown_label_moves_a_ranking_as_little_as_others():
+    """Also where the lowest slopes of classes lie further apart than those of one class."""
+    ranking = linear(np.array([[1.0, 0.0], [11.0, 10.0]]))
+    query, units = RankedConfusion(classes=np.arange(2), ranking=ranking), Units(3)
+    rest = np.array([1, 0, 0, 1, 0, 0])
+    found = [query.of_counts(rest + cell, units)[0] for cell in np.eye(6, dtype=np.int64)]
+    assert np.ptp(found) <= query.sensitivity(units)
+
+
+def test_matthews_moves_no_further_than_declared_where_classes_are_not_predicted():
+    """With the highest floor: of four classes, what two columns differ by is more than of two."""
+    *_, ranking = matthews_rankings(np.full((4, 4), 0.75))
+    C = np.diag([0.0, 7.0, 0.0, 1.0])
+    C[0, 3] = 3.0
+    moved = np.ptp([ranking(C + unit.reshape(4, 4)) for unit in np.eye(16)])
+    assert moved <= ranking.width

@@ -10,6 +10,7 @@ import pytest
 from evaluators import HeldOut, evaluated
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -131,7 +132,7 @@ class OwnPipeline(Pipeline):
         return super().predict(np.sort(X, axis=0))
 
 
-def test_candidates_that_differ_in_listed_steps_are_checked_once(tumours, monkeypatch):
+def test_models_with_parts_that_are_not_listed_are_checked_and_no_others(tumours, monkeypatch):
     checked, check = [], RowByRowCheck.check
     monkeypatch.setattr(
         RowByRowCheck, "check", lambda self, *model: checked.append(model) or check(self, *model)
@@ -142,9 +143,16 @@ def test_candidates_that_differ_in_listed_steps_are_checked_once(tumours, monkey
     count(listed, *tumours, grid, prediction="together")
     assert not checked
     count(own, *tumours, grid, prediction="together")
-    assert len(checked) == 1
+    assert len(checked) == 3
     with pytest.raises(BatchDependentError):
         count(own, *tumours, [*grid, {"own__share": 1e-4}], prediction="together")
+    for grid in (
+        [DummyClassifier(), LogisticRegression()],
+        [LogisticRegression(), DummyClassifier()],
+    ):
+        grid = [{"own__share": 1.0, "logisticregression": last} for last in grid]
+        with pytest.raises(BatchDependentError):
+            count(own, *tumours, grid, prediction="together")
     with pytest.raises(BatchDependentError):
         count(OwnPipeline(listed.steps), *tumours, prediction="together")
 

@@ -26,6 +26,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo.prediction import record_owner
 from sklearn_dpbo.prediction.fitting import FitOptions, fit
 from sklearn_dpbo.prediction.listed.parts import CutOut
 from sklearn_dpbo.prediction.listed.separately import SHARED, Batch, _Kind, for_batch
@@ -520,17 +521,51 @@ def test_candidates_that_differ_in_later_steps_share_what_a_step_returns():
     assert np.array_equal(counts, separate)
 
 
+def in_this_process(monkeypatch, *numbers):
+    """Divide units among so many workers, one number for each count, and let none begin."""
+    left = iter(numbers)
+    monkeypatch.setattr(record_owner, "effective_n_jobs", lambda _: next(left, 1))
+    monkeypatch.setattr(
+        record_owner, "in_parallel", lambda f, tasks, *_: (f(*task) for task in tasks)
+    )
+
+
 @pytest.mark.parametrize("grouped", [False, True])
-def test_workers_share_the_units_and_each_is_asked_once(grouped):
+def test_workers_share_the_units_and_each_is_asked_once(grouped, monkeypatch):
     model = make_pipeline(StandardScaler(), Counts(), DecisionTreeClassifier(random_state=0))
     grid = [{"decisiontreeclassifier__max_depth": depth} for depth in (1, 2, 5)]
     groups = np.random.default_rng(0).integers(0, 17, M) if grouped else None
     alone, n_alone = calls_of(model, grid, groups=groups)
-    with parallel_config("threading", n_jobs=3):
-        shared, calls = calls_of(model, grid, groups=groups)
+    in_this_process(monkeypatch, 3, 3)
+    shared, calls = calls_of(model, grid, groups=groups)
     assert np.array_equal(shared, alone) and len({*alone}) > 1
-    # Each of three workers asks companions; two of them may rehearse the same rows at once.
-    assert calls < n_alone + 14 < n_alone + (17 if grouped else M)
+    assert calls == n_alone + 2, "each worker asks for the companions"
+
+
+@pytest.mark.parametrize("numbers", [(3, 1), (1, 3), (2, 3), (3, 2)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_share_of_another_cut_of_the_table_is_another_share(grouped, numbers, monkeypatch):
+    model = make_pipeline(StandardScaler(), Counts(), DecisionTreeClassifier(random_state=0))
+    groups = np.random.default_rng(0).integers(0, 17, M) if grouped else None
+    data = (TRAIN[NUMBERS].to_numpy(float), Y), (VAL[NUMBERS].to_numpy(float), Y_VAL)
+    session = session_of(model, *data, groups=groups)
+    query = session.candidates.scorer.query
+    right = evaluated(session_of(model, *data, groups=groups), [{}]).statistics._open()
+    params = {}
+    session.candidates.fit((params,))
+    for n in numbers:
+        in_this_process(monkeypatch, n, n)
+        assert session.compare([params], query)._open() == right
+
+
+def test_threads_do_not_share_units(monkeypatch):
+    """They would restore generators that others draw from."""
+    handed_over = []
+    monkeypatch.setattr(record_owner, "in_parallel", lambda *task: handed_over.append(task))
+    model = make_pipeline(Counts(), LogisticRegression())
+    with parallel_config("threading", n_jobs=3):
+        calls_of(model, [{}])
+    assert not handed_over
 
 
 def test_one_object_in_two_steps_does_not_share_what_other_steps_change():

@@ -125,15 +125,6 @@ def cut(model: Any, prediction: str, maps: bool = False) -> tuple[bytes, bytes, 
     return pickled, packed(pipeline), Parts.of_all(several)
 
 
-def up_to_unlisted(model: Any, pickled: bytes) -> bytes:
-    """Return, pickled, the steps up to the last one that is not listed, or the whole model."""
-    if not hasattr(model, "steps") or why_unlisted(model):
-        return pickled
-    steps = [step for _, step in model.steps]
-    last = max((i for i, step in enumerate(steps) if _pickled(step)[1].unlisted), default=-1)
-    return packed(steps[: last + 1])
-
-
 def _pickled(
     model: Any, before: Callable[[], bytes] | None = None, maps: bool = False
 ) -> tuple[bytes, Parts]:

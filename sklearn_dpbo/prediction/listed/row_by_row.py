@@ -5,12 +5,9 @@ This finds honest mistakes: a mean of the batch, ranks, values filled in from ot
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -22,47 +19,25 @@ from ...records.public_rows import spread_rows
 from ...records.split import Problem
 from ...records.tables import copied, is_frame, n_rows, take_rows
 from ..responses import agree
-from .parts import up_to_unlisted
 
 _SAMPLE, _FEW = 256, 24
 _FINER = ("decision_function", "predict_proba")
-# The last checks that were passed in this process: of which rows and method, up to which step.
-_PASSED: deque[tuple[str, str, bytes]] = deque(maxlen=2**10)
 
 
 @dataclass(frozen=True, eq=False)
 class RowByRowCheck:
-    """Training rows that are predicted together, and then in smaller batches of another order.
-
-    Candidates share steps: what has passed is noted under the `name`, and not checked again.
-    """
+    """Training rows that are predicted together, and then in smaller batches of another order."""
 
     X: Any
-    name: str
 
     @classmethod
     def on(cls, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
-        X = take_rows(problem.training.X, spread_rows(problem.training.X, None, _SAMPLE))
-        return cls(X, uuid4().hex)
-
-    def __call__(self, estimator: Any, model: Any) -> None:
-        """Raise BatchDependentError if responses change with the rows beside, or cannot be had.
-
-        Of a model that differs from one that has passed in listed steps alone, nothing is checked:
-        these predict row by row.
-        """
-        if not model.parts.unlisted:
-            return
-        unlisted = blake2b(up_to_unlisted(estimator, model.pickled)).digest()
-        for method in model.responses:
-            if (checked := (self.name, method, unlisted)) not in _PASSED:
-                self.check(model.pickled, method)
-                _PASSED.append(checked)
+        return cls(take_rows(problem.training.X, spread_rows(problem.training.X, None, _SAMPLE)))
 
     @ignore_float_errors()
     def check(self, pickled: bytes, method: str) -> None:
-        """Check one method of a model.
+        """Raise BatchDependentError if responses change with the rows beside, or cannot be had.
 
         Of a classifier's labels, also what they follow from is compared, as it shows more.
         """

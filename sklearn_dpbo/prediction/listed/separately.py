@@ -47,7 +47,7 @@ class Batch:
 
     `rows` are numbers in the protected table, where -1 stands for a companion, and `units` what
     they are of. A part adds to `odd` each unit that it failed for. What it returns for a
-    `complete` table is kept under the name of the table.
+    `complete` table is kept under the name of the table, and its `cut`: which part, of how many.
     """
 
     n_above: int
@@ -56,7 +56,7 @@ class Batch:
     units: NDArray[np.intp]
     table: str
     complete: bool
-    number: int = 0
+    cut: tuple[int, int] = (0, 1)
     odd: set[int] = field(default_factory=set)
 
     def around(self, own: NDArray[np.intp], n: int) -> NDArray[np.intp]:
@@ -114,7 +114,7 @@ class Separately(StandIn):
             raise ValueError("another number of rows")
         # A model calls its parts in the same order for any batch.
         self._n_calls += 1
-        key = self._key + f"{name} {self._n_calls} {batch.number}".encode()
+        key = self._key + f"{name} {self._n_calls} {batch.cut}".encode()
         outputs, rows = SHARED.get(batch.table, key), batch.rows
         if outputs is None:
             outputs, rows = self._one_by_one(name, X), np.arange(n)
