@@ -92,6 +92,8 @@ class Embedding(Right):
 
 
 class EmbeddingBag(Embedding):
+    kind = "refused"
+
     def layers(self):
         return nn.EmbeddingBag(10, D)
 
@@ -143,6 +145,8 @@ class SortedRows(Module):
 
 
 class RolledRows(Module):
+    kind = "refused"
+
     def hidden(self, x):
         return x.roll(1, 0)
 
@@ -159,6 +163,8 @@ class ProductsOfRows(Module):
 
 class ScaledByAll(Module):
     """Quantises by the largest number of the batch."""
+
+    kind = "refused"
 
     def hidden(self, x):
         scale = x.abs().max() / 127
@@ -216,6 +222,8 @@ class MemoryBank(RunningMean):
 
 
 class WritesIntoItsInput(Module):
+    kind = "refused"
+
     def hidden(self, x):
         x -= x.mean(0)
         x[0] = 3 * x[0]
@@ -239,6 +247,8 @@ class Centred(torch.autograd.Function):
 
 
 class OwnFunction(Module):
+    kind = "refused"
+
     def hidden(self, x):
         return Centred.apply(x)
 
@@ -249,6 +259,8 @@ def centred(x: torch.Tensor) -> torch.Tensor:
 
 
 class OwnOperator(Module):
+    kind = "refused"
+
     def hidden(self, x):
         return centred(x)
 
@@ -390,6 +402,8 @@ class Catches(Module):
 class TriesLargerNoise(Catches):
     """Goes on with another matrix if that of any row has no root."""
 
+    kind = "refused"
+
     def hidden(self, x):
         matrix = (9 - x[:, 0].abs())[:, None, None] * torch.eye(D)
         try:
@@ -417,6 +431,8 @@ class NotCovered(Module):
 class OwnRule(NotCovered):
     """Maps over rows by a rule of its own, which gets all of them."""
 
+    kind = "refused"
+
     class Centred(Centred):
         generate_vmap_rule = False
 
@@ -438,6 +454,8 @@ class KeepsInAGlobal(NotCovered):
 
 
 class ReadsText(NotCovered):
+    kind = "refused"
+
     def hidden(self, x):
         return x * (zlib.crc32(str(x).encode()) % 1009 / 1009)
 

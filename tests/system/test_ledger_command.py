@@ -84,7 +84,10 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     receipt = ledger.charge(0.1, what="more")._asdict()
     Path("0.json").write_text(json.dumps({"ledger": [receipt], **claim}))
     status, out, _ = run("patients.ledger", "0.json")
-    assert status == 0 and "up to charge 2, with the charges of 1 report(s)" in out
+    assert (
+        status == 0
+        and "up to charge 2, with the charges, epsilon, delta and unit of 1 report(s)" in out
+    )
     assert ledger.verify().head in out
     Path("patients.ledger").write_bytes(earlier)
     refused(run("patients.ledger", "0.json"), "0.json: charge 2 is missing")
@@ -96,10 +99,27 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     Path("3.json").write_text(json.dumps({"privacy": search.privacy_.to_dict()}))  # evaluation's
     assert run("2.ledger", "3.json")[0] == 0
     refused(run("patients.ledger", "2.json"), "2.json: .*another one")
-    for field, other in (("epsilon", 0.5), ("epsilon", None), ("delta", 1e-9), ("unit", "group")):
-        edited = search.privacy_.to_dict() | {field: other}
-        Path("4.json").write_text(json.dumps(edited))
+    right = search.privacy_.to_dict()
+    edits = [
+        ("epsilon", 0.5),
+        ("epsilon", None),
+        ("epsilon", True),
+        ("delta", 1e-9),
+        ("unit", "group"),
+    ]
+    for field, other in edits:
+        Path("4.json").write_text(json.dumps(right | {field: other}))
         refused(run("2.ledger", "4.json"), f"4.json: it says {field}={other!r}; charge 1 was made")
+    Path("4.json").write_text(json.dumps(right | {"epsilon": 0.5, "privacy": right}))
+    refused(run("2.ledger", "4.json"), "it says epsilon=0.5")
+    Path("4.json").write_text('{"epsilon": 0.5, ' + json.dumps(right)[1:])
+    refused(run("2.ledger", "4.json"), "4.json is not the report")
+    (receipt,) = right["ledger"]
+    for charge in (0, -1, True, 1.0, "1", None):
+        Path("4.json").write_text(json.dumps(right | {"ledger": [receipt | {"charge": charge}]}))
+        refused(run("2.ledger", "4.json"), f"no charge has the number {charge!r}")
+    Path("4.json").write_text(json.dumps(right | {"ledger": [receipt, receipt]}))
+    refused(run("2.ledger", "4.json"), "it says epsilon=1.0; charge 1, 1 was made for 2.0")
     for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', '{"privacy": 1}', "{}", "\x00"):
         Path("odd.json").write_text(content)
         refused(run("patients.ledger", "odd.json"), "odd.json is not the report")

@@ -1,5 +1,7 @@
 """Networks of skorch are mapped over rows by torch.vmap: no record changes what another gets."""
 
+import itertools
+import math
 import pickle
 import subprocess
 import sys
@@ -18,11 +20,13 @@ torch = pytest.importorskip("torch", reason="python -m pip install '.[networks]'
 skorch = pytest.importorskip("skorch", reason="python -m pip install '.[networks]'")
 
 import modules  # noqa: E402
+import operations  # noqa: E402
 from modules import KINDS, D  # noqa: E402
 from test_separately import values_of  # noqa: E402
 
 from sklearn_dpbo import PrivateBayesSearchCV  # noqa: E402
 from sklearn_dpbo.prediction.listed.networks import is_mappable, without_workers  # noqa: E402
+from sklearn_dpbo.prediction.listed.operations import OPERATIONS, only_tried  # noqa: E402
 from sklearn_dpbo.prediction.listed.parts import cut  # noqa: E402
 from sklearn_dpbo.prediction.listed.stand_ins import _CHUNK, Mapped  # noqa: E402
 from sklearn_dpbo.records.pickles import fresh, packed  # noqa: E402
@@ -102,50 +106,79 @@ def test_what_is_not_covered(name):
     assert again.any()
 
 
-@pytest.mark.slow
-def test_operations_keep_rows_apart():
-    for name, operation in OPERATIONS.items():
-        mapped = torch.vmap(lambda x, f=operation: f(x[None])[0])
-        assert n_changed(lambda X, f=mapped: f(torch.tensor(X)).numpy()) == 0, name
+def named(seen):
+    """Return a mode that notes the names of what is called."""
+
+    class Named(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), options=None):
+            seen.add(function.__name__)
+            return function(*args, **(options or {}))
+
+    return Named()
 
 
-def _square(x):
-    return x.nan_to_num(0, 9, -9).clamp(-9, 9)[:, :4].reshape(-1, 2, 2)
+def mapped(operation, X):
+    """Map a function of batches over rows, as networks are mapped."""
+    operation = operation.eval() if isinstance(operation, torch.nn.Module) else operation
+    with only_tried():
+        return torch.vmap(lambda x: operation(x[None])[0], randomness="error")(X).detach()
 
 
-OPERATIONS = {
-    "cdist": lambda x: torch.cdist(x[..., None], torch.ones(1, 3, 1)).flatten(1),
-    "einsum": lambda x: torch.einsum("bi,bj->bij", x, x).flatten(1),
-    "fft": lambda x: torch.fft.rfft(x).abs(),
-    "logsumexp": lambda x: x.logsumexp(1, keepdim=True),
-    "topk": lambda x: x.topk(3)[0],
-    "sort": lambda x: x.sort(1)[0],
-    "quantile": lambda x: x.quantile(0.3, dim=1, keepdim=True),
-    "median": lambda x: x.median(1, keepdim=True)[0],
-    "scatter": lambda x: torch.zeros_like(x).scatter_add(1, x.argsort(1), x),
-    "gather": lambda x: x.gather(1, x.argsort(1)),
-    "one_hot": lambda x: torch.nn.functional.one_hot(x.argmax(1), D).float(),
-    "interpolate": lambda x: torch.nn.functional.interpolate(x[:, None], 9).flatten(1),
-    "unfold": lambda x: x.unfold(1, 3, 1).flatten(1),
-    "matrix_exp": lambda x: torch.matrix_exp(_square(x)).flatten(1),
-    "svd": lambda x: torch.linalg.svdvals(_square(x)),
-    "eigh": lambda x: torch.linalg.eigvalsh(_square(x)),
-    "solve": lambda x: torch.linalg.solve(_square(x) + 99 * torch.eye(2), torch.ones(1, 2)),
-    "pinv": lambda x: torch.linalg.pinv(_square(x)).flatten(1),
-    "det": lambda x: torch.linalg.det(_square(x))[:, None],
-    "attention": lambda x: torch.nn.functional.scaled_dot_product_attention(
-        *[x.reshape(-1, 1, 3, 2)] * 3
-    ).flatten(1),
-    "bilinear": lambda x: torch.nn.functional.bilinear(x, x, torch.ones(3, D, D)),
-    "cosine": lambda x: torch.nn.functional.cosine_similarity(x, x.flip(1))[:, None],
-    "lerp": lambda x: torch.lerp(x, x.flip(1), x.sigmoid()),
-    "cross": lambda x: torch.linalg.cross(x[:, :3], x[:, 3:]),
-    "embedding": lambda x: torch.nn.functional.embedding(
-        x.nan_to_num(0).clamp(0, 4).long(), torch.arange(5.0)[:, None]
-    ).flatten(1),
-    "histc": lambda x: torch.histc(x[0], 4, -3, 3)[None],
-    "bincount by hand": lambda x: (x[:, None] > torch.arange(3.0)[:, None]).float().sum(2),
-}  # fmt: skip
+def test_allowed_operations_keep_rows_apart_and_no_others_are_allowed():
+    seen = {"_set_grad_enabled"}  # of skorch
+    for shape, cases in operations.SHAPES.items():
+        X = torch.randn(9, *shape, generator=torch.Generator().manual_seed(1))
+        for name, operation in cases.items():
+            before = mapped(operation, X)
+            with named(seen), torch.no_grad():
+                module = operation.eval() if isinstance(operation, torch.nn.Module) else operation
+                module(X[:1])
+            for place, odd in itertools.product((0, 4), (math.nan, math.inf, -1e30, 0.0, 50.0)):
+                replaced, others = X.clone(), torch.arange(9) != place
+                replaced[place] = odd
+                after = mapped(operation, replaced)
+                assert before[others].numpy().tobytes() == after[others].numpy().tobytes(), name
+    assert seen == OPERATIONS
+
+
+class OwnTensor(torch.Tensor):
+    """A tensor that sees all rows where one is multiplied with it."""
+
+
+class OwnMode(torch.utils._python_dispatch.TorchDispatchMode):
+    """Sees all rows at once."""
+
+    def __torch_dispatch__(self, function, types, args=(), options=None):
+        return function(*args, **(options or {}))
+
+
+def within_a_mode(x):
+    with OwnMode():
+        return x + 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        (lambda x: x.index_fill(-1, torch.tensor([0]), 1.0), "index_fill is not among"),
+        (lambda x: x * torch.ones(8).as_subclass(OwnTensor), "a class of its own"),
+        (within_a_mode, "sees all rows"),
+        (lambda x: torch.nn.functional.embedding(torch.tensor([9]), x), "of the row itself"),
+        (lambda x: torch.bincount(x.long()[0])[None], "bincount is not among"),
+        (lambda x: torch.linalg.lstsq(x, x).solution, "linalg_lstsq is not among"),
+    ],
+)
+def test_operations_that_were_not_tried_are_refused(operation, why):
+    with pytest.raises(RuntimeError, match=why):
+        mapped(operation, torch.ones(3, 8))
+
+
+def test_what_is_set_for_operations_is_as_before():
+    functorch, was = torch._C._functorch, torch._C._functorch._is_vmap_fallback_enabled()
+    with pytest.raises(ZeroDivisionError), only_tried():
+        assert not functorch._is_vmap_fallback_enabled()
+        1 / 0  # noqa: B018
+    assert functorch._is_vmap_fallback_enabled() == was
 
 
 # ---------------------------------------------------------------- skorch's classes and steps
@@ -242,9 +275,9 @@ def test_a_search_names_what_was_mapped():
     ("name", "why"),
     [
         ("MeanOfRows", "companions get something else"), ("HookOnAll", "companions get"),
-        ("OwnRule", "companions get something else"), ("Recurrent", "Batching rule not"),
-        ("BranchesOnData", "It looks like you're attempting to use a Tensor in some data-dep"),
-        ("Draws", "called random operation while in randomness error mode)"),
+        ("OwnRule", "custom_function_call is not among the operations that were tried"),
+        ("Recurrent", "lstm is not among"), ("BranchesOnData", "__bool__ is not among"),
+        ("Draws", "rand_like is not among"), ("AttentionToRows", "companions get"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_mapped_is_called_one_by_one(name, why):

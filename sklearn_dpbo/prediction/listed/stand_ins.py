@@ -3,7 +3,7 @@
 *Theorem.* `torch.vmap(f)(X)` is f(X_1), ..., f(X_n), computed at once: nothing in f sees more than
 one row, and no branch depends on what is in a row. So row i of what a `Mapped` returns is a
 function of row i and of the network as it was pickled, whatever its module does with a batch, if
-the rules by which vmap maps each operation of torch keep to that.
+the rules by which vmap maps the operations that are allowed keep to that (`operations`).
 
 Each chunk of rows gets a new copy of the network: what a module kept of one would be paired, row by
 row, with the next. An error that one row raises must reach whoever called: if f caught it, and went
@@ -24,6 +24,7 @@ from scipy.sparse import issparse
 
 from ...records.pickles import fresh
 from .networks import plain_module
+from .operations import only_tried
 
 # Rows that are mapped at once: their number decides how sums are rounded, so nothing else may.
 _CHUNK = 256
@@ -83,8 +84,9 @@ class Mapped(StandIn):
         torch: Any = sys.modules["torch"]
         rows = torch.tensor(X.toarray() if issparse(X) else X)
         of_row = partial(_outputs_of_row, fresh(self._pickled))
-        with _errors_come_out():
-            return torch.vmap(of_row, randomness="error")(rows).numpy()
+        with _errors_come_out(), only_tried():
+            outputs = torch.vmap(of_row, randomness="error")(rows)
+        return outputs.numpy()
 
 
 def _outputs_of_row(net: Any, x: Any) -> Any:

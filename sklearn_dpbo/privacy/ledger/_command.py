@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ...exceptions import LedgerError
 from ._display import as_text
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (LedgerError, OSError, ValueError, ImportError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    charges = f", with the charges of {len(reports)} report(s)" if reports else ""
+    told = f", with the charges, epsilon, delta and unit of {len(reports)} report(s)"
+    charges = told if reports else ""
     print(f"intact up to charge {last.charge}{charges}\n  ledger   {last.ledger}")
     print(f"  head     {last.head}")
     return 0
@@ -47,11 +49,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def _published(file: str) -> Published:
     try:
-        record = json.loads(Path(file).read_text())
-        report = record.get("privacy", record)  # of an evaluation, or itself
+        record = json.loads(Path(file).read_text(), object_pairs_hook=_without_duplicates)
+        report = record if "ledger" in record else record["privacy"]  # of an evaluation
         return Published.by(report)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise ValueError(
             f"{file} is not the report of a release that was charged to a ledger; write it with "
             "search.privacy_.to_json()"
         ) from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; ValueError if a key is there twice: readers take either."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found

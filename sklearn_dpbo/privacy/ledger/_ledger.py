@@ -450,14 +450,18 @@ class Published(NamedTuple):
 
     def differs(self, opening: Opening, entries: Sequence[Entry]) -> str:
         """Return what of the loss the ledger says otherwise, in words; "" if nothing."""
-        if not self.loss:
-            return ""
-        entry = entries[self.receipts[0].charge - 1]
-        unit = "record" if opening.unit == "record" else "group"
-        charged = (as_granted(entry.epsilon), as_granted(entry.delta), unit)
-        for name, said, known in zip(("epsilon", "delta", "unit"), self.loss, charged, strict=True):
-            if said != known:
-                return f"it says {name}={said!r}; charge {entry.number} was made for {known!r}"
+        own = [entries[receipt.charge - 1] for receipt in self.receipts]
+        known = (
+            sum(as_granted(entry.epsilon) for entry in own),
+            sum(as_granted(entry.delta) for entry in own),
+            "record" if opening.unit == "record" else "group",
+        )
+        for name, said, charged in zip(
+            ("epsilon", "delta", "unit"), self.loss, known, strict=False
+        ):
+            if isinstance(said, bool) or said != charged:
+                numbers = ", ".join(str(entry.number) for entry in own)
+                return f"it says {name}={said!r}; charge {numbers} was made for {charged!r}"
         return ""
 
 
@@ -489,6 +493,8 @@ def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]
             f"charged to the ledger {receipt.ledger}; found {ledger}, which is another one, or was "
             "started anew"
         )
+    if type(receipt.charge) is not int or receipt.charge < 1:
+        return f"no charge has the number {receipt.charge!r}"
     if receipt.charge >= len(lines):
         return (
             f"charge {receipt.charge} is missing, the last one is {len(lines) - 1}: an older copy "
