@@ -48,7 +48,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_dpbo import PrivateBayesSearchCV
-from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.exceptions import LowUtilityWarning, PrivacyWarning
 
 
 def logs(X):
@@ -279,6 +279,7 @@ def main():
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Not known to treat each record independently")
     warnings.simplefilter("ignore", PrivacyWarning)  # of fits without a ledger
+    warnings.simplefilter("ignore", LowUtilityWarning)
     if options.once:
         side, name, workers = options.once
         runs_of(name, int(workers), options.guided)[side]()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..metrics._gains import Custom
 from ..privacy.suppress_output import drop_errors
-from ..records.pickles import Unpickler, fresh, packed
+from ..records.pickles import Copier, Unpickler, packed
 from .listed.listed import is_listed
 
 T = TypeVar("T")
@@ -30,12 +30,16 @@ class Calls:
         self._pickled = pickled
 
     @cached_property
+    def _copier(self) -> Copier:
+        return Copier(self._pickled)
+
+    @cached_property
     def _restored(self) -> drop_errors:
         return drop_errors()
 
     def copy(self) -> Any:
         """Return a new copy."""
-        return fresh(self._pickled)
+        return self._copier.copy()
 
     def __call__(self, use: Callable[[Any], T]) -> T | None:
         """Return what `use` makes of a new copy; None if it fails."""

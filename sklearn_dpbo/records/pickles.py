@@ -12,6 +12,7 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import cloudpickle
@@ -48,6 +49,39 @@ def fresh(pickled: bytes) -> Any:
     """Return a new copy of what was pickled."""
     by_value = b"cloudpickle" in pickled
     return Unpickler.of(pickled) if by_value else pickle.loads(pickled)
+
+
+class Copier:
+    """Makes copies of one pickled object; classes of a script are sent by value and made once.
+
+    Then its copies share them in any process, as they do in the one that the script runs in.
+    """
+
+    def __init__(self, pickled: bytes) -> None:
+        self._pickled, self._shared = pickled, list[Any]()
+        if b"__main__" in pickled and b"cloudpickle" in pickled:
+            file = io.BytesIO()
+            pickler = PicklesByValue(file, reduced_tensors)
+            pickler.persistent_id = self._number  # type: ignore[method-assign]
+            pickler.dump(fresh(pickled))
+            self._pickled = file.getvalue()
+
+    def copy(self) -> Any:
+        """Return a new copy."""
+        if not self._shared:
+            return fresh(self._pickled)
+        unpickler = Unpickler(io.BytesIO(self._pickled))
+        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
+        return unpickler.load()
+
+    def _number(self, o: Any) -> int | None:
+        """Return the number of a class or function of a script, which others find by name."""
+        if not isinstance(o, type | FunctionType) or o.__module__ != "__main__":
+            return None
+        if "<" in o.__qualname__:  # of a function: each copy has what it closes over
+            return None
+        self._shared.append(o)
+        return len(self._shared) - 1
 
 
 class PicklesByName(pickle.Pickler):

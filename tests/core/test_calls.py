@@ -38,6 +38,7 @@ from sklearn_dpbo.prediction.listed.listed import LISTED
 from sklearn_dpbo.prediction.secret_pipelines import _TransformedRows
 from sklearn_dpbo.prediction.threshold_curve import LabelGains
 from sklearn_dpbo.privacy.suppress_output import hold_interrupts
+from sklearn_dpbo.records.pickles import Copier, packed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -431,3 +432,33 @@ def test_the_warning_says_how_long_single_calls_will_take(monkeypatch):
     # A call of 2 s for 4 rows: .5 s each.
     with pytest.warns(UserWarning, match="of its own, about 40 s in all for 1 candidates"):
         search.fit(X, y, X_val=X.copy(), y_val=y)
+
+
+SCRIPT = """
+class Own:
+    def __init__(self):
+        self.seen = []
+
+def of_a_script(x):
+    return x
+
+def closes_over():
+    seen = []
+    def remember(x):
+        seen.append(x)
+        return len(seen)
+    return remember
+"""
+
+
+def test_copies_share_classes_of_a_script_and_nothing_that_functions_close_over():
+    """In a process that the script does not run in; there, they are shared by their names."""
+    script = {"__name__": "__main__"}
+    exec(SCRIPT, script)
+    value = [script["Own"](), script["of_a_script"], script["closes_over"]()]
+    copier = Copier(packed(value, by_value=True))
+    (a, f, remember), (b, g, other) = copier.copy(), copier.copy()
+    assert type(a) is type(b) and f is g
+    a.seen.append(1)
+    assert b.seen == [] and remember(1) == other(1) == 1
+    assert copier.copy()[0].seen == []
