@@ -70,7 +70,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """Run tests/core, in 80 seconds on two cores."""
+    """Run tests/core, in half a minute to a minute on two cores."""
     session.install("-e", ".[dev]")
     one_thread = {"OMP_NUM_THREADS": "1"}  # the two workers keep both cores busy
     session.run(*PYTEST, "tests/core", *session.posargs, env=one_thread)
@@ -78,7 +78,7 @@ def fast(session: nox.Session) -> None:
 
 @nox.session
 def full(session: nox.Session) -> None:
-    """Run all default tests, in about two minutes on two cores."""
+    """Run all default tests, in one to two minutes on two cores."""
     session.install("-e", ".[test]")
     session.run(*PYTEST, "--dist", "worksteal", *session.posargs)
 

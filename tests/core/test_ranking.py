@@ -218,3 +218,9 @@ def test_matthews_moves_no_further_than_declared_where_classes_are_not_predicted
     C[0, 3] = 3.0
     moved = np.ptp([ranking(C + unit.reshape(4, 4)) for unit in np.eye(16)])
     assert moved <= ranking.width
+
+
+def test_tables_of_labels_have_cells_of_unknown_ones_unless_they_are_left_out():
+    query = Confusion(np.arange(2))
+    assert query.sizes == (6,) and replace(query, unknown=False).sizes == (4,)
+    assert query.statistics(np.array([0, 4, 5]), np.zeros(3), Units(3)) == (1, 0, 0, 0, 1, 1)

@@ -671,3 +671,8 @@ def test_expected_improvement_equals_the_textbook_formula(mean, std, best, xi):
     got = ExpectedImprovement(xi)(np.array([mean]), np.array([std]), best)[0]
     # The sum in the textbook formula cancels where z is far below 0.
     assert got == pytest.approx(np.log(textbook), abs=1e-6 if z > -6 else 1e-2)
+
+
+def test_without_a_score_only_the_assumption_of_the_choice_is_made():
+    chosen, scored = GPNoiseFree(score_share=0).assumption, GPNoiseFree().assumption
+    assert chosen != scored and scored.startswith(chosen)
