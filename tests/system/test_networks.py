@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from functools import partial
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -171,6 +172,21 @@ def within_a_mode(x):
 def test_operations_that_were_not_tried_are_refused(operation, why):
     with pytest.raises(RuntimeError, match=why):
         mapped(operation, torch.ones(3, 8))
+
+
+def test_no_thread_unsets_what_another_one_needs():
+    functorch, inside = torch._C._functorch, Event()
+
+    def other():
+        with only_tried():
+            inside.set()
+
+    thread = Thread(target=other)
+    with only_tried():
+        thread.start()
+        assert not inside.wait(0.1) and not functorch._is_vmap_fallback_enabled()
+    thread.join()
+    assert inside.is_set() and functorch._is_vmap_fallback_enabled()
 
 
 def test_what_is_set_for_operations_is_as_before():

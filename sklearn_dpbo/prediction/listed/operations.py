@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import RLock
 from typing import Any
 
 #: By the names that torch's functions have.
@@ -36,6 +37,8 @@ _NAMES = """
     unsqueeze var view where zero_ zeros zeros_like
 """
 OPERATIONS = frozenset(_NAMES.split())
+# What is set while a network is mapped is set for all threads.
+_LOCK = RLock()
 
 
 @contextmanager
@@ -46,13 +49,14 @@ def only_tried() -> Iterator[None]:
     """
     torch: Any = sys.modules["torch"]
     functorch, attention = torch._C._functorch, torch.nn.attention
-    before = functorch._is_vmap_fallback_enabled()
-    functorch._set_vmap_fallback_enabled(False)
-    try:
-        with attention.sdpa_kernel(attention.SDPBackend.MATH), _mode()():
-            yield
-    finally:
-        functorch._set_vmap_fallback_enabled(before)
+    with _LOCK:
+        before = functorch._is_vmap_fallback_enabled()
+        functorch._set_vmap_fallback_enabled(False)
+        try:
+            with attention.sdpa_kernel(attention.SDPBackend.MATH), _mode()():
+                yield
+        finally:
+            functorch._set_vmap_fallback_enabled(before)
 
 
 @cache
