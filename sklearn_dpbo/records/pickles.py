@@ -12,7 +12,6 @@ import io
 import pickle
 import sys
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import cloudpickle
@@ -54,17 +53,15 @@ def fresh(pickled: bytes) -> Any:
 class Copier:
     """Makes copies of one pickled object; classes of a script are sent by value and made once.
 
-    Then its copies share them in any process, as they do in the one that the script runs in.
+    Copies share classes in any case. Whatever else is sent by value each copy has for itself:
+    functions, with what they close over, and with their defaults.
     """
 
     def __init__(self, pickled: bytes) -> None:
-        self._pickled, self._shared = pickled, list[Any]()
+        self._pickled, self._shared = pickled, list[type]()
         if b"__main__" in pickled and b"cloudpickle" in pickled:
-            file = io.BytesIO()
-            pickler = PicklesByValue(file, reduced_tensors)
-            pickler.persistent_id = self._number  # type: ignore[method-assign]
-            pickler.dump(fresh(pickled))
-            self._pickled = file.getvalue()
+            with contextlib.suppress(Exception):  # of what cannot be pickled a second time
+                self._pickled, self._shared = _with_classes_apart(fresh(pickled))
 
     def copy(self) -> Any:
         """Return a new copy."""
@@ -74,14 +71,22 @@ class Copier:
         unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
         return unpickler.load()
 
-    def _number(self, o: Any) -> int | None:
-        """Return the number of a class or function of a script, which others find by name."""
-        if not isinstance(o, type | FunctionType) or o.__module__ != "__main__":
+
+def _with_classes_apart(value: Any) -> tuple[bytes, list[type]]:
+    """Return an object pickled, without the classes of a script that it names by number."""
+    shared: list[type] = []
+
+    def number(o: Any) -> int | None:
+        if not isinstance(o, type) or o.__module__ != "__main__":
             return None
-        if "<" in o.__qualname__:  # of a function: each copy has what it closes over
-            return None
-        self._shared.append(o)
-        return len(self._shared) - 1
+        shared.append(o)
+        return len(shared) - 1
+
+    file = io.BytesIO()
+    pickler = PicklesByValue(file, reduced_tensors)
+    pickler.persistent_id = number  # type: ignore[method-assign]
+    pickler.dump(value)
+    return file.getvalue(), shared
 
 
 class PicklesByName(pickle.Pickler):

@@ -435,30 +435,46 @@ def test_the_warning_says_how_long_single_calls_will_take(monkeypatch):
 
 
 SCRIPT = """
+import functools
+
 class Own:
     def __init__(self):
         self.seen = []
 
-def of_a_script(x):
-    return x
+def remembers(x, seen=[]):
+    seen.append(x)
+    return len(seen)
 
-def closes_over():
+def named_as_if_it_were_not_local():
     seen = []
+    @functools.wraps(remembers)
     def remember(x):
         seen.append(x)
         return len(seen)
     return remember
+
+class Opens(Own):
+    def __setstate__(self, state):
+        import threading
+        self.lock = threading.Lock()
 """
 
 
-def test_copies_share_classes_of_a_script_and_nothing_that_functions_close_over():
-    """In a process that the script does not run in; there, they are shared by their names."""
+def test_copies_share_classes_of_a_script_and_nothing_else():
+    """In a process that the script does not run in; there, classes are shared by their names."""
     script = {"__name__": "__main__"}
     exec(SCRIPT, script)
-    value = [script["Own"](), script["of_a_script"], script["closes_over"]()]
-    copier = Copier(packed(value, by_value=True))
-    (a, f, remember), (b, g, other) = copier.copy(), copier.copy()
-    assert type(a) is type(b) and f is g
-    a.seen.append(1)
-    assert b.seen == [] and remember(1) == other(1) == 1
-    assert copier.copy()[0].seen == []
+    functions = script["remembers"], script["named_as_if_it_were_not_local"]()
+    copier = Copier(packed([script["Own"](), *functions], by_value=True))
+    copies = [copier.copy() for _ in range(3)]
+    assert len({type(copy[0]) for copy in copies}) == 1 and copier._shared
+    for own, *remembering in copies:
+        assert own.seen == [] and [remember(1) for remember in remembering] == [1, 1]
+        own.seen.append(1)
+
+
+def test_what_cannot_be_pickled_again_is_copied_as_it_was():
+    script = {"__name__": "__main__"}
+    exec(SCRIPT, script)
+    copier = Copier(packed(script["Opens"](), by_value=True))
+    assert copier.copy().lock is not copier.copy().lock

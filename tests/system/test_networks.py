@@ -165,6 +165,7 @@ def within_a_mode(x):
         (lambda x: x * torch.ones(8).as_subclass(OwnTensor), "a class of its own"),
         (within_a_mode, "sees all rows"),
         (lambda x: torch.nn.functional.embedding(torch.tensor([9]), x), "of the row itself"),
+        (lambda x: torch.embedding(x, torch.tensor([9])), "of the row itself"),
         (lambda x: torch.bincount(x.long()[0])[None], "bincount is not among"),
         (lambda x: torch.linalg.lstsq(x, x).solution, "linalg_lstsq is not among"),
     ],

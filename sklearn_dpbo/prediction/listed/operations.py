@@ -72,14 +72,14 @@ def _mode() -> type[Any]:
         ) -> Any:
             options, name = options or {}, getattr(function, "__name__", repr(function))
             tensors = [x for x in leaves((args, options)) if isinstance(x, torch.Tensor)]
-            table = options.get("weight", args[1:2]) if name == "embedding" else ()
+            tables = [x for x in tensors if name == "embedding" and x.is_floating_point()]
             if name not in OPERATIONS:
                 raise RuntimeError(f"{name} is not among the operations that were tried")
             if not {type(tensor) for tensor in tensors} <= plain:
                 raise RuntimeError(f"{name} got a tensor of a class of its own")
             if torch._C._len_torch_dispatch_stack():
                 raise RuntimeError("a mode of torch sees all rows at once")
-            if any(map(torch._C._functorch.is_batchedtensor, leaves(table))):
+            if any(map(torch._C._functorch.is_batchedtensor, tables)):
                 raise RuntimeError("an embedding whose table is of the row itself")
             return function(*args, **options)
 
