@@ -100,14 +100,14 @@ class RecordOwner(Spending):
         if any(model.cut for model in models):
             counted = partial(self.__table.counted, query=query)
             values = self.__values(models, query, n_jobs)
-            return values.measured(
-                lambda of_models: list(map(counted, of_models)),
-                query.sensitivity(self.__table.units),
-            )
+            with suppress_output():  # a user's gain is copied
+                return values.measured(
+                    lambda of_models: list(map(counted, of_models)),
+                    query.sensitivity(self.__table.units),
+                )
         # A task takes several models, as the table goes with each task.
         size = -(-len(models) // (4 * effective_n_jobs(n_jobs)))
-        first = range(0, len(models), size)
-        tasks = [(models[i : i + size], self.__table, query) for i in first]
+        tasks = [(models[i : i + size], self.__table, query) for i in range(0, len(models), size)]
         joined: Sensitive = reduce(Sensitive.followed_by, _in_workers(_rows_of, tasks, n_jobs))
         return joined
 
@@ -193,9 +193,10 @@ class Curve:
         A unit's values say what it adds to the counts, so their sensitivity is that of `counts`.
         """
         y, units = self.__table.y, self.__table.units
-        query = query_for_protected(packed(query))
-        count = partial(self.__gains.statistics_at, thresholds, y=y, units=units, query=query)
-        return self.__values.measured(count, query.sensitivity(units))
+        with suppress_output():  # a user's gain is copied
+            query = query_for_protected(packed(query))
+            count = partial(self.__gains.statistics_at, thresholds, y=y, units=units, query=query)
+            return self.__values.measured(count, query.sensitivity(units))
 
     def __repr__(self) -> str:
         return "<Curve: values withheld>"

@@ -26,10 +26,10 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
     """
     # Of lambdas, and of classes that are not found by name, there is a second try.
     with contextlib.suppress(Exception):
-        torch_is_there = "torch" in sys.modules
-        plain = (
-            dumped(value, reduced_tensors) if torch_is_there else pickle.dumps(value, protocol=5)
-        )
+        if "torch" in sys.modules:
+            plain = dumped(value, reduced_tensors)
+        else:
+            plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         # What a notebook or a script defines is found by name in its own process only.
         if not by_value or b"__main__" not in plain:
             return plain

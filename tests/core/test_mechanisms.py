@@ -42,12 +42,12 @@ def test_choices_have_the_scale_of_twice_the_sensitivity(choose, monkeypatch):
     scales = []
     for sampler in ("permute_and_flip", "exponential_mechanism"):
         monkeypatch.setattr(Noise, sampler, lambda self, s: scales.append(s) or (lambda n: 0))
-    mechanisms_, scores = Mechanisms(Budget(2.0), Noise()), Sensitive([[10], [20]], 3)
+    own, scores = Mechanisms(Budget(2.0), Noise()), Sensitive([[10], [20]], 3)
     if choose == "best_of":
-        models = mechanisms_.privately_fitted(Price(1, 1.0), "fits", "theirs")
-        mechanisms_.best_of(models, Secret(["a", "b"]), scores, 0.5, purpose="", among="two")
+        models = own.privately_fitted(Price(1, 1.0), "fits", "theirs")
+        own.best_of(models, Secret(["a", "b"]), scores, 0.5, purpose="", among="two")
     else:
-        getattr(mechanisms_, choose)(scores, 0.5, purpose="a choice")
+        getattr(own, choose)(scores, 0.5, purpose="a choice")
     assert scales == [12.0]
 
 

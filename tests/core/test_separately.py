@@ -558,6 +558,19 @@ def test_a_share_of_another_cut_of_the_table_is_another_share(grouped, numbers, 
         assert session.compare([params], query)._open() == right
 
 
+def test_values_of_shares_are_counted_in_silence(monkeypatch, capfd):
+    """A user's gain is copied then, and may print."""
+    right = ProtectedTable.counted
+
+    def prints(*given, **options):
+        print("a raw count")
+        return right(*given, **options)
+
+    monkeypatch.setattr(ProtectedTable, "counted", prints)
+    calls_of(make_pipeline(Counts(), LogisticRegression()), [{}])
+    assert capfd.readouterr() == ("", "")
+
+
 def test_threads_do_not_share_units(monkeypatch):
     """They would restore generators that others draw from."""
     handed_over = []

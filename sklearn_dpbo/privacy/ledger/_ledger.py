@@ -389,7 +389,7 @@ class PrivacyLedger(Ledger):
             if problem := report.differs(opening, entries):
                 raise LedgerError(
                     f"a report is not as it was written, or is of another release. {name}: "
-                    f"{problem}. What the ledger says was charged"
+                    f"{problem}. What counts is the ledger"
                 )
         return Receipt(opening.ledger, len(entries), lines[-1].hash)
 
