@@ -488,16 +488,18 @@ def tables_of_columns(wide=False):
     for d, own, unit, A, B in neighbours(400 if wide else 60, np.random.default_rng(0)):
         pair, where = [rows_of(X, unit) for X in (A, B)], (A.tolist(), B.tolist(), unit)
         scaling = _rows.Scaling(np.zeros(d), np.full(d, 2.0), 1.0, 2.5)
+        scaling = replace(scaling, tails=[1.0, 4.0][own > 1])
         place = np.zeros(d), np.full(d, 2.0), np.full(d, 3)
         for pairs in (False, True):
             counts = (
                 partial(_counts.size_counts, pairs=pairs),
                 *[lambda rows: _counts.cell_counts(rows, *place)] * 2,
+                lambda rows: _counts.target_counts(replace(rows, y=rows.X[:, 0]), 0.0, 2.0),
                 lambda rows: _counts.norm_counts(rows, scaling, d),
             )
             declared, _ = _tables.tables(10_000 if pairs else 10, d, 0.3)
-            names = ("sizes and pairs" if pairs else "sizes", "places", "places", "norms")
-            for name, count, (most, _) in zip(names, counts, declared, strict=True):
+            for (kind, (most, _)), count in zip(declared.items(), counts, strict=True):
+                name = f"{kind}{' and pairs' * (pairs and kind == 'sizes')}"
                 yield Move(f"columns: {name}", norm(*map(count, pair)) / most, where)
         if not np.isfinite(B[:own]).all():
             continue
@@ -519,8 +521,9 @@ def sums_of_learners(wide=False):
         sizes = None if unit is None else np.bincount(unit)[unit]
         norms = np.geomspace(0.1, 2.4, 5)
         scaling = _rows.Scaling(np.zeros(d), np.ones(d), norms[k % 5], [1.0, 2.5][k % 2])
+        scaling = replace(scaling, tails=[1.0, 4.0][k % 3 == 0])
         where, drawn = (A.tolist(), B.tolist(), unit), np.random.RandomState(k)
-        blocks = Blocks.draw(np.full(d, 1 / d), d, [0.0, 0.1, 0.66, 1.0][k % 4], 7, 5, drawn)
+        blocks = Blocks.draw(np.full(d, 1 / d), d, [0.0, 0.1, 0.66, 1.0][k % 4], (6, 7), 5, drawn)
         for functions in (None, blocks):
             parts = _gradients.blocks_of(np.vstack([A, B]), scaling, functions)
             squares = _rows.squared_norms(parts)
@@ -533,12 +536,15 @@ def sums_of_learners(wide=False):
                 for X, label in ((A, y), (B, -1)):
                     labels = np.resize([label, 0], 6) * (loss == _gradients.Logistic())
                     labels = np.where(np.arange(6) < own, label, labels * 0)
-                    rows = _gradients.GradientRows(
-                        rows_of(X, unit, labels), scaling, functions, loss
+                    objective = _gradients.Objective(scaling, functions, loss, 1 + k % 2)
+                    rows = _gradients.GradientRows(rows_of(X, unit, labels), objective)
+                    clip, batches = [1e-3, 0.5][k % 2], range(1 + k % 2)
+                    totals.append(
+                        [_gradients.gradient(rows, (k % 7) * W, clip, b) for b in batches]
                     )
-                    clip = [1e-3, 0.5][k % 2]
-                    totals.append(_gradients.gradient(rows, (k % 7) * W, clip))
-                yield Move("gradients", norm(*totals) / largest, where)
+                moves = [norm(*batch) for batch in zip(*totals, strict=True)]
+                # A unit is in one batch alone.
+                yield Move("gradients", sum(moves) / largest, where)
         factors = rng.choice(NUMBERS_OF_COLUMNS, (2, 6, 2))
         factors[1, own:] = factors[0, own:]
         if k < 20:  # the longest rows, in opposite directions

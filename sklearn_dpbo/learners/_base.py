@@ -34,7 +34,7 @@ from ._columns import (
     names_of_columns,
 )
 from ._declaration import PrivateTraining
-from ._places import SHORTENED, norm_of_counts, places_of_counts
+from ._places import SHORTENED, norm_of_counts, places_of_counts, reach_of_counts
 from ._records import Columns, Records
 from ._rows import INDICATOR, Floats, Levels, Rows, Scaling
 from ._tables import SharedTables
@@ -62,6 +62,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     max_norm: Any
     ledger: Any
     coef_: Floats
+    y_center_: float
+    y_scale_: float
     intercept_: Any
     privacy_: PrivacyReport
 
@@ -219,11 +221,13 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return self.bounds is None or self.max_norm is None
 
     def _tables(
-        self, records: Records, n: int, sensitivity: float, what: str, half: float | None = None
-    ) -> SharedTables:
+        self, records: Records, n: int, sensitivity: float, what: str, half: float | None = None,
+        n_batches: int = 1,
+    ) -> SharedTables:  # fmt: skip
         """Open the budget, for n tables that a unit moves so far, and for what `_scale` counts.
 
         `half`: how far targets can lie from 0 (NaN: unknown), if they are counted as columns are.
+        A unit is in one of so many batches, which the tables count in turn.
         """
         d = self._n_numbers + (half is not None)
         counted = d > 0 and self._counted
@@ -239,10 +243,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             time=records.begun,
         )
         spending.warn_if_weak(records.m, records.unit)
-        n_counts = (4 if self.max_norm is None else 3) * counted
-        return SharedTables(
-            spending, records, what, n_columns=d, n_counts=n_counts, n=n, sensitivity=sensitivity
+        counts = ("sizes", "places", "closer places") * counted
+        counts += ("targets",) * (half is not None) + ("norms",) * (
+            counted and self.max_norm is None
         )
+        return SharedTables(
+            spending, records, what, n_columns=d, counts=counts, n=n, sensitivity=sensitivity,
+            n_batches=n_batches,
+        )  # fmt: skip
 
     def _wider(self, m: int, many: float | None = None) -> float:
         """Return how many times less is cut off of m units than where noise matters."""
@@ -261,7 +269,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             self.categories_ = self.categories_ | own
         columns = records.columns(self.categories_, self._indicates_missing, self._ends())
         self.unresolved_ = np.array([], dtype=np.intp)
-        if tables.n_counts:
+        if tables.stds:
             scaling = self._scaling_of_counts(columns, records.m, tables, half)
         else:
             d, features = self._n_numbers, int(self.n_features_in_)
@@ -270,7 +278,12 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
             scaling = Scaling.between(low, high).beside(self._n_columns - d, norm)
         self.center_, self.scale_ = scaling.center, scaling.scale
         self.max_norm_, self.reach_ = scaling.max_norm, scaling.reach
+        self.tails_ = scaling.tails
         return columns
+
+    def _usual_tails(self, m: int) -> float:
+        """Return how many times as far as others values in the tails of columns reach."""
+        return 1.0
 
     def _scaling_of_counts(
         self, columns: Columns, m: int, tables: SharedTables, half: float | None
@@ -287,14 +300,18 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         places = places_of_counts(columns.numbers(d, half is not None), tables, far)
         self.unresolved_ = places.unresolved
         if half is not None:
-            self.y_center_, self.y_scale_ = float(places.center[d]), float(places.scale[d])
+            self.y_center_, scale = float(places.center[d]), float(places.scale[d])
+            of_targets = tables.release(columns.targets(self.y_center_, scale))
+            times, self._beyond = reach_of_counts(of_targets, tables.stds["targets"], m)
+            self.y_scale_ = times * scale
         reach = self._wider(m, self._many_for_columns)
-        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach)
+        tails = self._usual_tails(m)
+        scaling = Scaling(places.center[:d], places.scale[:d], reach=reach, tails=tails)
         n_indicators = self._n_columns - d
         if max_norm is None:
             noisy = tables.release(columns.norms(scaling.beside(n_indicators, 1.0), features))
             shortened = SHORTENED / reach**self._of_rows
-            max_norm = norm_of_counts(noisy, tables.stds[3], m, features, shortened)
+            max_norm = norm_of_counts(noisy, tables.stds["norms"], m, features, shortened)
         moved = replace(scaling, center=scaling.center + middle)
         return moved.beside(n_indicators, float(max_norm))
 
@@ -347,7 +364,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     @property
     def _scaling(self) -> Scaling:
         """How rows are scaled."""
-        return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_)
+        return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_, self.tails_)
 
     @ignore_float_errors()
     def _linear(self, X: Any) -> Floats:

@@ -20,8 +20,8 @@ from ._rows import Floats, Scaling, shortened
 _BINS, _FALL, _KEPT = 32, 4.0, 8
 # Part of the largest norm of bins that rows usually have.
 _USUAL = 0.75
-# The depths that trees have in turn, and the standard deviation of their thresholds.
-_DEPTHS, _SPREAD = (3, 4, 5, 6), 0.4
+# Trees have this many depths in turn, up to the largest; and the deviation of their thresholds.
+_N_DEPTHS, _SPREAD = 4, 0.4
 # With a smaller share, curved functions do not pay for the time of their noise.
 _LEAST = 0.05
 
@@ -44,10 +44,11 @@ class Blocks:
 
     @classmethod
     def draw(
-        cls, chances: Floats, n_numbers: int, curved: float, n_trees: int, n_waves: int, rng: Any
-    ) -> Self:
-        """Draw trees and waves of columns, which trees split by these chances."""
-        d, size = len(chances), (max(_DEPTHS), n_trees)
+        cls, chances: Floats, n_numbers: int, curved: float, trees: tuple[int, int], n_waves: int,
+        rng: Any,
+    ) -> Self:  # fmt: skip
+        """Draw waves, and trees of a depth and a number, which split columns by these chances."""
+        d, size = len(chances), trees
         columns = rng.choice(d, size, p=chances)
         thresholds = rng.standard_normal(size) * _SPREAD
         frequencies = rng.standard_normal((d, n_waves)) * math.sqrt(2)
@@ -77,8 +78,8 @@ class Blocks:
 
     def _of_trees(self, columns: Floats, share: float) -> Any:
         """Return in which leaf of each tree rows are: one column for each leaf."""
-        n, n_trees = len(columns), self.tree_columns.shape[1]
-        depths = np.resize(_DEPTHS, n_trees)
+        n, (deepest, n_trees) = len(columns), self.tree_columns.shape
+        depths = np.resize(np.arange(deepest - _N_DEPTHS, deepest) + 1, n_trees)
         ends = np.cumsum(2**depths)
         leaf = np.tile(ends - 2**depths, (n, 1)).astype(np.int32)
         for level, (column, threshold) in enumerate(

@@ -20,6 +20,8 @@ STEPS = 2**20
 OCTAVES: Floats = np.array([2.0**k for k in range(-59, 60)])
 EDGES_OF_DISTANCES: Floats = OCTAVES / math.sqrt(2)
 EDGES_OF_SIZES: Floats = EDGES_OF_DISTANCES[::2]
+# Edges of the cells of targets, in scales from their centre.
+EDGES_OF_TARGETS: Floats = np.array([1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32])
 # Cells of the norms of rows, up to the largest that columns in [-1, 1] can have.
 CELLS_OF_NORMS = 24
 
@@ -49,6 +51,13 @@ def cell_counts(rows: Rows, center: Floats, width: Floats, reach: NDArray[np.int
         cells = (far + np.clip(place, -far, far)).astype(np.intp)
         tables.append(_counts(cells, shares, x, 2 * far + 1))
     return np.concatenate(tables)
+
+
+def target_counts(rows: Rows, center: float, scale: float) -> Integers:
+    """Return counts of how far targets are from the centre, in scales."""
+    sizes = abs((rows.y - center) / scale)
+    counts: Integers = _sizes_in(EDGES_OF_TARGETS, sizes[:, None], _shares(rows))[0]
+    return counts
 
 
 def norm_counts(rows: Rows, scaling: Scaling, d: int) -> Integers:

@@ -16,7 +16,7 @@ from ..records.tables import objects
 from ._base import COUNT
 from ._blocks import Blocks, blocks_of
 from ._columns import category_positions, chances_of_columns
-from ._descent import Descent
+from ._descent import Course, Descent
 from ._rows import Floats, linear, squared_norms
 
 # The share of curved functions is the number of units of a class times mu, divided by this and, if
@@ -24,6 +24,14 @@ from ._rows import Floats, linear, squared_norms
 # few units, or many columns, their noise costs more than they give.
 _UNITS, _MANY_COLUMNS, _MOST_CURVED = 1_100, 50, 0.66
 _N_WAVES = 100
+# From so many units of half of the classes times mu on, descents are long and have many trees; and
+# from which on trees are deep.
+_MANY, _MANY_FOR_DEEP = 2_000.0, 300_000.0
+_LONG = 150
+# Number and depth of trees; and what `C` is multiplied by, per unit of the above.
+_FEW_TREES, _MANY_TREES, _DEPTH, _DEEP, _C_FROM = 40, 120, 6, 8, 1000.0
+# About so many leaves of a tree, on average; and how many numbers get noise, with many trees.
+_LEAVES, _MOST_NOISE = 30, 1_000_000
 
 
 class Curved(Descent):
@@ -43,17 +51,36 @@ class Curved(Descent):
     def _check(self) -> None:
         super()._check()
         check_number("curved", self.curved, "in [0, 1]", lambda a: 0 <= a <= 1, optional=True)
-        check_number("n_trees", self.n_trees, *COUNT)
+        check_number("n_trees", self.n_trees, *COUNT, optional=True)
         check_random_state(self.random_state)  # before the charge
+
+    def _votes(self, m: int) -> float:
+        """Return the number of units of a class, times mu."""
+        return m * gdp_within(self.epsilon, self.delta) / self._n_classes
+
+    def _course(self, m: int) -> Course:
+        votes = 2 * self._votes(m)
+        if votes < _MANY:
+            return super()._course(m)
+        c_factor = max(1.0, votes / _C_FROM) if is_classifier(self) else 1.0
+        return Course(_LONG, 0.97, self._n_batches(m), c_factor)
+
+    def _trees(self, m: int) -> tuple[int, int]:
+        """Return the largest depth of trees, and how many there are."""
+        votes = 2 * self._votes(m)
+        usual = _FEW_TREES
+        if votes >= _MANY:
+            k = self._n_classes if self._n_classes > 2 else 1
+            usual = int(np.clip(_MOST_NOISE / (_LONG * k * _LEAVES), _FEW_TREES, _MANY_TREES))
+        return _DEPTH if votes < _MANY_FOR_DEEP else _DEEP, int(self.n_trees or usual)
 
     def _draw(self, d: int, m: int) -> Blocks:
         curved = self.curved
         if curved is None:
-            mu = gdp_within(self.epsilon, self.delta)
-            enough = self._n_classes * _UNITS * max(1.0, d / _MANY_COLUMNS) ** 2
-            curved = min(_MOST_CURVED, m * mu / enough)
+            enough = _UNITS * max(1.0, d / _MANY_COLUMNS) ** 2
+            curved = min(_MOST_CURVED, self._votes(m) / enough)
         rng = check_random_state(self.random_state)
-        of = self._n_numbers, float(curved), int(self.n_trees), _N_WAVES, rng
+        of = self._n_numbers, float(curved), self._trees(m), _N_WAVES, rng
         drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
         self.curved_ = drawn.curved
         self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies

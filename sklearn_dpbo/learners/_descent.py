@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,19 +13,34 @@ from sklearn.base import ClassifierMixin
 
 from ..privacy.checks import check_number
 from ..privacy.float_errors import ignore_float_errors
+from ..privacy.gdp import gdp_within
 from ._base import COUNT, POSITIVE, PrivateLearner
 from ._blocks import Blocks, blocks_of
-from ._gradients import INTERCEPT, Logistic, Loss, probabilities
+from ._gradients import INTERCEPT, Logistic, Loss, Objective, probabilities
 from ._labels import class_numbers, public_classes
 from ._records import Records
 from ._rows import Floats, IntegerRows
 
-# Share of the previous step's velocity that a step keeps.
-_MOMENTUM = 0.9
-# The number of steps, if none is given and noise matters.
-_STEPS = 60
+# Units, and units times mu, for each batch, and the most of them.
+_UNITS_OF_BATCH, _MANY_FOR_BATCHES, _MOST_BATCHES = 50_000, 10_000.0, 8
 # About the norm of a row, with the column of the intercept.
 _NORM = 1.12
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a descent goes, by public numbers.
+
+    So many steps, if no number is given, each by one of so many batches in turn; `momentum`: the
+    share of the previous step's velocity that a step keeps; and what `C` and the noise in
+    coefficients are multiplied by.
+    """
+
+    n_steps: float = 60
+    momentum: float = 0.9
+    n_batches: int = 1
+    c_factor: float = 1.0
+    noise_factor: float = 1.0
 
 
 class Descent(PrivateLearner):
@@ -49,6 +65,16 @@ class Descent(PrivateLearner):
         """Draw the functions of d columns that the model is linear in; None: it is in rows."""
         return None
 
+    def _course(self, m: int) -> Course:
+        """Return how the descent of m units goes."""
+        return Course(n_batches=self._n_batches(m))
+
+    def _n_batches(self, m: int) -> int:
+        """Return in how many batches m units are divided, which saves time and makes more noise."""
+        strength = m * gdp_within(self.epsilon, self.delta)
+        enough = min(m // _UNITS_OF_BATCH, int(strength / _MANY_FOR_BATCHES))
+        return min(_MOST_BATCHES, max(1, enough))
+
     def _usual_clip(self, m: int) -> float:
         """Return the norm to which gradients are clipped, if none is given."""
         return self._least_clip * self._wider(m)
@@ -63,36 +89,43 @@ class Descent(PrivateLearner):
 
     def _descend(self, records: Records, k: int, half: float | None = None) -> None:
         """Fit k linear functions; `half` is as in `_tables`."""
-        m = records.m
-        n, sensitivity = int(self.max_iter or _STEPS * self._wider(m)), IntegerRows.sensitivity
-        tables = self._tables(records, n, sensitivity, "gradients of a model", half)
-        columns, std = self._scale(records, tables, half), tables.stds[-1]
+        m, course = records.m, self._course(records.m)
+        momentum, sensitivity = course.momentum, IntegerRows.sensitivity
+        n = int(self.max_iter or course.n_steps * self._wider(m))
+        n_batches = course.n_batches
+        tables = self._tables(records, n, sensitivity, "gradients of a model", half, n_batches)
+        columns, std = self._scale(records, tables, half), tables.std
         functions = self._draw(self._n_columns, m)
         self.clip_ = clip = float(self.clip or self._usual_clip(m))
-        gradients = columns.gradients(self._scaling, functions, self._loss(m))
+        objective = Objective(self._scaling, functions, self._loss(m), n_batches)
+        gradients = columns.gradients(objective)
         any_row = blocks_of(np.zeros((1, self._n_columns)), self._scaling, functions)
         W = np.zeros((k, sum(block.shape[1] for block in any_row) + 1))
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
-        step = clip * IntegerRows.step / m
-        noise_of_steps = math.sqrt(n) * std * step / (1 - _MOMENTUM)  # in W, at a rate of 1
-        rate = self.learning_rate or min(self._largest_rate, self._noise / noise_of_steps)
-        kept = 1 / (1 + rate / (1 - _MOMENTUM) / (float(self.C) * m * self.reach_**2))
+        step = clip * IntegerRows.step * n_batches / m
+        noise_of_steps = math.sqrt(n) * std * step / (1 - momentum)  # in W, at a rate of 1
+        rate = self.learning_rate or min(
+            self._largest_rate, self._noise * course.noise_factor / noise_of_steps
+        )
+        C = float(self.C) * course.c_factor * self.reach_**2
+        kept = 1 / (1 + rate / (1 - momentum) / (C * m))
         for i in range(n):
-            gradient = step * tables.release(gradients.at(W, clip)).astype(np.float64)
+            noisy = tables.release(gradients.at(W, clip, i % n_batches))
+            gradient = step * noisy.astype(np.float64)
             if i == 0:
                 # At W = 0 the gradient by the intercepts tells shares of classes, or the mean of
                 # targets: start there, as steps towards rare classes would go too far.
                 by_constant, noise = gradient[:, -1] / INTERCEPT, std * step / INTERCEPT
                 W[:, -1] = self._constants(by_constant, noise) / INTERCEPT
             else:
-                velocity = _MOMENTUM * velocity + gradient
+                velocity = momentum * velocity + gradient
                 W = W - rate * velocity
                 # Afterwards, as a gradient's step would be too long where C is small.
                 W[:, :-1] *= kept
             if i >= n // 2:
                 averaged += W / (n - n // 2)
         self._set_linear(averaged[:, :-1], averaged[:, -1] * INTERCEPT)
-        self.coef_noise_std_ = rate * step * std * _growth(n, kept)
+        self.coef_noise_std_ = rate * step * std * _growth(n, kept, momentum)
         self.n_iter_ = n
         self.privacy_ = self._report(tables, records)
         self._warn_of_columns()
@@ -147,14 +180,14 @@ class DescentClassifier(ClassifierMixin, Descent):
         return probabilities(self._linear(X))
 
 
-def _growth(n: int, kept: float) -> float:
+def _growth(n: int, kept: float, momentum: float) -> float:
     """Return the standard deviation in coefficients of noise of 1 in n gradients, at a rate of 1.
 
     For a flat loss: a convex one damps noise. The first gradient sets the intercept alone.
     """
     velocity = moved = averaged = np.zeros(n)  # by the noise of each gradient
     for i in range(1, n):
-        velocity = _MOMENTUM * velocity + (np.arange(n) == i)
+        velocity = momentum * velocity + (np.arange(n) == i)
         moved = (moved + velocity) * kept
         if i >= n // 2:
             averaged = averaged + moved / (n - n // 2)

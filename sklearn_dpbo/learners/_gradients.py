@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ._blocks import Blocks, blocks_of
-from ._rows import Floats, IntegerRows, Integers, Rows, Scaling, linear, squared_norms
+from ._rows import Floats, IntegerRows, Integers, Rows, Scaling
 
 # The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
 # that of the columns.
@@ -18,6 +18,8 @@ INTERCEPT = 0.5
 # Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
 # that the same steps suit both.
 CURVATURE = 0.25
+# Number of rows whose columns are computed with at a time: floats of all rows need much memory.
+_CHUNK = 2048
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,70 @@ class Squared:
 Loss: TypeAlias = Logistic | Squared
 
 
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The loss of a model that is linear in functions of scaled rows, summed over batches of them.
+
+    Without functions, it is linear in the rows.
+    """
+
+    scaling: Scaling
+    functions: Blocks | None
+    loss: Loss
+    n_batches: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows, in integers, their targets, and the loss."""
+
+    rows: IntegerRows
+    targets: NDArray[Any]
+    loss: Loss
+
+    def gradient(self, W: Floats, clip: float) -> Integers:
+        """Return the sum of gradients at W, in steps of `IntegerRows`, each clipped to a norm."""
+
+        def factors(values: Floats) -> Floats:
+            return _clipped(self.loss.errors(values, self.targets), self.rows.norms, clip)
+
+        return self.rows.values_and(W, factors)
+
+
 class GradientRows:
-    """Rows in blocks of columns, with their norms, and in integers; their targets, and the loss."""
+    """Rows of which gradients are computed, in batches: chunks of blocks of columns."""
 
-    def __init__(self, rows: Rows, scaling: Scaling, functions: Blocks | None, loss: Loss) -> None:
-        intercept = np.full((len(rows.X), 1), INTERCEPT)
-        self.blocks = [*blocks_of(rows.X, scaling, functions), intercept]
-        self.norms = np.sqrt(squared_norms(self.blocks))
-        self.integers = IntegerRows(self.blocks, rows.sizes)
-        self.targets, self.loss = loss.targets(rows.y), loss
+    def __init__(self, rows: Rows, of: Objective) -> None:
+        targets, sizes = of.loss.targets(rows.y), rows.sizes
+
+        def chunk(own: NDArray[np.intp]) -> Chunk:
+            blocks = blocks_of(rows.X[own], of.scaling, of.functions)
+            blocks.append(np.full((len(own), 1), INTERCEPT))
+            integers = IntegerRows(blocks, None if sizes is None else sizes[own])
+            return Chunk(integers, targets[own], of.loss)
+
+        self.batches = [
+            [chunk(batch[first : first + _CHUNK]) for first in range(0, max(1, len(batch)), _CHUNK)]
+            for batch in _batches(rows, of.n_batches)
+        ]
 
 
-def gradient(rows: GradientRows, W: Floats, clip: float) -> Integers:
-    """Return the sum of gradients at W, in steps of `IntegerRows`, each clipped to a norm."""
-    errors = rows.loss.errors(linear(rows.blocks, W), rows.targets)
-    return rows.integers.total(_clipped(errors, rows.norms, clip))
+def _batches(rows: Rows, n: int) -> list[NDArray[np.intp]]:
+    """Return the rows of each of n batches, between which units are divided.
+
+    By the number of the unit alone, which is public: a unit is in one batch, whatever it holds.
+    """
+    unit = np.arange(len(rows.X)) if rows.unit is None else rows.unit
+    if n == 1:
+        return [np.arange(len(unit))]
+    order = np.random.default_rng(0).permutation(unit.max() + 1)  # public; tables may be sorted
+    return [np.flatnonzero(order[unit] % n == batch) for batch in range(n)]
+
+
+def gradient(rows: GradientRows, W: Floats, clip: float, batch: int = 0) -> Integers:
+    """Return the sum of a batch's gradients at W, in steps of `IntegerRows`, each clipped."""
+    total: Integers = np.sum([c.gradient(W, clip) for c in rows.batches[batch]], axis=0)
+    return total
 
 
 def probabilities(logits: Floats) -> Floats:

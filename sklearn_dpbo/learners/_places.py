@@ -12,7 +12,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ._counts import CELLS_OF_NORMS, EDGES_OF_DISTANCES, EDGES_OF_SIZES, OCTAVES, STEPS
+from ._counts import (
+    CELLS_OF_NORMS,
+    EDGES_OF_DISTANCES,
+    EDGES_OF_SIZES,
+    EDGES_OF_TARGETS,
+    OCTAVES,
+    STEPS,
+)
 from ._records import Columns
 from ._rows import Floats, Integers
 from ._tables import SharedTables, threshold
@@ -33,6 +40,12 @@ _BY_CHANCE, _FAR_BY_CHANCE = 0.05, 0.001
 _CELLS, _MOST_OF_ONE, _MOST = (2, 24), 2**10, 2**16
 # Share of the rows that are shortened, where noise matters.
 SHORTENED = 0.2
+# Targets near the centre have this variance, in squared scales; those of a cell are so many times
+# as far as its lower edge; and a cell counts from so many deviations of the noise on.
+_NEAR, _WITHIN_CELL, _STANDS_OUT = 0.16, 1.2, 3.0
+# The share of the targets' variance that may be cut off, and how many scales they reach at most: if
+# they reached farther, noise in predictions of usual ones would be larger than these.
+CUT_OFF, _FARTHEST = 0.1, 8.0
 
 
 def _usual_size(counts: Integers, std: float) -> float:
@@ -124,12 +137,25 @@ class Places:
 def places_of_counts(numbers: Columns, tables: SharedTables, half: Floats) -> Places:
     """Return where values of columns lie, by three tables; `half`: they reach so far at most."""
     noisy = tables.release(numbers.sizes(tables.pairs))
-    places = Places.of_sizes(noisy, tables.stds[0], half)
-    for std, cells in zip(tables.stds[1:3], _CELLS, strict=True):
+    places = Places.of_sizes(noisy, tables.stds["sizes"], half)
+    for kind, cells in zip(("places", "closer places"), _CELLS, strict=True):
         places.divide(cells)
         noisy = tables.release(numbers.cells(places.center, places.width, places.reach))
-        places.zoom(noisy, std)
+        places.zoom(noisy, tables.stds[kind])
     return places
+
+
+def reach_of_counts(noisy: Integers, std: float, m: int) -> tuple[float, float]:
+    """Return how many scales targets should reach; and the share of their variance beyond.
+
+    The least edge of cells beyond which at most a tenth of the variance lies, up to the farthest.
+    """
+    far = np.where(noisy > _STANDS_OUT * std, noisy, 0)[1:] / (m * STEPS)
+    sizes = _WITHIN_CELL * EDGES_OF_TARGETS
+    total = _NEAR * max(0.0, 1 - far.sum()) + far @ sizes**2
+    beyond = np.maximum(sizes - EDGES_OF_TARGETS[:, None], 0) ** 2 @ far / total
+    least = int(np.flatnonzero((beyond <= CUT_OFF) | (EDGES_OF_TARGETS == _FARTHEST))[0])
+    return float(EDGES_OF_TARGETS[least]), float(beyond[least])
 
 
 def norm_of_counts(noisy: Integers, std: float, m: int, d: int, shortened: float) -> float:

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.sensitive import Secret
-from ._blocks import Blocks
 from ._columns import Ends, value_counts, with_categories
-from ._counts import cell_counts, norm_counts, size_counts
-from ._gradients import GradientRows, Loss, gradient
+from ._counts import cell_counts, norm_counts, size_counts, target_counts
+from ._gradients import GradientRows, Objective, gradient
 from ._rows import Floats, Levels, Rows, Scaling, moved, numbers, sums_of_products
 
 
@@ -64,6 +63,10 @@ class Columns:
         """Return counts of values in cells, so many on either side of the centre."""
         return self._rows.then(partial(cell_counts, center=center, width=width, reach=reach))
 
+    def targets(self, center: float, scale: float) -> Secret:
+        """Return counts of how far targets are from the centre, in scales."""
+        return self._rows.then(partial(target_counts, center=center, scale=scale))
+
     def norms(self, scaling: Scaling, d: int) -> Secret:
         """Return counts of how long scaled rows of d columns are."""
         return self._rows.then(partial(norm_counts, scaling=scaling, d=d))
@@ -72,11 +75,9 @@ class Columns:
         """Return the sums of products of scaled columns, 1 and targets."""
         return self._rows.then(partial(sums_of_products, scaling=scaling, steps=steps))
 
-    def gradients(self, scaling: Scaling, functions: Blocks | None, loss: Loss) -> Gradients:
-        """Return what gradients are computed of, for a model of these functions."""
-        return Gradients(
-            self._rows.then(partial(GradientRows, scaling=scaling, functions=functions, loss=loss))
-        )
+    def gradients(self, of: Objective) -> Gradients:
+        """Return what gradients of an objective are computed of."""
+        return Gradients(self._rows.then(partial(GradientRows, of=of)))
 
 
 class Gradients:
@@ -85,6 +86,6 @@ class Gradients:
     def __init__(self, rows: Secret) -> None:
         self._rows = rows
 
-    def at(self, W: Floats, clip: float) -> Secret:
-        """Return the sum of records' gradients at these coefficients, in units of `clip`."""
-        return self._rows.then(partial(gradient, W=W, clip=clip))
+    def at(self, W: Floats, clip: float, batch: int) -> Secret:
+        """Return the sum of a batch's gradients at these coefficients, in units of `clip`."""
+        return self._rows.then(partial(gradient, W=W, clip=clip, batch=batch))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,15 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from ..exceptions import LowUtilityWarning
+from ..privacy.gdp import gdp_within
+from ..privacy.warn import warn
 from ._curved import Curved
+from ._descent import Course
 from ._gradients import CURVATURE, Squared
 from ._labels import centred_targets
+from ._places import CUT_OFF
 from ._records import Records
 from ._ridge import target_bounds
 from ._rows import Floats
 
 # From so many units times mu on, targets are clipped farther from their centre.
 _MANY_FOR_TARGETS = 1_500.0
+_MANY_FOR_NOISE = 5_000.0
+# The tails of columns reach as many times as far as others as there are units times mu, divided by
+# this; at most so many times.
+_MANY_FOR_TAILS, _MOST_TAILS = 500.0, 4.0
 
 
 class PrivateRegressor(RegressorMixin, Curved):
@@ -37,7 +47,9 @@ class PrivateRegressor(RegressorMixin, Curved):
         Lowest and highest target, chosen without looking at the data; targets are clipped there.
         Where most targets lie, within the bounds if they are given, noisy counts tell, as for
         columns; targets farther than 2.5 usual deviations from the centre are clipped (farther ones
-        where the number of records times mu is above 1,500). If `bounds` and `max_norm` are both
+        where the number of records times mu is above 1,500). Where others are farther from it,
+        counts of their distances tell how far targets reach: up to 8 times as far, so that at most
+        a tenth of the variance is cut off. If `bounds` and `max_norm` are both
         given, nothing is counted: then `y_bounds` are required, and targets are scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
@@ -46,8 +58,8 @@ class PrivateRegressor(RegressorMixin, Curved):
         All values that a column can have, as in `PrivateLogisticRegression`.
     curved : float, default=None
         Share of the curved functions, as in `PrivateClassifier`; a regressor counts as two classes.
-    n_trees : int, default=40
-        Number of random trees, of depths 3 to 6.
+    n_trees : int, default=None
+        Number of random trees, of depths 3 to 6 (or 5 to 8), as in `PrivateClassifier`.
     C : float, default=1.0
         Inverse regularisation strength, as in `PrivateLogisticRegression`.
     clip : float, default=None
@@ -72,6 +84,9 @@ class PrivateRegressor(RegressorMixin, Curved):
         level, and frequencies of waves (public: drawn without the records).
     reach_, clip_ : float
         How far columns and gradients reach, as in `PrivateClassifier` (public).
+    tails_ : float
+        Beyond `reach_` columns grow like a logarithm, up to so many times as far (public): 1, where
+        they are cut off, to 4, in proportion to the number of records times mu, from 500 on.
     coef_ : ndarray of shape (1, n_functions)
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
@@ -113,7 +128,7 @@ class PrivateRegressor(RegressorMixin, Curved):
         bounds: Any = None,
         categories: Any = None,
         curved: float | None = None,
-        n_trees: int = 40,
+        n_trees: int | None = None,
         C: float = 1.0,
         clip: float | None = None,
         max_iter: int | None = None,
@@ -154,9 +169,17 @@ class PrivateRegressor(RegressorMixin, Curved):
 
     def _fit(self, records: Records) -> None:
         middle, half = self._known
-        self.y_center_, self.y_scale_ = 0.0, half
+        self.y_center_, self.y_scale_, self._beyond = 0.0, half, 0.0
         self._descend(records, 1, half if self._counted else None)
         self.y_center_ += middle
+
+    def _usual_tails(self, m: int) -> float:
+        strength = m * gdp_within(self.epsilon, self.delta)
+        return float(np.clip(strength / _MANY_FOR_TAILS, 1, _MOST_TAILS))
+
+    def _course(self, m: int) -> Course:
+        course = super()._course(m)
+        return replace(course, noise_factor=1 / self._wider(m, _MANY_FOR_NOISE))
 
     def _usual_clip(self, m: int) -> float:
         return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
@@ -164,12 +187,24 @@ class PrivateRegressor(RegressorMixin, Curved):
     def _loss(self, m: int) -> Squared:
         self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
         if self.y_bounds is not None:
-            low, high = target_bounds(self.y_bounds)
-            self.y_scale_ = min(self.y_scale_, (high - low) / 2)
+            farthest = self._known[1] + abs(self.y_center_)
+            if self.y_scale_ >= farthest:
+                self.y_scale_, self._beyond = farthest, 0.0
         return Squared(self.y_center_, self.y_scale_)
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         return np.clip(-gradient / CURVATURE, -1, 1)
+
+    def _warn_of_columns(self) -> None:
+        super()._warn_of_columns()
+        if self._beyond > CUT_OFF:
+            warn(
+                f"About {self._beyond:.0%} of the variance of the targets is of those that lie "
+                f"farther than {self.y_scale_:.3g} from {self.y_center_:.3g}, where they are "
+                "clipped, as far as noisy counts tell: no prediction reaches them. Give y_bounds, "
+                "or fit a logarithm of the target",
+                LowUtilityWarning,
+            )
 
     def predict(self, X: Any) -> Floats:
         """Return predictions."""

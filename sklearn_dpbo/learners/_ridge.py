@@ -172,7 +172,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         gram[d, d] = records.m
         gram[:, :-1] += np.triu(gram[:, :-1], 1).T
         self.gram_ = gram
-        self.noise_ = tables.stds[-1] / _STEPS**2
+        self.noise_ = tables.std / _STEPS**2
         self._kept = None
         self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
         self.privacy_ = self._report(tables, records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -43,13 +44,15 @@ class Rows:
 class Scaling:
     """How rows become rows of norm at most 1: `PrivateLogisticRegression` has the attributes.
 
-    `reach`: where columns are clipped.
+    Columns are clipped at `reach`. With `tails` above 1, what lies beyond grows like a logarithm,
+    up to so many times the reach.
     """
 
     center: Floats
     scale: Floats
     max_norm: float = 1.0
     reach: float = 1.0
+    tails: float = 1.0
 
     @classmethod
     def between(cls, low: Floats, high: Floats) -> Self:
@@ -61,12 +64,17 @@ class Scaling:
     def beside(self, n: int, max_norm: float) -> Self:
         """Return the same, with n indicators after the columns."""
         scale = np.append(self.scale, np.full(n, 1 / INDICATOR))
-        return type(self)(np.append(self.center, np.zeros(n)), scale, max_norm, self.reach)
+        center = np.append(self.center, np.zeros(n))
+        return replace(self, center=center, scale=scale, max_norm=max_norm)
 
     def columns(self, X: Floats) -> Floats:
-        """Return columns in [-reach, reach]; missing numbers count as the centre."""
+        """Return scaled columns without far tails; missing numbers count as the centre."""
         scaled = np.nan_to_num((X - self.center) / self.scale)
-        return np.clip(scaled, -self.reach, self.reach)
+        columns: Floats = np.clip(scaled, -self.reach, self.reach)
+        if self.tails > 1:
+            beyond = np.log(np.maximum(abs(scaled) / self.reach, 1))
+            columns *= 1 + np.minimum(beyond, self.tails - 1)
+        return columns
 
     def rows(self, X: Floats) -> Floats:
         """Return scaled rows of norm at most 1."""
@@ -118,7 +126,8 @@ def exact_product(A: NDArray[Any], B: Any) -> Integers:
         rows = slice(first, first + _BLOCK)
         a = A[rows].astype(float, copy=False)
         b = B if len(A) <= _BLOCK else B[rows]  # a slice of a sparse table is a copy
-        total += (a.T @ b.astype(float, copy=False)).astype(np.int64)
+        b = b if b.dtype == float else b.astype(float)
+        total += (a.T @ b).astype(np.int64)
     return total
 
 
@@ -165,34 +174,45 @@ class IntegerRows:
     """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
 
     `blocks`: the columns of x, each number at most 1, in dense or sparse tables; `sizes`: how many
-    rows the unit of a row has; None: one each; `sensitivity`: how far replacing one unit moves a
-    sum, in the Frobenius norm.
+    rows the unit of a row has; None: one each; `norms`: those of rows, rounded as they are;
+    `sensitivity`: how far replacing one unit moves a sum, in the Frobenius norm.
     """
 
     # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
-    # What 1 of a total stands for.
+    # Weight of one unit in a total.
     step = 1 / _largest
 
     def __init__(self, blocks: list[Any], sizes: NDArray[np.intp] | None = None) -> None:
         self._blocks = [_in_steps(block) for block in blocks]
-        self._norms = np.sqrt(squared_norms(self._blocks))
-        self._each = self._largest / (1 if sizes is None else sizes)
-        self._sizes = 1 if sizes is None else sizes[:, None]
+        self.norms = np.sqrt(squared_norms(self._columns())) / _COLUMN_STEPS
+        self._sizes = 1 if sizes is None else sizes
+
+    def _columns(self) -> list[Any]:
+        """Return all columns, in whole steps, as floats: products of small integers overflow."""
+        return [b if sparse.issparse(b) else b.astype(float) for b in self._blocks]
+
+    def values_and(self, W: Floats, factors: Callable[[Floats], Floats]) -> Integers:
+        """Return the sum over e x^T, for the e that these factors are at the products W x."""
+        columns = self._columns()
+        return self._total(columns, factors(linear(columns, W / _COLUMN_STEPS)))
 
     def total(self, factors: Floats) -> Integers:
         """Return the sum over e x^T, in steps (of a unit the mean), without too long rows."""
-        steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / self._sizes)
-        fits = np.sqrt((steps**2).sum(axis=1)) * self._norms <= self._each * (1 + 1e-10)
+        return self._total(self._columns(), factors)
+
+    def _total(self, columns: list[Any], factors: Floats) -> Integers:
+        steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / np.reshape(self._sizes, (-1, 1)))
+        lengths = np.sqrt((steps**2).sum(axis=1)) * (self.norms * _COLUMN_STEPS)
+        fits = lengths <= self._largest / self._sizes * (1 + 1e-10)  # not if it is NaN
         steps[~fits] = 0.0
-        return np.hstack([exact_product(steps, block) for block in self._blocks])
+        return np.hstack([exact_product(steps, block) for block in columns])
 
 
 def _in_steps(block: Any) -> Any:
     """Return a table in whole steps, towards 0."""
     if sparse.issparse(block):
-        block = block.copy()
-        block.data = _in_steps(block.data)
-        return block
-    return np.trunc(np.clip(block, -1, 1) * _COLUMN_STEPS)
+        in_steps = np.trunc(np.clip(block.data, -1, 1) * _COLUMN_STEPS)
+        return sparse.csr_array((in_steps, block.indices, block.indptr), shape=block.shape)
+    return np.trunc(np.clip(block, -1, 1) * _COLUMN_STEPS).astype(np.int16)

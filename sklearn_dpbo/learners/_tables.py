@@ -17,10 +17,10 @@ from ._records import Records
 # If frequent values are released: the share of the budget (in mu squared) for their counts, and the
 # share of delta for values that one unit alone has.
 _OF_FREQUENT, _OF_RARE = 0.1, 1 / 8
-# Shares of the budget (in mu squared) for the tables of sizes, of places (two) and of norms; and
-# where there are too few units for distances.
-_SHARES = 0.12, 0.03, 0.03, 0.02
-_SHARES_OF_FEW = 0.1, 0.09, 0.04, 0.02
+# Shares of the budget (in mu squared) for tables of counts; and where there are too few units for
+# distances.
+_SHARES = {"sizes": 0.12, "places": 0.03, "closer places": 0.03, "targets": 0.03, "norms": 0.02}
+_SHARES_OF_FEW = _SHARES | {"sizes": 0.1, "places": 0.09, "closer places": 0.04}
 # Votes, which are units times mu by the square root of the number of columns: from which on
 # distances stand out, and from which on a smaller part of these shares is enough; the least part.
 _VOTES_OF_PAIRS, _ENOUGH_VOTES, _LEAST = 66.0, 300.0, 0.25
@@ -29,28 +29,30 @@ _VOTES_OF_PAIRS, _ENOUGH_VOTES, _LEAST = 66.0, 300.0, 0.25
 class SharedTables:
     """The tables that a fit releases, one after the other, with noise as their shares say.
 
-    First the values of columns that frequent ones are asked of, if any; then the first `n_counts`
-    of `tables`, which say where the values of `n_columns` lie; and then n that a unit moves by
-    `sensitivity`. `pairs`: whether distances in pairs are counted; `stds`: the noise of each table
-    but the one of values.
+    First the values of columns that frequent ones are asked of, if any; then those of `counts`,
+    which say where the values of `n_columns` lie; and then n, each of one of `n_batches` in turn,
+    so that a unit moves one of so many of them, by `sensitivity`.
+    `pairs`: whether distances in pairs are counted; `stds`: the noise of each of `counts`; `std`:
+    the noise of each of the n.
     """
 
     def __init__(
         self, spending: Spending, records: Records, purpose: str,
-        *, n_columns: int, n_counts: int, n: int, sensitivity: float,
+        *, n_columns: int, counts: tuple[str, ...], n: int, sensitivity: float,
+        n_batches: int = 1,
     ) -> None:  # fmt: skip
-        self.spending, self.n_counts, k = spending, n_counts, len(records.frequent)
+        self.spending, k = spending, len(records.frequent)
         epsilon, delta = spending.epsilon, spending.delta
-        counts, self.pairs = tables(records.m, max(n_columns, 1), gdp_within(epsilon, delta))
-        first = [(math.sqrt(2 * k), _OF_FREQUENT)] * (k > 0) + counts[:n_counts]
+        shares, self.pairs = tables(records.m, max(n_columns, 1), gdp_within(epsilon, delta))
+        first = [(math.sqrt(2 * k), _OF_FREQUENT)] * (k > 0) + [shares[kind] for kind in counts]
         rest = 1 - sum(share for _, share in first)
-        moves = [*first, *[(sensitivity, rest / n)] * n]
+        moves = [*first, *[(sensitivity, rest / math.ceil(n / n_batches))] * n]
         # Noise in proportion to these numbers gives each table its share of the budget.
         relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
         rare = delta * _OF_RARE * (k > 0)
         price = Price.shared(len(moves), epsilon, delta - rare, GAUSSIAN_ONLY)
         stds = [price.scale(moved) for moved in relative]
-        self.stds = stds[k > 0 :]
+        self.stds, self.std = dict(zip(counts, stds[k > 0 :], strict=False)), stds[-1]
         record: dict[str, Any] = {"purpose": purpose, "delta": delta}
         if k:
             least = record["threshold"] = least_count(stds[0], k, rare)
@@ -63,8 +65,8 @@ class SharedTables:
         return self._noisy(table)
 
 
-def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
-    """Return the sensitivity of each table of counts, and its share; whether pairs are counted.
+def tables(m: int, d: int, mu: float) -> tuple[dict[str, tuple[float, float]], bool]:
+    """Return the sensitivity and the share of each table of counts; whether pairs are counted.
 
     For m units with d columns, at mu-GDP for all that is released.
     """
@@ -72,8 +74,14 @@ def tables(m: int, d: int, mu: float) -> tuple[list[tuple[float, float]], bool]:
     of_all = min(1.0, max(_LEAST, (_ENOUGH_VOTES / votes) ** 2))
     pairs = votes > _VOTES_OF_PAIRS
     shares = _SHARES if pairs else _SHARES_OF_FEW
-    moves = _sensitivity_of_sizes(d, pairs), *[_sensitivity_of_cells(k) for k in (d, d, 1)]
-    return [(move, of_all * share) for move, share in zip(moves, shares, strict=True)], pairs
+    moves = {
+        "sizes": _sensitivity_of_sizes(d, pairs),
+        "places": _sensitivity_of_cells(d),
+        "closer places": _sensitivity_of_cells(d),
+        "targets": _sensitivity_of_cells(1),
+        "norms": _sensitivity_of_cells(1),
+    }
+    return {kind: (move, of_all * shares[kind]) for kind, move in moves.items()}, pairs
 
 
 def least_count(std: float, n_columns: int, delta: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -16,6 +17,10 @@ from threading import get_ident
 from typing import Any, TypeAlias
 
 import numpy as np
+from joblib import cpu_count
+
+# From twice so many numbers on, threads draw noise: a draw takes some 20 microseconds.
+_NUMBERS_OF_THREAD = 500
 
 # Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
 NoisyMax: TypeAlias = Callable[[list[int]], int]
@@ -69,7 +74,17 @@ class Noise:
         """Return a sampler of integers with discrete Gaussian noise on each."""
         metric = _opendp().metrics.l2_distance(T="f64")
         sampler: AddNoise = _opendp().measurements.make_gaussian(_integers(), metric, scale=scale)
-        return sampler
+
+        def sample(numbers: list[int]) -> list[int]:
+            n = min(cpu_count(), len(numbers) // _NUMBERS_OF_THREAD)
+            if n < 2:
+                return sampler(numbers)
+            each = -(-len(numbers) // n)
+            parts = [numbers[first : first + each] for first in range(0, len(numbers), each)]
+            with ThreadPoolExecutor(n) as threads:  # the library leaves the interpreter's lock
+                return [*chain.from_iterable(threads.map(sampler, parts))]
+
+        return sample
 
 
 @cache

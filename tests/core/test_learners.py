@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections import UserList, deque
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,7 +26,8 @@ from sklearn_dpbo.learners import (
     PrivateTraining,
 )
 from sklearn_dpbo.learners._counts import size_counts
-from sklearn_dpbo.learners._places import places_of_counts
+from sklearn_dpbo.learners._gradients import _batches
+from sklearn_dpbo.learners._places import places_of_counts, reach_of_counts
 from sklearn_dpbo.learners._records import Columns
 from sklearn_dpbo.learners._ridge import _STEPS
 from sklearn_dpbo.learners._rows import (
@@ -48,13 +50,17 @@ TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 4)), ele
 
 
 @settings(max_examples=60)
-@given(TABLES, st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(1, 9))
+@given(
+    TABLES,
+    *[st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3)],
+    *[st.floats(1, 9), st.sampled_from([1.0, 4.0])],
+)
 def test_scaled_rows_lie_in_the_unit_ball_and_keep_their_direction(
-    rows, norm, center, scale, reach
+    rows, norm, center, scale, reach, tails
 ):
     d = rows.shape[1]
     with ignore_float_errors():
-        found = Scaling(np.full(d, center), np.full(d, scale), norm, reach).rows(rows)
+        found = Scaling(np.full(d, center), np.full(d, scale), norm, reach, tails).rows(rows)
         scaled = (rows - center) / scale
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
     short = (np.abs(scaled) < min(1, norm / 10)).all(axis=1)
@@ -65,12 +71,13 @@ def moves_of(d, pairs):
     """Return the sensitivities, and shares, of tables of few or of many units."""
     found, counted_in_pairs = tables(10_000 if pairs else 10, d, 0.3)
     assert counted_in_pairs == pairs
-    return found
+    return [found[kind] for kind in ("sizes", "places", "closer places", "norms")]
 
 
-def places_of(X, release, stds, pairs, unit=None):
+def places_of(X, release, std, pairs, unit=None):
     """Return columns, sealed, and where they lie; `release` takes tables that nobody can read."""
     columns = Columns(Secret(Rows(X, None, unit, {})))
+    stds = dict.fromkeys(("sizes", "places", "closer places"), std)
     tables = SimpleNamespace(release=release, stds=stds, pairs=pairs)
     return columns, places_of_counts(columns, tables, np.full(X.shape[1], np.nan))
 
@@ -84,7 +91,7 @@ def counted(X, unit, pairs, release):
         seen.append(table._open())
         return release(len(seen) - 1, seen[-1])
 
-    columns, places = places_of(X, call, [2.0**20] * 3, pairs, unit)
+    columns, places = places_of(X, call, 2.0**20, pairs, unit)
     scaling = Scaling(places.center, places.scale, reach=2.5)
     seen.append(columns.norms(scaling, X.shape[1])._open())
     return places, seen
@@ -147,7 +154,7 @@ def test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tin
             counts = table._open()
             return counts + np.rint(noise.normal(0, std, counts.shape)).astype(int)
 
-        _, places = places_of(X, release, [std] * 3, pairs=False)
+        _, places = places_of(X, release, std, pairs=False)
         reach.append(abs(places.center[0]) + places.scale[0])
     assert np.mean(np.array(reach) > 1e4) < 0.04
     assert np.mean(np.array(reach) < 1) < 0.15
@@ -196,10 +203,15 @@ def test_every_learner_is_tested():
     assert {type(each) for each in LEARNERS.values()} == public
 
 
+@pytest.mark.parametrize("n_batches", [1, 3])
 @pytest.mark.parametrize("half", [False, True])
-def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
-    """A fifth of the budget (in rho) is for counts, and each step has the same of the rest."""
+def test_tables_have_gaussian_noise_of_the_documented_scale(half, n_batches, monkeypatch):
+    """A fifth of the budget (in rho) is for counts, and each step has the same of the rest.
+
+    A unit is in the gradients of one batch: 67 of 200 at most.
+    """
     X, y = problem(3_000)
+    monkeypatch.setattr(PrivateLogisticRegression, "_n_batches", lambda self, m: n_batches)
     noise, stated, original = [], [], Mechanisms.tables
 
     def spied(self, price, sensitivities, **params):
@@ -217,9 +229,11 @@ def test_tables_have_gaussian_noise_of_the_documented_scale(half, monkeypatch):
     PrivateLogisticRegression(epsilon=0.5, delta=1e-5, max_iter=200).fit(X, y)
     rho = gdp_within(0.5, 1e-5) ** 2 / 2
     counts, pairs = tables(3_000, 3, math.sqrt(2 * rho))
+    del counts["targets"]
     assert pairs and len(noise) == len(counts) + 200
-    rest = 1 - sum(share for _, share in counts)
-    moves = [*counts, *[(IntegerRows.sensitivity, rest / 200)] * 200]
+    rest = 1 - sum(share for _, share in counts.values())
+    most = math.ceil(200 / n_batches)
+    moves = [*counts.values(), *[(IntegerRows.sensitivity, rest / most)] * 200]
     scales = [moved / math.sqrt(2 * share * rho) for moved, share in moves]
     assert half or np.allclose(stated, scales, rtol=1e-9)
     parts = [each / scale for each, scale in zip(noise, scales, strict=True)]
@@ -315,9 +329,96 @@ def test_a_regressor_with_many_records_keeps_the_tails_of_columns_and_targets():
             models.append(PrivateRegressor(n_trees=5, epsilon=epsilon).fit(X[:n], y[:n]))
     few, more, most = models
     assert few.reach_ == 1 and 1.5 < more.reach_ < most.reach_
+    assert (few.tails_, most.tails_) == (1.0, 4.0)
     assert few.y_scale_ < more.y_scale_ < most.y_scale_
     assert few.clip_ == 0.1 and more.clip_ < 0.1, "wider targets have no more noise"
     assert 0.72 < more.score(X[6_000:], y[6_000:]) < most.score(X[6_000:], y[6_000:])
+
+
+def test_tails_keep_their_order_and_reach_four_times_as_far_at_most():
+    x = np.array([[0.0], [2.0], [2.0 * math.e], [-2.0 * math.e**2], [1e9], [np.inf], [np.nan]])
+    cut, kept = (Scaling(np.zeros(1), np.ones(1), 1.0, 2.0, tails) for tails in (1.0, 4.0))
+    assert cut.columns(x)[:, 0].tolist() == [0, 2, 2, -2, 2, 2, 0]
+    assert np.allclose(kept.columns(x)[:, 0], [0, 2, 4, -6, 8, 8, 0])
+
+
+def test_targets_reach_as_far_as_nine_tenths_of_their_variance():
+    few, far = np.zeros((2, 10))
+    few[[0, 5, 6]], far[[0, 9]] = (900, 2, 98), (890, 110)
+    # Of the variance of those at 6.72 scales 0.16 lies beyond 4, and 0.03 beyond 5.6.
+    total = 0.098 * 6.72**2 + 0.9 * 0.16 + 0.002 * 0.16
+    reach, beyond = reach_of_counts(2**20 * few, 2**20, 1_000)
+    assert reach == 5.6 and beyond == pytest.approx(0.098 * 1.12**2 / total)
+    assert reach_of_counts(2**20 * few, 33 * 2**20, 1_000) == (1.0, 0.0), "it may be noise"
+    reach, beyond = reach_of_counts(2**20 * far, 2**20, 1_000)
+    assert reach == 8, "and no farther"
+    assert beyond == pytest.approx(0.11 * 30.4**2 / (0.11 * 38.4**2 + 0.89 * 0.16))
+
+
+def far_minority(n):
+    """Return columns and targets, one in six of which lies far from the others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 4))
+    far = X[:, 0] + X[:, 1] > 1.4
+    return X, np.where(far, 1.0, 90 + 2 * X[:, 2]) + rng.standard_normal(n)
+
+
+def test_a_regressor_reaches_targets_far_from_the_others():
+    """Else it is worse than the mean."""
+    X, y = far_minority(12_000)
+    with seeded_noise(0):
+        model = PrivateRegressor(epsilon=3.0, y_bounds=(0, 100), random_state=0).fit(X, y)
+    assert model.y_center_ - model.y_scale_ < 15 and model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize(("distance", "warns"), [(1.0, True), (0.05, False)])
+def test_a_regressor_warns_of_targets_that_it_does_not_reach(distance, warns):
+    X, y = far_minority(12_000)
+    y = np.where(y < 50, 90 - 1e3 * distance, y)
+    with warnings.catch_warnings(record=True) as caught, seeded_noise(0):
+        warnings.simplefilter("always", LowUtilityWarning)
+        PrivateRegressor(epsilon=3.0, max_iter=2).fit(X, y)
+    texts = [str(each.message) for each in caught]
+    assert any("no prediction reaches them" in text for text in texts) == warns, texts
+
+
+def test_descents_are_long_where_there_is_little_noise():
+    X, y = curved_problem(3, 4_000, 2)
+    few, many = (
+        PrivateClassifier(epsilon=epsilon, classes=[0, 1, 2]).fit(X, y) for epsilon in (0.5, 10.0)
+    )
+    assert few.n_iter_ == 60 and few.tree_columns_.shape == (6, 40)
+    assert many.n_iter_ == 150 and 40 < many.tree_columns_.shape[1] < 120, "time limits classes"
+    own = PrivateClassifier(epsilon=10.0, classes=[0, 1, 2], n_trees=3, max_iter=7).fit(X, y)
+    assert own.n_iter_ == 7 and own.tree_columns_.shape[1] == 3
+
+
+def test_batches_divide_units_by_their_number_alone():
+    rng = np.random.default_rng(0)
+    for unit in (None, rng.permutation(np.repeat(np.arange(50), 2))):
+        rows = Rows(rng.normal(size=(100, 2)), np.zeros(100), unit, {})
+        found = _batches(rows, 3)
+        assert sorted(np.concatenate(found)) == list(range(100))
+        other = _batches(replace(rows, X=-rows.X, y=rows.y + 1), 3)
+        assert all((a == b).all() for a, b in zip(found, other, strict=True))
+        own = [set(batch if unit is None else unit[batch]) for batch in found]
+        assert sum(map(len, own)) == len(set.union(*own)), "no unit is in two of them"
+    assert not np.array_equal(
+        _batches(Rows(np.zeros((9, 1)), np.zeros(9), None, {}), 3)[0], [0, 3, 6]
+    )
+
+
+def test_many_records_are_divided_into_batches_and_give_the_same_model():
+    X, y = problem(2_000)
+    models = []
+    for n in (1, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PrivateLogisticRegression, "_n_batches", lambda self, m, n=n: n)
+            models.append(PrivateLogisticRegression(epsilon=1e4, max_iter=200).fit(X, y))
+    one, two = models
+    assert np.allclose(one.coef_, two.coef_, rtol=0.1) and not np.array_equal(one.coef_, two.coef_)
+    few, many = (PrivateLogisticRegression()._n_batches(m) for m in (49_999, 10**6))
+    assert (few, many) == (1, 8)
 
 
 def test_a_regressor_needs_bounds_of_targets_if_nothing_is_counted():

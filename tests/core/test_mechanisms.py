@@ -3,6 +3,7 @@
 Tests in ``statistical/test_mechanisms_distributions.py`` compare draws with their distributions.
 """
 
+import itertools
 import math
 import os
 from fractions import Fraction
@@ -11,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2_contingency
+from scipy.stats import chi2_contingency, kstest, norm
 
 from sklearn_dpbo.exceptions import BudgetExceededError
-from sklearn_dpbo.privacy import mechanisms
+from sklearn_dpbo.privacy import mechanisms, noise
 from sklearn_dpbo.privacy.accounting import Budget
 from sklearn_dpbo.privacy.gdp import delta_of_gdp, gdp_within
 from sklearn_dpbo.privacy.mechanisms import COUNTS, GAUSSIAN_ONLY, Mechanisms, Price
@@ -187,6 +188,19 @@ def test_a_series_that_was_charged_does_not_draw_in_another_process(monkeypatch)
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(BudgetExceededError, match="forked process"):
         answers(counts)
+
+
+def test_long_tables_get_independent_noise_from_threads(monkeypatch):
+    """Each number its own, and in the order of the table."""
+    monkeypatch.setattr(noise, "cpu_count", lambda: 3)
+    sampler = Noise().discrete_gaussian(40.0)
+    exact = [1_000 * i for i in range(3_001)]
+    drawn = np.array(sampler(exact)) - exact
+    assert len(drawn) == 3_001 and abs(drawn).max() < 400
+    smooth = drawn + np.random.default_rng(0).uniform(-0.5, 0.5, 3_001)
+    assert kstest(smooth, norm(0, 40).cdf).pvalue > 1e-4
+    parts = drawn[:1_001], drawn[1_001:2_002], drawn[2_002:]
+    assert not any((a[:900] == b[:900]).all() for a, b in itertools.combinations(parts, 2))
 
 
 @pytest.mark.parametrize("shift", [(1,), (3,), (1, 1), (2, -1)])
