@@ -1,6 +1,6 @@
 """Claim: a declared privacy profile needs about half of the noise of a declared (epsilon, delta).
 
-    python benchmarks/declared_profiles.py [--json declared_profiles.json]      # two minutes
+    python benchmarks/declared_profiles.py [--json declared_profiles.json]      # five minutes
 
 DP-SGD: 24,000 records, of which each is in a batch with probability 512 / 24,000, for 20 epochs;
 delta is 1e-6 for one record replaced. `PrivateTableSearchCV` searches over a learning rate, and
@@ -12,7 +12,7 @@ prints what it sets. Columns are noise multipliers of one fit:
   record replaced;
 * doubled: the same of one that declares the profile for one record added or removed;
 * needed: what dp_accounting's accountant needs for that many fits, without the search;
-* ours, Renyi: for one record *added or removed*, repeated fits: the profile of it, and
+* added: for one record *added or removed*, repeated fits: by its profile, and by Renyi divergences:
   `RepeatAndSelectDpEvent`.
 """
 
@@ -148,8 +148,8 @@ def row_of(epsilon, fits):
     return {
         "epsilon": epsilon, "fits": fits, "one point": found["one"], "profile": found["profile"],
         "doubled": found["doubled"], "needed": math.nan if repeated else needed(n_fits, epsilon),
-        "ours": found.get("added", math.nan),
-        "Renyi": repeated_by_renyi(n_fits, epsilon) if repeated else math.nan,
+        "added: profile": found.get("added", math.nan),
+        "added: Renyi": repeated_by_renyi(n_fits, epsilon) if repeated else math.nan,
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..privacy.profiles import Profile, epsilon_of_profile, profile_of_all
@@ -60,10 +61,10 @@ class PrivateTraining:
         For "profile", and only then. ``profile(setting)`` returns the privacy profile of one fit
         with this value of the parameter that `noise_multiplier` (or `epsilon`) names: a function h
         of an array of increasing epsilons, 0 or larger, so that a fit is (epsilon, h(epsilon))-DP
-        for each of them. It may depend on other parameters of the estimator. The search calls it
-        about 20 times for each candidate, but computes with equal functions only once: cache it
-        (``functools.cache``). All candidates have the same setting, with which the maximum of
-        their profiles is private enough.
+        for each of them. It may depend on other parameters of the estimator: make it
+        ``functools.partial(profile_of, ...)`` of a function outside the class, because the search
+        calls equal ones only once for each of about 20 settings. All candidates get the same
+        setting, with which the maximum of their profiles is private enough.
     noise_multiplier : str or None
         Name of the parameter that sets the noise of a fit with a profile: the larger, the more.
     """
@@ -96,7 +97,7 @@ class PrivateTraining:
             )
         if self.neighbours not in _NEIGHBOURS:
             raise ValueError(f"neighbours must be in {[*_NEIGHBOURS]}; found {self.neighbours!r}")
-        if self.delta is None and self.composition != "pure":
+        if self.delta is None and self.composition not in ("pure", "profile"):
             raise ValueError(f"a guarantee of kind {self.composition!r} needs a delta; found None")
 
     @property
@@ -128,5 +129,18 @@ class PrivateTraining:
 
 def profile_of_setting(declared: Sequence[PrivateTraining], setting: float) -> Profile:
     """Return the largest profile of fits that declare these, for one unit replaced."""
-    profiles = [each.profile(setting) for each in declared if each.profile is not None]
-    return profile_of_all(profiles, _NEIGHBOURS[declared[0].neighbours])
+    profiles = {_key(each.profile): each.profile for each in declared if each.profile is not None}
+    at_setting = [profile(setting) for profile in profiles.values()]
+    return profile_of_all(at_setting, _NEIGHBOURS[declared[0].neighbours])
+
+
+def _key(function: Any) -> Any:
+    """Return what is equal for equal functions, and for one function with equal arguments."""
+    key = function
+    if isinstance(function, partial):
+        key = function.func, function.args, tuple(function.keywords.items())
+    try:
+        hash(key)
+    except TypeError:
+        return id(function)
+    return key

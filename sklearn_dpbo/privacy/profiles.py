@@ -38,11 +38,7 @@ def profile_of_all(declared: Sequence[Any], factor: int) -> Profile:
     `factor` is 2 if they are for one record added or removed. What the functions return is checked
     whenever they are called: ValueError tells what is no profile.
     """
-    distinct: list[Any] = []
-    for function in declared:
-        if function not in distinct:
-            distinct.append(function)
-    profiles = [partial(_checked, function) for function in distinct]
+    profiles = [partial(_checked, function) for function in declared]
     if factor == 2:
         profiles = [partial(_of_two_steps, profile) for profile in profiles]
     return lambda epsilon: np.max([profile(epsilon) for profile in profiles], axis=0)
@@ -164,7 +160,7 @@ def _below_zero(epsilon: Any, delta: Any) -> Any:
 def _of_two_steps(profile: Profile, epsilon: Any) -> Any:
     """Return the delta of two steps, each with this profile: ``h(e) + exp(e) h(epsilon - e)``."""
     total = np.minimum(epsilon, _MOST)[..., None]
-    second = total / 2 + (total / 2 + 2) * _SHARES
+    second = total / 2 + (total / 2 + total.max() / 4) * _SHARES
     first = total - second
     size = np.abs(first)
     table = np.linspace(0, second.max(), _TABLE)
