@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .rounding import largest
-
 Profile: TypeAlias = Callable[[Any], Any]
 # What computed deltas are multiplied by, so that rounding in floats cannot make them too small.
 _UP = 1 + 1e-9
@@ -46,11 +44,15 @@ def profile_of_all(declared: Sequence[Any], factor: int) -> Profile:
 
 def epsilon_of_profile(profile: Profile, delta: float) -> float:
     """Return the least epsilon (rounded up) for which a profile is at most delta, or infinity."""
-    if profile(0.0) <= delta:
-        return 0.0
-    if profile(_MOST) > delta:
-        return math.inf
-    return math.nextafter(largest(lambda e: bool(profile(e) > delta), 1.0), math.inf)
+    low, high = 0.0, _MOST
+    for _ in range(4):  # up to about 1e-10
+        epsilons = np.linspace(low, high, _STEPS + 1)
+        enough = profile(epsilons) <= delta
+        if not enough.any():
+            return math.inf
+        first = int(np.argmax(enough))
+        low, high = float(epsilons[max(0, first - 1)]), float(epsilons[first])
+    return high
 
 
 def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
@@ -61,7 +63,9 @@ def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
     if n == 1:
         return float(profile(epsilon))
     epsilon = min(epsilon, _MOST)
-    return min(1.0, *(_delta_on_grid(profile, n, epsilon, reach) for reach in _REACHES))
+    deltas = profile(np.outer(_REACHES, np.linspace(0, epsilon, _STEPS + 1)))
+    bounds = map(partial(_delta_on_grid, n, epsilon), _REACHES, deltas)
+    return min(1.0, *bounds)
 
 
 def setting_within(
@@ -170,14 +174,13 @@ def _of_two_steps(profile: Profile, epsilon: Any) -> Any:
     return np.minimum((of_first + np.exp(first) * of_second).min(axis=-1) * _UP, 1.0)
 
 
-def _delta_on_grid(profile: Profile, n: int, epsilon: float, reach: int) -> float:
-    """Return the delta of n fits, each with losses on a grid up to ``reach * epsilon``, or more.
+def _delta_on_grid(n: int, epsilon: float, reach: int, deltas: Any) -> float:
+    """Return the delta of n fits, whose deltas are known on a grid up to ``reach * epsilon``.
 
     ``G_0(x) = max(0, 1 - e^x)``, and ``G_(k+1)(x) = infinite + sum over i of P(i) G_k(x - i)``.
     """
     step = reach * epsilon / _STEPS
     above = step * np.arange(_STEPS + 1)
-    deltas = profile(above)
     both = np.concatenate([_below_zero(above, deltas)[:0:-1], deltas])
     masses = _masses(step * np.arange(-_STEPS, _STEPS + 1), both)
     at = _STEPS // reach + np.arange(-n * _STEPS, n * _STEPS + 1)
