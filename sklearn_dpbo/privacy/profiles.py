@@ -25,7 +25,7 @@ _STEPS, _REACHES = 1024, (1, 2, 4)
 # For a larger epsilon, delta is that of this one.
 _MOST = 100.0
 # How two steps share epsilon: any share gives a valid bound. Their profile is looked up in a table.
-_SHARES, _TABLE = np.linspace(0, 1, 301), 2049
+_SHARES, _POINTS = np.linspace(0, 1, 301), 2049
 # Settings are found up to this relative error, within this factor of 1.
 _TOLERANCE, _RANGE = 1e-4, 2.0**20
 
@@ -167,7 +167,7 @@ def _of_two_steps(profile: Profile, epsilon: Any) -> Any:
     second = total / 2 + (total / 2 + total.max() / 4) * _SHARES
     first = total - second
     size = np.abs(first)
-    table = np.linspace(0, second.max(), _TABLE)
+    table = np.linspace(0, second.max(), _POINTS)
     deltas = profile(table)  # convex in exp(epsilon): nowhere above straight lines
     of_first, of_second = (np.interp(np.exp(e), np.exp(table), deltas) for e in (size, second))
     of_first = np.where(first < 0, _below_zero(size, of_first), of_first)
