@@ -186,7 +186,7 @@ def of_profiles():
         profile = profiles.profile_of_all([h], factor)
         for e in (0.0, 0.4, 2.0, 5.0):
             yield ("profile", i, factor, e), profile(e), -1
-        yield ("epsilon of profile", i, factor), profiles.epsilon_of_profile(profile, 1e-3), -1
+        yield ("epsilon of profile", i, factor), profiles.epsilon_of_profile(profile, 0.03), -1
         for n, e in itertools.product((1, 2, 3), (0.5, 2.0)):
             yield ("delta of n", i, factor, n, e), profiles.delta_of_n(profile, n, e), -1
     for is_noise in (True, False):
