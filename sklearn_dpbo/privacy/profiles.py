@@ -64,6 +64,7 @@ def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
         return float(profile(epsilon))
     epsilon = min(epsilon, _MOST)
     deltas = profile(np.outer(_REACHES, np.linspace(0, epsilon, _STEPS + 1)))
+    deltas = np.minimum.accumulate(deltas, axis=1)  # what holds for an epsilon does for larger ones
     bounds = map(partial(_delta_on_grid, n, epsilon), _REACHES, deltas)
     return min(1.0, *bounds)
 
@@ -205,7 +206,7 @@ def _masses(losses: Any, deltas: Any) -> Any:
     slopes = [_slope(*pair) for pair in pairwise(points)]
     masses = np.zeros(len(deltas))
     for (i, alpha, _), (left, right) in zip(points[1:], pairwise([*slopes, 0.0]), strict=True):
-        masses[i] = alpha * max(0.0, right - left)
+        masses[i] = alpha * (right - left)
     return masses
 
 
