@@ -118,7 +118,8 @@ def audit_estimator(
     differ in one unit, find the pair that shows most. The estimator is then fitted n times on each
     side of it; one half of these fits chooses the event, and the other half bounds epsilon (see
     `audit_mechanism`). The claim is what the estimator declares (`PrivateTraining`), for one unit
-    replaced: if it declares epsilon for one record added or removed, the claim is twice as much.
+    replaced: if it declares epsilon for one record added or removed, the claim is twice as much. Of
+    a declared profile, it is the epsilon at a delta of 0.05.
 
     Parameters
     ----------
@@ -186,8 +187,7 @@ def audit_estimator(
         )
     if training.classes is not None and params[training.classes] is None:
         prepared.set_params(**{training.classes: np.unique(np.asarray(y))})
-    delta = 0.0 if training.delta is None else params[training.delta]
-    claim = training.fit.of_replacement(params[training.epsilon], delta)
+    claim = training.claim(params)
     seeds = _seeds(random_state)
 
     def given(data: Sequence[Any]) -> Given:

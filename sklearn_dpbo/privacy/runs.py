@@ -18,6 +18,7 @@ import numpy as np
 
 from .float_errors import ignore_float_errors
 from .gdp import delta_of_gdp, epsilon_of_gdp, gdp_within
+from .profiles import Profile, delta_of_n
 from .rounding import largest
 from .zcdp import epsilon_of_zcdp, log_delta_of_renyi, zcdp_within
 
@@ -45,6 +46,10 @@ class FitGuarantee:
 
     composition: str
     factor: int = 1
+
+    def __post_init__(self) -> None:
+        if self.composition not in COMPOSITIONS:
+            raise ValueError(f"no epsilon and delta say what a fit of {self.composition!r} costs")
 
     def of_replacement(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Return epsilon and delta for neighbours in which one unit is replaced: see `Composed`."""
@@ -97,6 +102,10 @@ class Composed:
         # Two steps of (e, d) are (2 e, (1 + exp(e)) d), as P <= e^e (e^e P'' + d) + d.
         return each / k, delta / n * _DOWN / (1 + math.exp(each / k) if k == 2 else 1)
 
+    def delta(self, epsilon: float, profile: Profile) -> float:
+        """Return a delta so that all fits with this profile are (epsilon, delta)-DP together."""
+        return delta_of_n(profile, self.n, epsilon)
+
 
 @dataclass(frozen=True)
 class Repeated:
@@ -144,11 +153,8 @@ class Repeated:
             return (1 / gamma - 1) / -math.log(gamma)
         return eta * (1 - gamma) / (gamma * -math.expm1(eta * math.log(gamma)))
 
-    def delta(self, epsilon: float, profile: Callable[[Any], Any]) -> float:
-        """Return a delta so that the best of runs with this profile is (epsilon, delta)-DP.
-
-        A profile is the delta of one run for each epsilon.
-        """
+    def delta(self, epsilon: float, profile: Profile) -> float:
+        """Return a delta so that the best of runs with this profile is (epsilon, delta)-DP."""
         at = epsilon * _SHARES
         rest = epsilon - self._more(at, profile(at)).min()
         return min(1.0, self.mean * float(profile(rest))) if rest > 0 else 1.0

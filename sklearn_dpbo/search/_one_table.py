@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..learners._declaration import PrivateTraining
+from ..learners._declaration import PrivateTraining, profile_of_setting
 from ..prediction.record_owner import TableOwner
 from ..prediction.secret_fits import SecretFit, SecretModel
 from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.frames import ClearFrames
 from ..privacy.mechanisms import Series
+from ..privacy.profiles import epsilon_of_profile, setting_within
 from ..privacy.runs import BITS, MOST_COMPOSED, Runs, runs_of
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
@@ -43,12 +45,16 @@ _CLEAR = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """Models that may be fitted, how many of them, and the epsilon and delta of each."""
+    """Models that may be fitted, how many of them, and the epsilon and delta of each.
+
+    `settings` are the parameters that make a fit as private.
+    """
 
     fits: tuple[SecretFit, ...]
     runs: Runs
     epsilon: float
     delta: float
+    settings: Mapping[str, float] = field(default_factory=dict)
 
     def draw(self, draw_number: Callable[[int], int]) -> list[SecretFit]:
         """Return the fits to make."""
@@ -91,6 +97,8 @@ class Plan:
     def in_words(self, name: str) -> str:
         """Return how many models of this name are fitted, and how private each is."""
         each = f"epsilon={self.epsilon:.3g}" + f", delta={self.delta:.3g}" * (self.delta > 0)
+        set_to = {k: v for k, v in self.settings.items() if v not in (self.epsilon, self.delta)}
+        each += "".join(f", {key}={value:.4g}" for key, value in set_to.items())
         return f"{self.runs.number} of {name}, with {each}"
 
     def position(self, fit: SecretFit, member: int) -> int:
@@ -120,12 +128,14 @@ def plan_fits(
     n_fits: int,
     n_candidates: int,
     first: Mapping[str, Any],
+    declared: Callable[[SecretFit], PrivateTraining],
     rng: np.random.Generator,
 ) -> Plan:
     """Choose what is fitted for this epsilon and delta of all fits.
 
     The first candidate has the values of `first`, where these are searched. Values that cost
-    nothing once a model is fitted (`from_release`) make members of its fit.
+    nothing once a model is fitted (`from_release`) make members of its fit. `declared` returns how
+    a fit protects its records.
     """
     free = set(training.from_release)
     grids = [
@@ -137,7 +147,7 @@ def plan_fits(
     ]
     spaces = [SearchSpace(fitted) for fitted, _ in grids]
     n_settings = int(min(n_candidates, sum(outer.n_points for outer in spaces)))
-    runs, epsilon, delta = _runs(training, n_fits, n_settings, epsilon, delta)
+    runs = runs_of(n_fits, n_settings)
     n = n_settings if runs.secret else int(runs.mean)
     fits = []
     shares = divide(n, [outer.n_points for outer in spaces])
@@ -146,28 +156,45 @@ def plan_fits(
         inner = SearchSpace(own)
         members = inner.params(inner.fill(max(1, n_candidates // n), rng))
         fits += [SecretFit(params, members) for params in outer.params(points.take(slice(share)))]
-    return Plan(tuple(fits), runs, epsilon, delta)
-
-
-def _runs(
-    training: PrivateTraining, n_fits: int, n_settings: int, epsilon: float, delta: float
-) -> tuple[Runs, float, float]:
-    """Return how often models are fitted; epsilon and delta of each."""
-    fit = training.fit
-    if fit.composition != "pure" and delta == 0:
+    if training.composition != "pure" and delta == 0:
         raise ValueError(
             f"delta is 0, and the noise of the estimator needs more (its guarantee is of kind "
-            f"{fit.composition}): pass delta=1e-6, for example; far less than 1 divided by the "
-            "number of records"
+            f"{training.composition}): pass delta=1e-6, for example; far less than 1 divided by "
+            "the number of records"
         )
-    runs = runs_of(n_fits, n_settings)
-    each = runs.each(fit, epsilon, delta)
-    if not each[0] > 0:  # with so large a delta, any epsilon would allow more than they have
+    planned = Plan(tuple(fits), runs, epsilon, delta)
+    if training.profile is not None:
+        return _with_profiles(planned, training, [declared(fit) for fit in fits])
+    return _with_parameters(planned, training, n_fits)
+
+
+def _with_parameters(whole: Plan, training: PrivateTraining, n_fits: int) -> Plan:
+    """Return the plan with what each fit may cost, given what all of them may."""
+    epsilon, delta = whole.runs.each(training.fit, whole.epsilon, whole.delta)
+    if not epsilon > 0:  # with so large a delta, any epsilon would allow more than they have
         raise ValueError(
-            f"no epsilon is small enough for each of {n_fits} fits that have epsilon={epsilon:g} "
-            f"and delta={delta:g} together: use a smaller delta, or another n_fits"
+            f"no epsilon is small enough for each of {n_fits} fits that have "
+            f"epsilon={whole.epsilon:g} and delta={whole.delta:g} together: use a smaller delta, "
+            "or another n_fits"
         )
-    return runs, *each
+    settings = {training.epsilon: epsilon}
+    if training.delta is not None:
+        settings[training.delta] = delta
+    return replace(whole, epsilon=epsilon, delta=delta, settings=settings)
+
+
+def _with_profiles(whole: Plan, training: PrivateTraining, declared: list[PrivateTraining]) -> Plan:
+    """Return the plan with the setting of each fit, given what all of them may cost."""
+    alike = [each for each in declared if each == training]  # other candidates are refused later
+    profile_of = partial(profile_of_setting, alike or [training])
+    setting = setting_within(
+        lambda value: whole.runs.delta(whole.epsilon, profile_of(value)),
+        whole.delta,
+        training.setting,
+        is_noise=training.noise_multiplier is not None,
+    )
+    epsilon = epsilon_of_profile(profile_of(setting), whole.delta)
+    return replace(whole, epsilon=epsilon, settings={training.setting: setting})
 
 
 def frequent_labels(table: TableOwner, spending: Spending) -> NDArray[np.float64]:

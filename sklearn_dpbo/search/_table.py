@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils import get_tags
 
 from ..exceptions import LowUtilityWarning, PrivacyWarning
@@ -19,7 +19,7 @@ from ..metrics._scorers import PrivateScorer
 from ..metrics.evaluations._design import needs
 from ..prediction.candidates import Candidates
 from ..prediction.first_try import try_out
-from ..prediction.fitting import FitOptions
+from ..prediction.fitting import FitOptions, set_candidate
 from ..prediction.progress import CallbackSupportMixin, watched
 from ..prediction.record_owner import TableOwner
 from ..prediction.session import Session
@@ -61,6 +61,7 @@ from ._table_models import (
     warn_of_model,
     warn_of_search,
     with_budget,
+    with_classes,
 )
 from ._utility import released_hints, warn_of_low_utility
 
@@ -268,7 +269,8 @@ class PrivateTableSearchCV(
         table = self._cut(X, y, groups, training, labels, rng)
         units = table.schema.units
         first.warn_if_weak(units.m, units.name)
-        plan = self._plan(space, training, units.m, first, rng)
+        estimator = with_classes(self.estimator, training, labels)
+        plan = self._plan(estimator, space, training, units.m, first, rng)
         n_wanted = min(space.n_points, n_listed(space))
         options = FitOptions(
             with_budget(self.estimator, plan, training, labels),
@@ -356,6 +358,7 @@ class PrivateTableSearchCV(
 
     def _plan(
         self,
+        estimator: Any,
         space: SearchSpace,
         training: PrivateTraining,
         m: int,
@@ -370,7 +373,8 @@ class PrivateTableSearchCV(
             first.delta,
             n_fits=self.n_fits or default_fits(m, self.epsilon),
             n_candidates=n_listed(space),
-            first=self.estimator.get_params(deep=True),
+            first=estimator.get_params(deep=True),
+            declared=lambda fit: private_training(set_candidate(clone(estimator), fit.params)),
             rng=rng,
         )
         if self.verbose:

@@ -86,15 +86,18 @@ def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]
     return np.asarray(bounds[0] + steps * (bounds[1] - bounds[0]))
 
 
+def with_classes(estimator: Any, training: PrivateTraining, labels: NDArray[Any]) -> Any:
+    """Return the estimator with the classes, on which a declared profile may depend."""
+    own = {} if training.classes is None else {training.classes: labels}
+    return clone(estimator).set_params(**own)
+
+
 def with_budget(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
-    """Return the estimator with epsilon, delta and classes set, which no candidate may change."""
-    values: dict[str | None, Any] = {
-        training.epsilon: plan.epsilon,
-        training.delta: plan.delta,
-        training.classes: labels,
-    }
-    own = {name: value for name, value in values.items() if name is not None}
-    found = clone(estimator).set_params(**own)
+    """Return the estimator with the settings of fits and classes, which no candidate may change."""
+    own: dict[str, Any] = dict(plan.settings)
+    found = with_classes(estimator, training, labels).set_params(**own)
+    if training.classes is not None:
+        own[training.classes] = labels
     private_training(found)  # raises if its guarantee does not go so far
     for each in plan.fits:
         candidate = set_candidate(clone(found), each.params)

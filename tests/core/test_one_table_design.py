@@ -15,8 +15,9 @@ SPACE = {"rate": loguniform(0.1, 10), "clip": [0.5, 1.0]}
 def plan_of(
     composition="zCDP", space=SPACE, n_units=1000, first=None, n_fits=None, epsilon=1.0, delta=1e-6
 ):
+    training = PrivateTraining(composition)
     return plan_fits(
-        SearchSpace(space), PrivateTraining(composition), epsilon, delta,
+        SearchSpace(space), training, epsilon, delta, declared=lambda fit: training,
         n_fits=n_fits or default_fits(n_units, 1.0), n_candidates=16,
         first=first or {"rate": 2.0, "clip": 1.0, "another": 5}, rng=np.random.default_rng(0),
     )  # fmt: skip

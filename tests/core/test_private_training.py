@@ -59,6 +59,10 @@ def test_our_models_declare_what_they_guarantee():
         ({"composition": "renyi"}, "composition must be in .*'renyi'"),
         ({"composition": "zCDP", "neighbours": "bounded"}, "neighbours must be in .*'bounded'"),
         ({"composition": "GDP", "delta": None}, "'GDP' needs a delta"),
+        ({"composition": "profile"}, "needs a function as profile.*None"),
+        ({"composition": "profile", "profile": 1.5}, "needs a function as profile.*1.5"),
+        ({"composition": "GDP", "profile": len}, "no other has one"),
+        ({"composition": "GDP", "noise_multiplier": "sigma"}, "without a profile.*'sigma'"),
     ],
 )
 def test_declarations_that_make_no_sense_are_refused(params, message):

@@ -28,7 +28,7 @@ MOVED = tuple(
 PRICED = tuple(
     f"{name}.py" for name in (
         "privacy/gdp", "privacy/zcdp", "privacy/runs", "privacy/rounding", "privacy/accounting",
-        "privacy/spending", "privacy/mechanisms", "learners/_tables",
+        "privacy/profiles", "privacy/spending", "privacy/mechanisms", "learners/_tables",
     )
 )  # fmt: skip
 # Rounding errors of floats, by which numbers of mutants may differ.

@@ -8,13 +8,13 @@ import gc
 import itertools
 import math
 from fractions import Fraction
-from functools import _lru_cache_wrapper
+from functools import _lru_cache_wrapper, partial
 
 import numpy as np
 from accountant import drawn
 
 from sklearn_dpbo.learners import _tables
-from sklearn_dpbo.privacy import gdp, mechanisms, rounding, runs, zcdp
+from sklearn_dpbo.privacy import gdp, mechanisms, profiles, rounding, runs, zcdp
 from sklearn_dpbo.privacy.accounting import Budget, PrivacyLoss
 from sklearn_dpbo.privacy.sensitive import Secret, Sensitive
 from sklearn_dpbo.privacy.spending import Part, Spending
@@ -38,6 +38,7 @@ def prices():
         of_draws,
         of_tables,
         of_fits,
+        of_profiles,
         of_numbers,
     ):
         for name, number, sign in part():
@@ -174,6 +175,24 @@ def of_fits():
         for repeated in REPEATED[: 1 if composition == "zCDP" else 3]:
             for j, number in enumerate(repeated.each(fit, 1.0, delta)):
                 yield ("repeated", *of, repeated, j), number, 1
+
+
+def of_profiles():
+    """What fits with a declared profile cost, and the setting that this leads to."""
+    tail = lambda e: 1e-4 + 0.3 * np.exp(-3 * e)  # noqa: E731
+    for (i, h), factor in itertools.product(
+        enumerate((partial(gdp.delta_of_gdp, 0.8), tail)), (1, 2)
+    ):
+        profile = profiles.profile_of_all([h], factor)
+        for e in (0.0, 0.4, 2.0, 5.0):
+            yield ("profile", i, factor, e), profile(e), -1
+        yield ("epsilon of profile", i, factor), profiles.epsilon_of_profile(profile, 0.03), -1
+        for n, e in itertools.product((1, 2, 3), (0.5, 2.0)):
+            yield ("delta of n", i, factor, n, e), profiles.delta_of_n(profile, n, e), -1
+    for is_noise in (True, False):
+        delta_of = lambda x, k=is_noise: math.exp(-x if k else -1 / x)  # noqa: E731
+        found = profiles.setting_within(delta_of, 1e-3, "sigma", is_noise=is_noise)
+        yield ("setting", is_noise), found, -1 if is_noise else 1
 
 
 def of_numbers():
