@@ -110,10 +110,12 @@ def warn_of_expected_width(
     expect: Callable[[float], Sequence[Callable[[], Width]]],
     units: Units,
     epsilon: float,
+    assumed: str = "",
 ) -> bool:
     """Warn, before anything is charged, if an interval will be wide; return whether it will.
 
-    `expect` returns, for an epsilon of all that is released, what computes each width.
+    `expect` returns, for an epsilon of all that is released, what computes each width; `assumed`
+    says of which records.
     """
     widths = [width() for width in expect(epsilon)]
     if not (wide := _wide(widths)):
@@ -129,7 +131,7 @@ def warn_of_expected_width(
             break
     warn(
         f"With {units.m:,} {units.name}s and epsilon={epsilon:g}, released scores will say little, "
-        f"as their intervals will be wide ({_in_words(wide)}). {better}"
+        f"as their intervals will be wide ({_in_words(wide)}){assumed}. {better}"
         "Nothing has been charged yet",
         LowUtilityWarning,
     )

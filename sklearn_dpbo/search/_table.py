@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from ..exceptions import LowUtilityWarning, PrivacyWarning
@@ -57,6 +57,7 @@ from ._table_models import (
     depends_on_labels,
     labels_of,
     last_step,
+    likely_targets,
     prepared,
     warn_of_model,
     warn_of_search,
@@ -281,7 +282,7 @@ class PrivateTableSearchCV(
         even = np.full(len(labels), 1 / len(labels))
         problem = table.problem(even, rng)
         tried = Candidates(options, problem, prepared(scorers, problem), report=report)
-        warned = self._try(plan, tried, table, first.epsilon)
+        warned = self._try(plan, tried, table, first.epsilon, labels)
         warn_of_search(self, plan, n_wanted, tried)
         second = first.of_other_records()
         with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
@@ -381,10 +382,12 @@ class PrivateTableSearchCV(
             print(plan.in_words(type(self.estimator).__name__), flush=True)
         return plan
 
-    def _try(self, plan: Plan, tried: Candidates, table: TableOwner, epsilon: float) -> bool:
+    def _try(
+        self, plan: Plan, tried: Candidates, table: TableOwner, epsilon: float, labels: NDArray[Any]
+    ) -> bool:
         """Fit and score all candidates on made-up records; return whether scores will say little.
 
-        Nothing is known beforehand of scores other than means.
+        Nothing is known beforehand of scores other than means, but for targets within bounds.
         """
         share = 1.0 if plan.has_one_model else self.score_share
         tried.design = Design.of(tried, share * epsilon)
@@ -392,11 +395,14 @@ class PrivateTableSearchCV(
             warnings.filterwarnings("ignore", ".* promise little", PrivacyWarning)
             warnings.simplefilter("ignore", LowUtilityWarning)  # of made-up records
             try_out(plan.fits, table.schema.fit_params, tried)
-        means = not tried.report and all(scorer.is_mean for scorer in tried.scorers)
-        return means and warn_of_expected_width(
-            lambda epsilon: expected_widths(tried, None, share * epsilon),
+        means = all(scorer.is_mean for scorer in tried.scorers)
+        if tried.report or not (means or is_regressor(self.estimator)):
+            return False
+        return warn_of_expected_width(
+            lambda e: expected_widths(tried, None if means else likely_targets(labels), share * e),
             table.schema.units,
             epsilon,
+            "" if means else ", if targets have a deviation of a sixth of their bounds",
         )
 
     def _report(

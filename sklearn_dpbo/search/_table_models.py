@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
@@ -17,6 +19,7 @@ from ..learners._declaration import PrivateTraining
 from ..learners._labels import public_classes
 from ..learners._private_training import private_training
 from ..metrics._of_counts import ConfusionScore
+from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer
 from ..prediction.candidates import Candidates
 from ..prediction.fitting import set_candidate
@@ -33,6 +36,20 @@ _N_TARGETS = 16
 # Predictions of a regressor within this share of the range of targets count as one value.
 _ALIKE = 1e-3
 _N_MADE_UP = 1000
+# Number of made-up targets.
+_N_LIKELY = 500
+
+
+def likely_targets(steps: NDArray[Any]) -> Responses:
+    """Return made-up targets, with predictions; `steps` divide their range, as of `labels_of`.
+
+    They are normal, six deviations are that range, and predictions explain half of them.
+    """
+    of_each = (steps[-1] - steps[0]) / (len(steps) - 1) * len(steps) / 6 * math.sqrt(0.5)
+    normal = ndtri((np.arange(_N_LIKELY) + 0.5) / _N_LIKELY)
+    predicted = steps.mean() + of_each * normal
+    y = predicted + of_each * np.random.default_rng(0).permutation(normal)
+    return Responses(y, None, {"predict": predicted})
 
 
 def warn_of_model(

@@ -479,6 +479,24 @@ def test_a_warning_of_a_search_by_another_metric_has_no_number():
     assert "A search costs accuracy" in said and "noise of the choice among" not in said
 
 
+@pytest.mark.parametrize(("epsilon", "warns"), [(0.5, True), (50.0, False)])
+def test_a_regression_whose_score_will_say_nothing_is_told_so_before_the_charge(epsilon, warns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 3))
+    y = np.clip(0.5 + 0.1 * X[:, 0], 0, 1)
+    said = []
+    for scoring in ("r2", "neg_mean_absolute_error"):
+        search = PrivateTableSearchCV(
+            PrivateRegressor(y_bounds=(0, 1), max_iter=2), epsilon=epsilon, scoring=scoring
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search.fit(X, y)
+        said.append(" ".join(str(each.message) for each in caught))
+    assert ("(r2: its whole range), if targets have a deviation of a sixth" in said[0]) == warns
+    assert "if targets have" not in said[1], "it can be told without"
+
+
 def test_a_model_that_was_dropped_is_not_to_be_fitted_again():
     search = search_of(refit=False).fit(*table())
     assert "best_estimator_" not in search.privacy_.released
