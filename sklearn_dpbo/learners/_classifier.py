@@ -63,7 +63,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         Intercept (private).
     coef_noise_std_ : float
         Bound on the standard deviation of the noise in a coefficient; proven for a quadratic loss
-        (public).
+        (private: it follows from the first step).
     categories_ : dict
         Values of each column of categories, by its position (public; private if "frequent").
     center_, scale_, max_norm_, unresolved_ : ndarray of shape (n_features,), float and ndarray

@@ -21,6 +21,8 @@ from ._labels import class_numbers, public_classes
 from ._records import Records
 from ._rows import Floats, IntegerRows
 
+# The largest step size: with larger ones descents may diverge.
+_LARGEST_RATE = 12.0
 # Units, and units times mu, for each batch, and the most of them.
 _UNITS_OF_BATCH, _MANY_FOR_BATCHES, _MOST_BATCHES = 50_000, 10_000.0, 8
 # About the norm of a row, with the column of the intercept.
@@ -56,8 +58,8 @@ class Descent(PrivateLearner):
     coef_noise_std_: float
 
     # If no step size is given: the standard deviation that noise has in a coefficient (of rows of
-    # norm 1) after all steps, and the largest step.
-    _noise, _largest_rate = 3.0, 12.0
+    # norm 1) after all steps.
+    _noise = 3.0
     # The norm to which gradients are clipped, if none is given and noise matters.
     _least_clip = 0.56
 
@@ -87,6 +89,10 @@ class Descent(PrivateLearner):
         """Return the intercepts to start from, by the gradient where all coefficients are 0."""
         raise NotImplementedError
 
+    def _steepest(self, constants: Floats) -> float:
+        """Return the largest step size, where the intercepts are these."""
+        return _LARGEST_RATE
+
     def _descend(self, records: Records, k: int, half: float | None = None) -> None:
         """Fit k linear functions; `half` is as in `_tables`."""
         m, course = records.m, self._course(records.m)
@@ -104,11 +110,7 @@ class Descent(PrivateLearner):
         velocity, averaged = np.zeros_like(W), np.zeros_like(W)
         step = clip * IntegerRows.step * n_batches / m
         noise_of_steps = math.sqrt(n) * std * step / (1 - momentum)  # in W, at a rate of 1
-        rate = self.learning_rate or min(
-            self._largest_rate, self._noise * course.noise_factor / noise_of_steps
-        )
-        C = float(self.C) * course.c_factor * self.reach_**2
-        kept = 1 / (1 + rate / (1 - momentum) / (C * m))
+        rate, kept = 0.0, 1.0
         for i in range(n):
             noisy = tables.release(gradients.at(W, clip, i % n_batches))
             gradient = step * noisy.astype(np.float64)
@@ -116,7 +118,12 @@ class Descent(PrivateLearner):
                 # At W = 0 the gradient by the intercepts tells shares of classes, or the mean of
                 # targets: start there, as steps towards rare classes would go too far.
                 by_constant, noise = gradient[:, -1] / INTERCEPT, std * step / INTERCEPT
-                W[:, -1] = self._constants(by_constant, noise) / INTERCEPT
+                constants = self._constants(by_constant, noise)
+                W[:, -1] = constants / INTERCEPT
+                usual = self._noise * course.noise_factor / noise_of_steps
+                rate = float(self.learning_rate or min(self._steepest(constants), usual))
+                C = float(self.C) * course.c_factor * self.reach_**2
+                kept = 1 / (1 + rate / (1 - momentum) / (C * m))
             else:
                 velocity = momentum * velocity + gradient
                 W = W - rate * velocity
@@ -161,6 +168,15 @@ class DescentClassifier(ClassifierMixin, Descent):
         shares = 1 / K - (gradient if K == 2 else gradient / clipped)
         shares = np.clip(shares, min(2 * noise, 1 / K), 1 - min(2 * noise, 1 / K))
         return np.log(shares) - (np.log1p(-shares) if K == 2 else 0.0)
+
+    def _steepest(self, constants: Floats) -> float:
+        """Return the largest step size: larger where more than two classes share the records.
+
+        The curvature of the loss, 1/2 for two alike, is at most the largest probability.
+        """
+        K = len(self.classes_)
+        largest = 1 / 2 if K == 2 else float(np.exp(constants).max())
+        return _LARGEST_RATE * min(K / 2, max(1.0, 1 / 2 / largest))
 
     def decision_function(self, X: Any) -> Floats:
         """Return the linear function of records, shape (n_samples,) or (n_samples, n_classes)."""

@@ -39,7 +39,8 @@ class PrivateLogisticRegression(DescentClassifier):
     learning_rate : float, default=None
         Step size. With larger or more steps the model moves further from 0 and has more noise.
         None takes steps as large as the noise allows, from public numbers: about 4 for 5,000
-        records at epsilon = 1, in proportion to both, and at most 12.
+        records at epsilon = 1, in proportion to both, and at most 12; with more than two classes
+        more: 6 by the share of the largest class, if that is below one half.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column of numbers, chosen without looking at the data:
         values are clipped there. Where most values lie within the bounds, noisy counts tell; and
