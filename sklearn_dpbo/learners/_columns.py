@@ -150,11 +150,17 @@ def as_declared(
 
 
 def _values_and_positions(column: Any) -> tuple[NDArray[Any], Floats]:
-    """Return the values that occur, and of each cell its position there; their number if none."""
-    cells = [_value(cell) for cell in column.tolist()]
-    values = sorted({*cells} - {None}, key=lambda value: (isinstance(value, str), value))
+    """Return the values that occur, and of each cell its position there.
+
+    That is their number for a missing one, and one more for what is neither a number nor a text.
+    """
+    cells = column.tolist()
+    own = [_value(cell) for cell in cells]
+    values = sorted({*own} - {None}, key=lambda value: (isinstance(value, str), value))
     position = {value: i for i, value in enumerate([*values, None])}
-    return objects(values), np.array([position[cell] for cell in cells], dtype=float)
+    positions = np.array([position[value] for value in own], dtype=float)
+    positions[[i for i, v in enumerate(own) if v is None and not is_missing(cells[i])]] += 1
+    return objects(values), positions
 
 
 def _value(cell: Any) -> Any:
@@ -240,7 +246,7 @@ def with_categories(rows: Rows, levels: Levels, missing: bool, ends: Ends | None
     """Return rows with indicators of these categories, some of which have been released."""
     table = rows.X.copy()
     for j, values in rows.occurring.items():
-        positions = np.append(encode(values, levels[j]), len(levels[j]))
+        positions = np.append(encode(values, levels[j]), [len(levels[j]), -1])
         table[:, j] = positions[table[:, j].astype(np.intp)]
     return replace(rows, X=indicated(table, levels, missing, ends), occurring={})
 

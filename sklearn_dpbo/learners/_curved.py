@@ -116,7 +116,8 @@ class Curved(Descent):
         values : array-like of shape (n_values,), default=None
             Values of the column. None: its categories; of numbers 101 values from `center_` -
             `scale_` to `center_` + `scale_` (within `bounds`), outside of which curved functions
-            are constant, and straight ones from `reach_` times as far on.
+            are constant, and straight ones from `reach_` times as far on (where `tails_` is above
+            1, they grow like a logarithm there).
         target : label, default=None
             The class whose log-odds are meant, required if there are more than two. Ignored
             otherwise: of two classes, it is the second.

@@ -102,7 +102,7 @@ class GradientRows:
             return Chunk(integers, targets[own], of.loss)
 
         self.batches = [
-            [chunk(batch[first : first + _CHUNK]) for first in range(0, max(1, len(batch)), _CHUNK)]
+            [chunk(batch[first : first + _CHUNK]) for first in range(0, len(batch), _CHUNK)]
             for batch in _batches(rows, of.n_batches)
         ]
 

@@ -171,10 +171,9 @@ class PrivateRegressor(RegressorMixin, Curved):
         return partial(centred_targets, middle=middle, half=half)
 
     def _fit(self, records: Records) -> None:
-        middle, half = self._known
+        half = self._known[1]
         self.y_center_, self.y_scale_, self._beyond = 0.0, half, 0.0
         self._descend(records, 1, half if self._counted else None)
-        self.y_center_ += middle
 
     def _usual_tails(self, m: int) -> float:
         strength = m * gdp_within(self.epsilon, self.delta)
@@ -193,7 +192,9 @@ class PrivateRegressor(RegressorMixin, Curved):
             farthest = self._known[1] + abs(self.y_center_)
             if self.y_scale_ >= farthest:
                 self.y_scale_, self._beyond = farthest, 0.0
-        return Squared(self.y_center_, self.y_scale_)
+        loss = Squared(self.y_center_, self.y_scale_)
+        self.y_center_ += self._known[0]
+        return loss
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
         return np.clip(-gradient / CURVATURE, -1, 1)

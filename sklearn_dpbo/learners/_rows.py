@@ -26,7 +26,8 @@ class Rows:
     """A table, the label or target of each row, and the number of its unit (None: its own).
 
     In the columns of `occurring`, whose categories are to be released, the table has positions
-    among all values that occur: the number of values stands for what is missing.
+    among all values that occur: the number of values stands for what is missing, and one more for
+    what is neither a number nor a text.
     """
 
     X: Floats

@@ -38,6 +38,7 @@ class Noise:
 
     def __init__(self) -> None:
         _opendp()
+        self._n_threads = cpu_count()
 
     @property
     def description(self) -> str:
@@ -76,13 +77,15 @@ class Noise:
         sampler: AddNoise = _opendp().measurements.make_gaussian(_integers(), metric, scale=scale)
 
         def sample(numbers: list[int]) -> list[int]:
-            n = min(cpu_count(), len(numbers) // _NUMBERS_OF_THREAD)
+            n = min(self._n_threads, len(numbers) // _NUMBERS_OF_THREAD)
             if n < 2:
                 return sampler(numbers)
-            each = -(-len(numbers) // n)
-            parts = [numbers[first : first + each] for first in range(0, len(numbers), each)]
+            # Noise alone: an interrupt may leave threads behind, in which no number may be seen.
+            zeros = [[0] * len(numbers[i::n]) for i in range(n)]
             with ThreadPoolExecutor(n) as threads:  # the library leaves the interpreter's lock
-                return [*chain.from_iterable(threads.map(sampler, parts))]
+                noise = chain.from_iterable(threads.map(sampler, zeros))
+                sums = [number + drawn for number, drawn in zip(numbers, noise, strict=True)]
+            return [max(-(2**63), min(2**63 - 1, number)) for number in sums]
 
         return sample
 

@@ -22,8 +22,8 @@ _ROUNDING = 1e-12
 # Losses of a fit are rounded to so many steps on each side of 0, up to these multiples of epsilon:
 # any of them gives a valid bound.
 _STEPS, _REACHES = 1024, (1, 2, 4)
-# For a larger epsilon, delta is that of this one.
-_MOST = 100.0
+# For a larger epsilon, delta is that of this one; for a smaller one, shares of it are added up.
+_MOST, _LEAST = 100.0, 1e-3
 # How two steps share epsilon: any share gives a valid bound. Their profile is looked up in a table.
 _SHARES, _POINTS = np.linspace(0, 1, 301), 2049
 # Settings are found up to this relative error, within this factor of 1.
@@ -62,6 +62,8 @@ def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
     """
     if n == 1:
         return float(profile(epsilon))
+    if epsilon < _LEAST:  # a grid would lose digits
+        return min(1.0, n * float(profile(epsilon / n)) * _UP)
     epsilon = min(epsilon, _MOST)
     deltas = profile(np.outer(_REACHES, np.linspace(0, epsilon, _STEPS + 1)))
     deltas = np.minimum.accumulate(deltas, axis=1)  # what holds for an epsilon does for larger ones
@@ -129,7 +131,12 @@ def _checked(declared: Any, epsilon: Any) -> Any:
     It is called with increasing epsilons, in one dimension.
     """
     epsilons, places = np.unique(np.minimum(epsilon, _MOST), return_inverse=True)
-    deltas = np.asarray(declared(epsilons), dtype=float)
+    deltas = np.asarray(declared(epsilons))
+    if deltas.dtype.kind not in "fiu":
+        raise ValueError(
+            f"a declared profile must return an array of numbers; found {deltas.dtype.name}"
+        )
+    deltas = deltas.astype(float)
     if deltas.shape != epsilons.shape:
         raise ValueError(
             f"a declared profile must return an array of {len(epsilons)} deltas for as many "

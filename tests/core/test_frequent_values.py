@@ -21,7 +21,12 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
 )
-from sklearn_dpbo.learners._columns import value_counts
+from sklearn_dpbo.learners._columns import (
+    as_declared,
+    category_positions,
+    value_counts,
+    with_categories,
+)
 from sklearn_dpbo.learners._rows import Rows
 from sklearn_dpbo.learners._tables import least_count
 from sklearn_dpbo.privacy.gdp import gdp_within
@@ -282,6 +287,18 @@ def test_a_column_in_which_nothing_is_frequent_is_named():
         model = RIDGE.fit(frame, y)
     assert [len(own) for own in model.categories_.values()] == [0, 0]
     assert model.get_feature_names_out().tolist() == ["age", "diagnosis_missing", "code_missing"]
+
+
+@pytest.mark.parametrize("odd", [b"x", 1j, [1], object(), np.datetime64("2020")], ids=repr)
+def test_what_is_neither_a_number_nor_a_text_is_no_category_and_not_missing(odd):
+    """In the fit, too: predictions take it so."""
+    X = np.empty((4, 1), dtype=object)
+    X[:, 0] = ["a", None, 1.5, 0]
+    X[3, 0] = odd
+    table, occurring = as_declared(X, {0: np.array([])}, [0], "a learner")
+    rows = with_categories(Rows(table, np.zeros(4), None, occurring), occurring, False, None)
+    assert rows.X.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0]]
+    assert category_positions(X[:, 0], occurring[0]).tolist() == [1, 2, 0, -1]
 
 
 def test_arrays_and_declared_types_have_frequent_values_too():

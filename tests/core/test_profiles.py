@@ -1,6 +1,7 @@
 """Declared privacy profiles: their composition, by exact distributions, and what a search sets."""
 
 import math
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -159,6 +160,27 @@ def test_a_declared_gaussian_profile_costs_what_gdp_does(runs, epsilon, delta, f
         exact = gdp_within(epsilon, delta) / math.sqrt(runs.n) / factor
     found = mu_of(runs, factor, epsilon, delta)
     assert exact * 0.998 < found <= exact * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1.19e-9, 1e-7, 5e-5])
+def test_composition_keeps_its_digits_however_small_epsilon_is(epsilon):
+    """Of randomised response, in fractions, which losses of a grid lose."""
+    odds = 1 + Fraction(math.expm1(epsilon * 0.55))
+    one = [odds / (1 + odds), 1 / (1 + odds)]
+
+    def exact(p, q, e):
+        times = 1 + Fraction(math.expm1(e))
+        return sum(max(Fraction(0), a - times * b) for a, b in zip(p, q, strict=True))
+
+    def profile(epsilons):
+        return np.array([float(exact(one, one[::-1], e)) for e in epsilons])
+
+    p, q = one, one[::-1]
+    for n in (2, 3, 4):
+        p = [a * b for a in p for b in one]
+        q = [a * b for a in q for b in one[::-1]]
+        bound = delta_of_n(profile_of_all([profile], 1), n, epsilon)
+        assert float(exact(p, q, epsilon)) <= bound
 
 
 def test_two_steps_of_gaussian_noise_are_one_of_twice_the_mean():
