@@ -27,12 +27,13 @@ Each has two forms, by (epsilon, delta):
 
 Settings are the same for all tables of classes, and for all of numbers. They were picked on tables
 that constants of the learners were tuned on: phoneme, telescope, satellite, pendigits; and bike and
-friedman1. The target's deviation at which trees clip errors, and the depth, were not varied.
+friedman1. The paper's authors take up to 200 trees; 400 did better here. In trees, errors of
+targets count up to half a deviation. Depth and hidden units were not varied.
 """
 
 import logging
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from harness import parser_of, print_table
@@ -300,12 +301,12 @@ SETTINGS = {
     "classes": {
         "linear": {"rate": 4.0, "batch": 1024, "epochs": 30},
         "network": {"rate": 2.0, "batch": 256, "epochs": 10},
-        "trees": {"trees": 200, "batch": 5, "rate": 0.3},
+        "trees": {"trees": 400, "batch": 5, "rate": 0.2, "farthest": 1.0},
     },
     "numbers": {
         "linear": {"rate": 0.5, "batch": 1024, "epochs": 30},
         "network": {"rate": 0.5, "batch": 256, "epochs": 30},
-        "trees": {"trees": 200, "batch": 1, "rate": 0.1},
+        "trees": {"trees": 400, "batch": 1, "rate": 0.1, "farthest": 0.5},
     },
 }
 HIDDEN, DEPTH = 64, 4
@@ -346,7 +347,10 @@ def xgb(sold=False, **settings):
 
     def arm(split, epsilon, options):
         own = own_settings("trees", split, settings) | {"depth": DEPTH}
+        farthest = own.pop("farthest")
         rows, loss = free(split) if sold else paid(split, epsilon), loss_of(split)
+        if hasattr(split, "bounds"):
+            rows = replace(rows, y=rows.y / farthest, scale=rows.scale * farthest)
         if sold:
             std = loss.added * multiplier(epsilon, 1.0, own["trees"], 0.0, False)
         else:
@@ -375,9 +379,10 @@ COMPARED = {
                for rate in (0.5, 1, 2, 4) for batch, epochs in LENGTHS],
     "network": [{"rate": rate, "batch": batch, "epochs": epochs}
                 for rate in (0.5, 1, 2) for batch, epochs in LENGTHS],
-    "trees": [{"trees": trees, "batch": batch, "rate": rate} for trees, batch, rate in
-              ((200, 1, 0.1), (200, 1, 0.3), (200, 5, 0.3), (200, 10, 0.5), (200, 5, 1),
-               (200, 20, 1), (100, 5, 0.5), (100, 1, 0.2))],
+    "trees": [{"trees": trees, "batch": batch, "rate": rate, "farthest": farthest}
+              for farthest in (0.5, 1) for trees, batch, rate in
+              ((100, 1, 0.2), (100, 5, 0.5), (200, 1, 0.1), (200, 1, 0.3), (200, 5, 0.3),
+               (200, 20, 1), (400, 1, 0.1), (400, 5, 0.2), (400, 10, 0.4))],
 }  # fmt: skip
 TUNED = {"classes": ("phoneme", "telescope", "satellite", "pendigits"),
          "numbers": ("bike", "friedman1")}  # fmt: skip
@@ -398,6 +403,8 @@ def tune(repeats):
         rows = []
         for peer, settings in COMPARED.items():
             for own in settings:
+                if kind == "classes" and own.get("farthest") == 0.5:
+                    continue  # errors of classes are at most 1
                 means = []
                 for sold in (False, True):
                     arm = xgb(sold, **own) if peer == "trees" else sgd(peer, sold, **own)
