@@ -38,9 +38,9 @@ class PrivateClassifier(Curved, DescentClassifier):
         as many as two or more classes leave time for; from v = 300,000 on they have depths 5 to 8.
     C, clip, max_iter : float, float and int, default=1.0, None and None
         As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
-        better probabilities. Let v be the number of records times mu, divided by half of the number
-        of classes. From v = 2,000 on descents are long: 150 steps instead of 60, with a momentum of
-        0.97 instead of 0.9; and `C` is multiplied by v / 1,000.
+        better probabilities. From 5,000 records times mu on descents are long: 150 steps instead of
+        60, with a momentum of 0.97 instead of 0.9. `C` is then multiplied by v / 1,000, v the
+        number of records times mu by half of the number of classes, if that is above 1.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None

@@ -24,11 +24,11 @@ from ._rows import Floats, linear, squared_norms
 # few units, or many columns, their noise costs more than they give.
 _UNITS, _MANY_COLUMNS, _MOST_CURVED = 1_100, 50, 0.66
 _N_WAVES = 100
-# From so many units of half of the classes times mu on, descents are long and have many trees; and
-# from which on trees are deep.
-_MANY, _MANY_FOR_DEEP = 2_000.0, 300_000.0
+# From so many units times mu on, descents have so many steps, and many trees; from so many for half
+# of the classes on, trees are deep. Below, noise costs weak signals more than curves gain.
+_MANY_FOR_LONG, _MANY_FOR_DEEP = 5_000.0, 300_000.0
 _LONG = 150
-# Number and depth of trees; and what `C` is multiplied by, per unit of the above.
+# Number and depth of trees; and what `C` is multiplied by, per unit of half of the classes times mu.
 _FEW_TREES, _MANY_TREES, _DEPTH, _DEEP, _C_FROM = 40, 120, 6, 8, 1000.0
 # About so many leaves of a tree, on average; and how many numbers get noise, with many trees.
 _LEAVES, _MOST_NOISE = 30, 1_000_000
@@ -58,21 +58,24 @@ class Curved(Descent):
         """Return the number of units of a class, times mu."""
         return m * gdp_within(self.epsilon, self.delta) / self._n_classes
 
+    def _is_long(self, m: int) -> bool:
+        """Return True if the descent of m units is long."""
+        return m * gdp_within(self.epsilon, self.delta) >= _MANY_FOR_LONG
+
     def _course(self, m: int) -> Course:
-        votes = 2 * self._votes(m)
-        if votes < _MANY:
+        if not self._is_long(m):
             return super()._course(m)
-        c_factor = max(1.0, votes / _C_FROM) if is_classifier(self) else 1.0
-        return Course(_LONG, 0.97, self._n_batches(m), c_factor)
+        c_factor = max(1.0, 2 * self._votes(m) / _C_FROM) if is_classifier(self) else 1.0
+        noise = 1 / self._wider(m, _MANY_FOR_LONG)
+        return Course(_LONG, 0.97, self._n_batches(m), c_factor, noise)
 
     def _trees(self, m: int) -> tuple[int, int]:
         """Return the largest depth of trees, and how many there are."""
-        votes = 2 * self._votes(m)
         usual = _FEW_TREES
-        if votes >= _MANY:
+        if self._is_long(m):
             k = self._n_classes if self._n_classes > 2 else 1
             usual = int(np.clip(_MOST_NOISE / (_LONG * k * _LEAVES), _FEW_TREES, _MANY_TREES))
-        return _DEPTH if votes < _MANY_FOR_DEEP else _DEEP, int(self.n_trees or usual)
+        return _DEPTH if 2 * self._votes(m) < _MANY_FOR_DEEP else _DEEP, int(self.n_trees or usual)
 
     def _draw(self, d: int, m: int) -> Blocks:
         curved = self.curved

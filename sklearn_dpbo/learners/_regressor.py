@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,6 @@ from ..exceptions import LowUtilityWarning
 from ..privacy.gdp import gdp_within
 from ..privacy.warn import warn
 from ._curved import Curved
-from ._descent import Course
 from ._gradients import CURVATURE, Squared
 from ._labels import centred_targets
 from ._places import CUT_OFF
@@ -25,7 +23,6 @@ from ._rows import Floats
 
 # From so many units times mu on, targets are clipped farther from their centre.
 _MANY_FOR_TARGETS = 1_500.0
-_MANY_FOR_NOISE = 5_000.0
 # The tails of columns reach as many times as far as others as there are units times mu, divided by
 # this; at most so many times.
 _MANY_FOR_TAILS, _MOST_TAILS = 500.0, 4.0
@@ -178,10 +175,6 @@ class PrivateRegressor(RegressorMixin, Curved):
     def _usual_tails(self, m: int) -> float:
         strength = m * gdp_within(self.epsilon, self.delta)
         return float(np.clip(strength / _MANY_FOR_TAILS, 1, _MOST_TAILS))
-
-    def _course(self, m: int) -> Course:
-        course = super()._course(m)
-        return replace(course, noise_factor=1 / self._wider(m, _MANY_FOR_NOISE))
 
     def _usual_clip(self, m: int) -> float:
         return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)

@@ -392,6 +392,7 @@ def test_descents_are_long_where_there_is_little_noise():
     )
     assert few.n_iter_ == 60 and few.tree_columns_.shape == (6, 40)
     assert many.n_iter_ == 150 and 40 < many.tree_columns_.shape[1] < 120, "time limits classes"
+    assert many.coef_noise_std_ < few.coef_noise_std_
     own = PrivateClassifier(epsilon=10.0, classes=[0, 1, 2], n_trees=3, max_iter=7).fit(X, y)
     assert own.n_iter_ == 7 and own.tree_columns_.shape[1] == 3
 
