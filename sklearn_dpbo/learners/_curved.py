@@ -28,7 +28,7 @@ _N_WAVES = 100
 # of the classes on, trees are deep. Below, noise costs weak signals more than curves gain.
 _MANY_FOR_LONG, _MANY_FOR_DEEP = 5_000.0, 300_000.0
 _LONG = 150
-# Number and depth of trees; and what `C` is multiplied by, per unit of half of the classes times mu.
+# Number and depth of trees; and what the same number is divided by, which `C` is multiplied by.
 _FEW_TREES, _MANY_TREES, _DEPTH, _DEEP, _C_FROM = 40, 120, 6, 8, 1000.0
 # About so many leaves of a tree, on average; and how many numbers get noise, with many trees.
 _LEAVES, _MOST_NOISE = 30, 1_000_000
