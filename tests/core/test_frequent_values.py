@@ -289,7 +289,7 @@ def test_a_column_in_which_nothing_is_frequent_is_named():
     assert model.get_feature_names_out().tolist() == ["age", "diagnosis_missing", "code_missing"]
 
 
-@pytest.mark.parametrize("odd", [b"x", 1j, [1], object(), np.datetime64("2020")], ids=repr)
+@pytest.mark.parametrize("odd", [b"x", 1j, [1], object(), np.datetime64("2020")], ids=type)
 def test_what_is_neither_a_number_nor_a_text_is_no_category_and_not_missing(odd):
     """In the fit, too: predictions take it so."""
     X = np.empty((4, 1), dtype=object)
