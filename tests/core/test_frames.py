@@ -279,7 +279,7 @@ def test_without_noise_a_frame_gives_what_a_pipeline_learns(name):
     private.fit(frame[:6000], y[:6000])
     assert private.score(frame[6000:], y[6000:]) > public.score(filled[6000:], y[6000:]) - 0.01
     apart = private.predict_proba(frame[6000:])[:, 1] - public.predict_proba(filled[6000:])[:, 1]
-    assert np.abs(apart).mean() < 0.03
+    assert np.abs(apart).mean() < 0.04
 
 
 @pytest.mark.parametrize("bounds", [None, (0, 100)])

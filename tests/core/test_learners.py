@@ -24,8 +24,10 @@ from sklearn_dpbo.learners import (
     PrivateRegressor,
     PrivateRidge,
     PrivateTraining,
+    _curved,
 )
 from sklearn_dpbo.learners._counts import size_counts
+from sklearn_dpbo.learners._descent import Course
 from sklearn_dpbo.learners._gradients import _batches
 from sklearn_dpbo.learners._places import places_of_counts, reach_of_counts
 from sklearn_dpbo.learners._records import Columns
@@ -524,7 +526,10 @@ def test_coefficients_that_no_record_moves_have_the_noise_that_the_model_says(ki
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [2, "regressor"])
-def test_bands_of_shape_functions_contain_those_without_noise(kind):
+def test_bands_of_shape_functions_contain_those_without_noise(kind, monkeypatch):
+    monkeypatch.setattr(
+        _curved.Curved, "_course", lambda self, m: Course()
+    )  # with noise and without
     X, y = curved_problem(kind, 2_000, 3)
     exact = curved_model(kind, max_iter=30, n_trees=10, epsilon=1e7).fit(X, y)
     distances = []
