@@ -552,7 +552,9 @@ def sums_of_learners(wide=False):
             factors[:, :own] = np.array([[[long, 0.0]], [[-long, 0.0]]])
             A[:own] = B[:own] = np.eye(d)[0]
         totals = [
-            _rows.IntegerRows([np.nan_to_num(np.clip(X, -1, 1))], sizes).total(f)
+            _rows.IntegerRows([np.nan_to_num(np.clip(X, -1, 1))], sizes).total(
+                np.zeros((2, d)), lambda _, f=f: f
+            )
             for X, f in zip((A, B), factors, strict=True)
         ]
         yield Move("sums of products", norm(*totals) / largest, where)

@@ -34,13 +34,14 @@ class PrivateClassifier(Curved, DescentClassifier):
         the square of d / 50 if there are d > 50 columns and indicators; at most 0.66. Less than
         0.05 counts as 0.
     n_trees : int, default=None
-        Number of random trees, of depths 3 to 6. None is 40, and where descents are long up to 120,
-        as many as two or more classes leave time for; from v = 300,000 on they have depths 5 to 8.
+        Number of random trees, of depths 3 to 6. None is 40; where descents are long (see
+        `max_iter`) up to 120, and fewer for more classes, which take longer. They have depths 5 to
+        8 where the number of records times mu, divided by half of that of classes, is 300,000.
     C, clip, max_iter : float, float and int, default=1.0, None and None
         As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
         better probabilities. From 5,000 records times mu on descents are long: 150 steps instead of
-        60, with a momentum of 0.97 instead of 0.9. `C` is then multiplied by v / 1,000, v the
-        number of records times mu by half of the number of classes, if that is above 1.
+        60, with a momentum of 0.97 instead of 0.9. `C` is then multiplied by this number, divided
+        by 500 times the number of classes, if that is above 1.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None

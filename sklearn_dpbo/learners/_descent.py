@@ -172,7 +172,8 @@ class DescentClassifier(ClassifierMixin, Descent):
     def _steepest(self, constants: Floats) -> float:
         """Return the largest step size: larger where more than two classes share the records.
 
-        The curvature of the loss, 1/2 for two alike, is at most the largest probability.
+        Where all coefficients are 0, the curvature of the loss, 1/2 for two alike, is at most the
+        largest probability, which is the largest share.
         """
         K = len(self.classes_)
         largest = 1 / 2 if K == 2 else float(np.exp(constants).max())

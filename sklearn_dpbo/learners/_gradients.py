@@ -86,7 +86,7 @@ class Chunk:
         def factors(values: Floats) -> Floats:
             return _clipped(self.loss.errors(values, self.targets), self.rows.norms, clip)
 
-        return self.rows.values_and(W, factors)
+        return self.rows.total(W, factors)
 
 
 class GradientRows:

@@ -194,17 +194,14 @@ class IntegerRows:
         """Return all columns, in whole steps, as floats: products of small integers overflow."""
         return [b if sparse.issparse(b) else b.astype(float) for b in self._blocks]
 
-    def values_and(self, W: Floats, factors: Callable[[Floats], Floats]) -> Integers:
-        """Return the sum over e x^T, for the e that these factors are at the products W x."""
+    def total(self, W: Floats, factors: Callable[[Floats], Floats]) -> Integers:
+        """Return the sum over e x^T, in steps (of a unit the mean), without too long rows.
+
+        The e of each row are what `factors` returns for its products with each row of W.
+        """
         columns = self._columns()
-        return self._total(columns, factors(linear(columns, W / _COLUMN_STEPS)))
-
-    def total(self, factors: Floats) -> Integers:
-        """Return the sum over e x^T, in steps (of a unit the mean), without too long rows."""
-        return self._total(self._columns(), factors)
-
-    def _total(self, columns: list[Any], factors: Floats) -> Integers:
-        steps = np.trunc(np.nan_to_num(factors) * _FACTOR_STEPS / np.reshape(self._sizes, (-1, 1)))
+        e = np.nan_to_num(factors(linear(columns, W / _COLUMN_STEPS)))
+        steps = np.trunc(e * _FACTOR_STEPS / np.reshape(self._sizes, (-1, 1)))
         lengths = np.sqrt((steps**2).sum(axis=1)) * (self.norms * _COLUMN_STEPS)
         fits = lengths <= self._largest / self._sizes * (1 + 1e-10)  # not if it is NaN
         steps[~fits] = 0.0
