@@ -23,6 +23,7 @@ from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
+from ..records.remembered import remember_fitted
 from ..records.tables import is_frame, objects
 from ..records.units import Units
 from ._columns import (
@@ -121,6 +122,7 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         """
         self._check()
         self._fit(self._sealed(X, y, groups))
+        remember_fitted(self, X)
         return self
 
     def _sealed(self, X: Any, y: Any, groups: Any) -> Records:

@@ -3,6 +3,6 @@
 `PrivacyLedger` decides which charges are accepted and adds a line for each of them.
 """
 
-from ..privacy.accounting import Receipt
+from ..privacy.receipt import Receipt
 
 __all__ = ["Receipt"]

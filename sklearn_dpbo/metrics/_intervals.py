@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Compute: TypeAlias = Callable[[Floats, float | None], Floats]
 
 _N_DRAWS = 4_000
+_SEED_OF_NOISE, _SEED_OF_SAMPLING = 0, 1
 # Records that the cells of a table get in addition, together: the population may have some in an
 # empty cell.
 _PRIOR = 2.0
@@ -45,6 +46,16 @@ _MOST, _N_HALVINGS = 20.0, 40
 # A scale of Laplace noise that is always 0.
 _NO_NOISE = 1e-3
 _TINY = 1e-300  # in the place of no record at all
+
+
+def simulation() -> dict[str, Any]:
+    """Return how intervals are simulated, for files: who computes them anew does the same."""
+    return {
+        "generator": "numpy.random.default_rng",
+        "draws": _N_DRAWS,
+        "seed_of_noise": _SEED_OF_NOISE,
+        "seed_of_sampling": _SEED_OF_SAMPLING,
+    }
 
 
 def simulated_interval(
@@ -132,7 +143,7 @@ def draws(query: Query, noisy: NoisyCounts, units: Units, sampling: float = 0.0)
 @lru_cache(maxsize=8)
 def _noise(noisy: NoisyCounts, n: int, terms: int) -> Floats:
     """Return simulated noise, which depends on public numbers alone."""
-    return noisy.noise(n, np.random.default_rng(0), terms).astype(float)
+    return noisy.noise(n, np.random.default_rng(_SEED_OF_NOISE), terms).astype(float)
 
 
 def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
@@ -141,7 +152,8 @@ def _sampling_error(query: Query, noisy: Floats, units: Units) -> Floats:
     The records of a group are in several cells: their counts vary less than those of whole units.
     The number of records of a subgroup is taken as given.
     """
-    rng, errors = np.random.default_rng(1), []
+    rng = np.random.default_rng(_SEED_OF_SAMPLING)
+    errors = []
     if (deviations := query.sampling_deviations(noisy, units)) is not None:
         return rng.standard_normal((_N_DRAWS, 1)) * deviations
     for counts in cast(Cells, query).by_table(query.adjusted(noisy, units, nearest_counts)):

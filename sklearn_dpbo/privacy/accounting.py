@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from threading import RLock
-from typing import NamedTuple
 
 from ..exceptions import BudgetExceededError, PrivacyWarning
+from .receipt import Receipt
 from .rounding import round_down
 from .warn import warn
 
@@ -26,28 +26,6 @@ _LARGEST = 10
 # Epsilon and delta of each fit of this process that spent its budget without a ledger.
 _fits: list[tuple[float, float]] = []
 _counting: ContextVar[bool] = ContextVar("counting", default=True)
-
-
-class Receipt(NamedTuple):
-    """Evidence that a release was charged to a ledger, and to which state of it.
-
-    Parameters
-    ----------
-    ledger : str
-        Identifier of the ledger.
-    charge : int
-        Number of the charge, from 1.
-    head : str
-        SHA-256 hash of this charge and all before it, in hexadecimal digits.
-    parts : str, default=""
-        Of which parts of the data set all its records are, and whose word that is; empty if the
-        charge counts for all records.
-    """
-
-    ledger: str
-    charge: int
-    head: str
-    parts: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from ..exceptions import BudgetExceededError
 from .accounting import (
     Budget,
     PrivacyLoss,
-    Receipt,
     budget_without_ledger,
     warn_of_weak_guarantee,
 )
 from .mechanisms import Mechanisms
 from .noise import noise_source
 from .noisy_counts import NoisyCounts
+from .receipt import Receipt
 from .rounding import round_down
 from .sensitive import Sensitive
 

@@ -7,7 +7,7 @@ cannot be read, is "other": nothing raises because of a cell.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -54,6 +54,30 @@ class Subgroups:
         if subgroups.n > _MOST:
             raise ValueError(f"subgroups has {subgroups.n} combinations; at most {_MOST} are taken")
         return subgroups
+
+    @classmethod
+    def from_dict(cls, levels: Mapping[str, Sequence[Any]]) -> Subgroups:
+        """Return the subgroups that `to_dict` returned."""
+
+        def read(level: Any) -> Any:
+            if isinstance(level, str):
+                return level
+            low, high = level
+            return (-math.inf if low is None else low, math.inf if high is None else high)
+
+        own = {name: tuple(map(read, column)) for name, column in levels.items()}
+        return cls(own, tuple(own))
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the levels by column: texts, or bands [low, high]; None stands for infinity."""
+
+        def end(number: float) -> float | None:
+            return number if math.isfinite(number) else None
+
+        return {
+            name: [level if isinstance(level, str) else [*map(end, level)] for level in column]
+            for name, column in self.levels.items()
+        }
 
     @property
     def n(self) -> int:

@@ -1,6 +1,9 @@
-"""The privacy report of whatever was released (zone: released)."""
+"""Reports and files of what was released, and a checker of them (zone: released)."""
 
 from ..privacy.accounting import PrivacyLoss
 from ..privacy.report._report import PrivacyReport
+from ..search._released import SearchResult
+from ._check import Finding, check
+from ._load import from_dict, load
 
-__all__ = ["PrivacyLoss", "PrivacyReport"]
+__all__ = ["Finding", "PrivacyLoss", "PrivacyReport", "SearchResult", "check", "from_dict", "load"]

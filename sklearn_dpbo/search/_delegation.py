@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from copy import deepcopy
 from typing import Any
-from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from sklearn import get_config
@@ -31,10 +29,9 @@ from ..prediction.session import Session
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
 from ..privacy.warn import warn
+from ..records.remembered import was_scored_on
 from ._parameters import check_named
-
-# What a search held as its validation set, which `score` must not be called on.
-_VALIDATED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
+from ._released import SearchResult
 
 
 def delegate(name: str, summary: str) -> Any:
@@ -122,6 +119,7 @@ class DelegatesToBest(Delegates):
     evaluation_: Any = _IF_RELEASED('no evaluation was released; release="evaluation" adds one')
     cv_results_: dict[str, Any]
     privacy_: PrivacyReport
+    released_: SearchResult
     scorer_: PrivateScorer
 
     predict = delegate("predict", "Predict with the best estimator.")
@@ -162,8 +160,7 @@ class DelegatesToBest(Delegates):
         """
         estimator = self._delegate("score")
         check_is_fitted(self)
-        validated = _VALIDATED.get(self)
-        if validated is not None and X is validated():
+        if was_scored_on(self, X):
             warn(
                 "score() of protected records is exact, and protects none of them. What may be "
                 "published is best_score_",
@@ -191,13 +188,6 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
-
-
-def remember_scored(search: Any, X_val: Any) -> None:
-    """Remember which object holds the records a result was scored on, without keeping it alive."""
-    _VALIDATED.pop(search, None)
-    with suppress(TypeError):  # a list, or None
-        _VALIDATED[search] = ref(X_val)
 
 
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:

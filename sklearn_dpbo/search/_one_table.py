@@ -228,7 +228,8 @@ def search_table(
     validated = None if plan.runs.secret else True
     candidates = tuple(Candidate(params, validated) for params in plan.params)
     hints += released.hints
-    hints += () if released.unknown else constant_hints(own, released.scores)
+    scores = [each.score for each in released.scores]
+    hints += () if released.unknown else constant_hints(own, scores)
     shown = released._replace(hints=hints, scorers=()).shown
     return Release(candidates, index, **shown), estimator
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from ..metrics._population import population_interval
 from ..metrics._precision import Width, expected_width
 from ..metrics._queries import Query
+from ..metrics._released import ReleasedScore
 from ..metrics._response import Responses
-from ..metrics._scorers import PrivateScorer, Score, score_and_interval
+from ..metrics._scorers import PrivateScorer
 from ..metrics._unknown import unknown_hint
 from ..metrics.evaluations._base import Evaluation
 from ..metrics.evaluations._design import evaluation_of
@@ -52,11 +52,10 @@ class Released(NamedTuple):
     """
 
     scores: Scores
-    populations: list[tuple[float, float]]
     report: Report | None = None
     scorers: tuple[PrivateScorer, ...] = ()
     hints: tuple[str, ...] = ()
-    all_scores: dict[int, Scores] | None = None
+    all_scores: Mapping[int, Scores] | None = None
     unknown: str = ""
 
     @property
@@ -186,19 +185,18 @@ def release_scores(
     def of(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
 
-    scores = [score_and_interval(each, units, of(each.counts)) for each in scorers]
-    populations = [
-        population_interval(each, units, of(each.counts), n_compared, selects=k == 0)
-        for k, each in enumerate(scorers)
+    scores = [
+        ReleasedScore(scorer, of(scorer.counts), units, n_compared, selects=k == 0)
+        for k, scorer in enumerate(scorers)
     ]
     unknown = _first(unknown_hint(part.counts, of(part.counts), units) for part in parts)
     if evaluation is None:
-        return Released(scores, populations, None, scorers, unknown=unknown)
+        return Released(scores, None, scorers, unknown=unknown)
     counts = tuple(map(of, evaluation._parts))
     report = partial(evaluation._released, counts, n_compared=n_compared or 1)
     hint = evaluation._labels_hint()
     hints = (hint,) * bool(hint)
-    return Released(scores, populations, report, scorers, hints, unknown=unknown)
+    return Released(scores, report, scorers, hints, unknown=unknown)
 
 
 def expected_widths(
@@ -234,8 +232,7 @@ def release_all_scores(
     own, units = session.candidates, session.units
     scorers = {i: Design.of_model(own, params).scorers for i, params in candidates.items()}
     shared = _distinct(next(iter(scorers.values())))
-    released: dict[int, dict[int, Score]] = {i: {} for i in candidates}
-    populations: dict[int, tuple[float, float]] = {}
+    released: dict[int, dict[int, ReleasedScore]] = {i: {} for i in candidates}
     unknown: list[str] = []
     for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: session.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
@@ -249,17 +246,16 @@ def release_all_scores(
             detail=_names(own.scorers, group),
         )
         for i, table in tables.items():
-            of, noisy = scorers[i], release(table)
-            released[i] |= {k: score_and_interval(of[k], units, noisy) for k in group}
+            noisy = release(table)
+            # Only of the best one, an interval for the population is known in spite of the choice.
+            n_compared = len(candidates) if i == best else None
+            for k in group:
+                scorer = scorers[i][k]
+                released[i][k] = ReleasedScore(scorer, noisy, units, n_compared, k == 0)
             if i == best:
-                n = len(candidates)
-                unknown.append(unknown_hint(of[group[0]].counts, noisy, units))
-                populations |= {
-                    k: population_interval(of[k], units, noisy, n, selects=k == 0) for k in group
-                }
+                unknown.append(unknown_hint(scorers[i][group[0]].counts, noisy, units))
     all_scores = {i: [scores[k] for k in sorted(scores)] for i, scores in released.items()}
-    intervals = [populations[k] for k in sorted(populations)]
-    return Released(all_scores[best], intervals, all_scores=all_scores, unknown=_first(unknown))
+    return Released(all_scores[best], all_scores=all_scores, unknown=_first(unknown))
 
 
 def _first(hints: Iterable[str]) -> str:

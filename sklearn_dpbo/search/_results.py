@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 from scipy.stats import rankdata
 
 from ..metrics._make import is_several
-from ..metrics._population import NOT_KNOWN
 from ..metrics._scorers import PrivateScorer
 from ..prediction.candidates import Candidates
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.report._report import PrivacyReport
 from ..privacy.spending import Spending
+from ._released import SEARCH, SearchResult
 from ._strategy import Release
 
 
@@ -41,8 +42,9 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
 
     If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
     """
-    candidates, scores, best = release.candidates, release.scores, release.best_index
-    populations = release.populations or [NOT_KNOWN] * len(scores)
+    candidates, best = release.candidates, release.best_index
+    scores = [each.score for each in release.scores]
+    populations = [each.population for each in release.scores]
     fitted: dict[str, Any] = {}
     if names:
         fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))
@@ -78,7 +80,7 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
     for k, name in enumerate(names or ["score"]):
         score, low, high = np.full((3, len(release.candidates)), np.nan)
         for i, scores in release.all_scores.items():
-            score[i], (low[i], high[i]) = scores[k]
+            score[i], (low[i], high[i]) = scores[k].score
         lowest = np.nan_to_num(score, nan=-np.inf)
         columns |= {
             f"mean_test_{name}": score,
@@ -104,7 +106,26 @@ def results_of(
     }
     if release.report is not None:
         fitted["evaluation_"] = release.report(candidates.problem.units, privacy)
+    fitted["released_"] = _released(release, names, privacy, fitted)
     return fitted
+
+
+def _released(
+    release: Release, names: list[str], privacy: PrivacyReport, fitted: Mapping[str, Any]
+) -> SearchResult:
+    """Return everything that was released as one object; `names` are those of the scores."""
+    named = partial(zip, names, strict=True)
+    return SearchResult.of(
+        SEARCH,
+        privacy,
+        dict(named(release.scores)) if release.scores else {},
+        best_params=fitted.get("best_params_"),
+        best_index=release.best_index,
+        candidates=[(each.params, each.validated) for each in release.candidates],
+        choice_counts=release.choice_counts,
+        evaluation=fitted.get("evaluation_"),
+        all_scores={i: dict(named(own)) for i, own in (release.all_scores or {}).items()},
+    )
 
 
 def clipping_in_words(scorers: Iterable[PrivateScorer]) -> str:

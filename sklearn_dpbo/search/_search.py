@@ -12,11 +12,11 @@ from ..prediction.progress import CallbackSupportMixin, watched
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import TRAINING_NOT_PROTECTED
+from ..records.remembered import remember_fitted, remember_scored
 from ..records.subgroups import Subgroups
 from ._delegation import (
     DelegatesToBest,
     RoutesToEstimator,
-    remember_scored,
     replace_fitted,
 )
 from ._parameters import prepare_scorer, setup_of
@@ -166,6 +166,8 @@ class PrivateBayesSearchCV(
         ``release="evaluation"``.
     privacy_ : PrivacyReport
         The privacy report: print it.
+    released_ : SearchResult
+        Everything that was released, in one object: ``released_.to_json()`` is a file to publish.
     scorer_ : PrivateScorer, or dict of them
         The metric used, as released. Called as a function, ``scorer_(estimator, X, y)``, it is
         exact and not private; its attribute `clipping` says what larger losses count as.
@@ -326,5 +328,7 @@ class PrivateBayesSearchCV(
                     fitted["best_estimator_"] = candidates.fitted(fitted["best_params_"])
             replace_fitted(self, fitted)
             remember_scored(self, X_val)
+            remember_fitted(self, X)
+            remember_fitted(vars(self).get("best_estimator_"), X)
         warn_of_low_utility(release.hints)
         return self

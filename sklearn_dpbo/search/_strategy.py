@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..metrics._scorers import PrivateScorer, Score
+from ..metrics._released import ReleasedScore
+from ..metrics._scorers import PrivateScorer
 from ..prediction.candidates import Candidates
 from ..prediction.session import Session
 from ..privacy.checks import check_number
 from ._space import SearchSpace
 
 # Several scores of one candidate.
-Scores: TypeAlias = list[Score]
+Scores: TypeAlias = Sequence[ReleasedScore]
 
 _SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
 _RELEASED = (
@@ -52,33 +53,29 @@ class Release:
         Those evaluated, in order; if these are not released, all that could be chosen.
     best_index : int or None
         Which candidate was chosen, privately; None if only a score is released.
-    scores : list of (float, tuple of float)
-        Validation scores with noise, that of the score that selects first, each with an interval
-        that contains the score without noise with probability 95 %; empty if none is released.
+    scores : sequence of ReleasedScore
+        Validation scores with noise, that of the score that selects first; empty if none is
+        released.
     report : callable or None, default=None
         Returns the evaluation of the chosen candidate for its units and privacy report.
-    all_scores : dict of int to list of (float, tuple of float), or None, default=None
-        All scores with their intervals, by number of the candidate, if they are released.
+    all_scores : dict of int to sequence of ReleasedScore, or None, default=None
+        All scores, by number of the candidate, if they are released.
     hints : tuple of str, default=()
         What to warn of once the results are set.
     choice_counts : ndarray or None, default=None
         What was released for the choice before it, with noise.
     scorers : tuple of PrivateScorer, default=()
         Of the scores, as they were released; empty if as they were passed.
-    populations : sequence of tuple of float, default=()
-        For each score, an interval for the population that the records are a random sample of, in
-        spite of the choice; NaN, or none at all, where no such interval is known.
     """
 
     candidates: tuple[Candidate, ...]
     best_index: int | None
-    scores: Scores
+    scores: Scores = ()
     report: Callable[..., Any] | None = None
-    all_scores: dict[int, Scores] | None = None
+    all_scores: Mapping[int, Scores] | None = None
     hints: tuple[str, ...] = ()
     choice_counts: Any = None
     scorers: tuple[PrivateScorer, ...] = ()
-    populations: Sequence[tuple[float, float]] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,12 +30,12 @@ from ..privacy.mechanisms import Price
 from ..privacy.report._html import ShowsPrivacy
 from ..privacy.report._report import PrivacyReport, report_of
 from ..privacy.spending import Spending
+from ..records.remembered import remember_fitted, remember_scored
 from ..records.units import Units, unit_name
 from ._delegation import (
     DelegatesToBest,
     public_generator,
     refuse_steps_before,
-    remember_scored,
     replace_fitted,
 )
 from ._one_table import (
@@ -161,6 +161,8 @@ class PrivateTableSearchCV(
         Numbers and figures of the chosen model (private). Only with ``release="evaluation"``.
     privacy_ : PrivacyReport
         The privacy report: print it.
+    released_ : SearchResult
+        Everything that was released, in one object: ``released_.to_json()`` is a file to publish.
     scorer_ : PrivateScorer, or dict of them
         The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is not private.
     multimetric_ : bool
@@ -304,8 +306,11 @@ class PrivateTableSearchCV(
         fitted = results_of(self, release, list(scorers), own, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
         remember_scored(self, X)
+        remember_fitted(self, X)
+        remember_fitted(vars(self).get("best_estimator_"), X)
         warn_of_model(estimator, own, labels, rng)
-        compared = released_hints(own, release.scores, (), compares=len(plan.params) > 1)
+        scores = [each.score for each in release.scores]
+        compared = released_hints(own, scores, (), compares=len(plan.params) > 1)
         warn_of_low_utility(release.hints + (() if warned else compared))
         return self
 

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import LowUtilityWarning
 from ..metrics._make import resolve_scorer
-from ..metrics._population import population_interval
 from ..metrics._precision import Width, expected_width, warn_of_expected_width, wide_hint
+from ..metrics._released import ReleasedScore
 from ..metrics._response import Predictions, class_scores, method_of
-from ..metrics._scorers import PrivateScorer, score_and_interval
+from ..metrics._scorers import PrivateScorer
 from ..metrics._unknown import unknown_hint
 from ..prediction.fitting import fit
 from ..prediction.progress import CallbackSupportMixin, watched
@@ -38,6 +38,7 @@ from ._choice import prepare_choice
 from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
 from ._public_thresholds import best_public, public_responses, public_thresholds
+from ._released import THRESHOLD, SearchResult
 
 
 class PrivateThresholdClassifier(
@@ -109,6 +110,8 @@ class PrivateThresholdClassifier(
         that is good for the training set (private). See `PrivateBayesSearchCV`.
     privacy_ : PrivacyReport
         The privacy report; print it.
+    released_ : SearchResult
+        Everything that was released, in one object: ``released_.to_json()`` is a file to publish.
     scorer_ : PrivateScorer
         The scorer used. As a function, ``scorer_(estimator, X, y)``, it is exact and not private.
     classes_ : ndarray of shape (2,)
@@ -150,6 +153,7 @@ class PrivateThresholdClassifier(
     best_score_population_interval_: tuple[float, float]
     choice_counts_: NDArray[np.float64] | None
     privacy_: PrivacyReport
+    released_: SearchResult
     scorer_: PrivateScorer
 
     def __init__(
@@ -338,22 +342,29 @@ class PrivateThresholdClassifier(
             curve.at([float(grid[index])], scorer.counts),
             purpose="score at the threshold",
         )
-        score, interval = score_and_interval(scorer, units, noisy)
+        released = ReleasedScore(scorer, noisy, units, len(np.unique(grid)))
         unknown = unknown_hint(scorer.counts, noisy, units) or ranked.unknown
+        privacy = session.report(
+            condition=model.parts.condition(self.prediction, units.name),
+            title="Differentially private decision threshold",
+            not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
+            released="best_threshold_, best_score_, best_score_population_interval_, "
+            "best_score_interval_, choice_counts_",
+        )
+        value, interval = released.score
         return unknown, {
             "best_threshold_": float(grid[index]),
-            "best_score_": score,
+            "best_score_": value,
             "best_score_interval_": interval,
-            "best_score_population_interval_": population_interval(
-                scorer, units, noisy, len(np.unique(grid))
-            ),
+            "best_score_population_interval_": released.population,
             "choice_counts_": ranked.counts,
-            "privacy_": session.report(
-                condition=model.parts.condition(self.prediction, units.name),
-                title="Differentially private decision threshold",
-                not_protected=TRAINING_NOT_PROTECTED.format("estimator_"),
-                released="best_threshold_, best_score_, best_score_population_interval_, "
-                "best_score_interval_, choice_counts_",
+            "privacy_": privacy,
+            "released_": SearchResult.of(
+                THRESHOLD,
+                privacy,
+                {scorer.name: released},
+                best_threshold=float(grid[index]),
+                choice_counts=ranked.counts,
             ),
         }
 

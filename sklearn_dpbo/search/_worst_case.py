@@ -173,13 +173,14 @@ class WorstCase(Strategy):
         best, n = history.fitted[chosen], len(validated)
         if not self.releases_score:
             hints = (ranked.unknown,) * bool(ranked.unknown)
-            return Release(candidates, best, [], choice_counts=ranked.counts, hints=hints)
+            return Release(candidates, best, choice_counts=ranked.counts, hints=hints)
         if own.releases_all:
             released = release_all_scores(validated, best, session)
         else:
             params, statistic = validated[best], statistics.take(chosen)
             released = release_scores(params, statistic, session, n)
-        scores, hints = released.scores, released.hints
+        scores = [each.score for each in released.scores]
+        hints = released.hints
         if not guidance.warned:
             hints += released_hints(own, scores, public, compares=n > 1)
         unknown = released.unknown or ranked.unknown

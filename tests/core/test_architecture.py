@@ -22,13 +22,13 @@ PACKAGE = Path(sklearn_dpbo.__file__).parent
 # The parts of the package, in the order in which data flow through them: each imports from those
 # before it only.
 LAYERS = (
-    "exceptions", "privacy", "ledger", "report", "testing", "records", "metrics", "scoring",
+    "exceptions", "privacy", "ledger", "testing", "records", "metrics", "scoring",
     "learners", "prediction", "evaluation", "search", "strategies", "papers", "audit", "plotting",
-    "planning",
+    "planning", "report",
 )  # fmt: skip
 # The lines of code that a reader has to believe, exactly, so that none are added unnoticed: if they
 # become more, say in the commit what the growth buys.
-TRUSTED_LINES = 4_747
+TRUSTED_LINES = 4_767
 # Beside what is believed: where charges are kept, and what is said of them.
 BESIDE = "privacy.ledger", "privacy.report"
 WITHOUT_CODE = {

@@ -84,10 +84,8 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     receipt = ledger.charge(0.1, what="more")._asdict()
     Path("0.json").write_text(json.dumps({"ledger": [receipt], **claim}))
     status, out, _ = run("patients.ledger", "0.json")
-    assert (
-        status == 0
-        and "up to charge 2, with the charges, epsilon, delta and unit of 1 report(s)" in out
-    )
+    told = "with the charges, epsilon, delta, unit, mechanism and purpose of 1 report(s)"
+    assert status == 0 and f"up to charge 2, {told}" in out
     assert ledger.verify().head in out
     Path("patients.ledger").write_bytes(earlier)
     refused(run("patients.ledger", "0.json"), "0.json: charge 2 is missing")
@@ -115,6 +113,9 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
     Path("4.json").write_text('{"epsilon": 0.5, ' + json.dumps(right)[1:])
     refused(run("2.ledger", "4.json"), "4.json is not the report")
     (receipt,) = right["ledger"]
+    for field in ("mechanism", "purpose"):
+        Path("4.json").write_text(json.dumps(right | {"ledger": [receipt | {field: "other"}]}))
+        refused(run("2.ledger", "4.json"), f"4.json: it says {field}='other'; charge 1 was made")
     for charge in (0, -1, True, 1.0, "1", None):
         Path("4.json").write_text(json.dumps(right | {"ledger": [receipt | {"charge": charge}]}))
         refused(run("2.ledger", "4.json"), f"no charge has the number {charge!r}")

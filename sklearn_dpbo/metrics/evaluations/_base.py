@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 
 from ...privacy.float_errors import ignore_float_errors
 from ...privacy.noisy_counts import NoisyCounts
+from ...privacy.report._json import as_json
 from ...privacy.report._report import PrivacyReport
 from ...records.units import Units
-from .._intervals import Compute, draws, likely, simulated_interval, without_noise
+from .._intervals import (
+    Compute,
+    draws,
+    likely,
+    simulated_interval,
+    simulation,
+    without_noise,
+)
 from .._population import after_choice, score_after_choice
 from .._precision import Width, expected_counts
+from .._released import plain, table_as_json
 from .._response import Responses
 from .._scorers import CONFIDENCE, UNSET, PrivateScorer, score_and_interval
 from .._unknown import settled, unknown_hint
@@ -32,6 +41,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 # Of each number in `to_dict`.
 KEYS = ("value", "low", "high", "records_low", "records_high")
+# Decimals in tables, of numbers that need others than two.
+_DIGITS = {"net_benefit": 3}
 # How many times sampling errors count. An interval for the population contains that for the
 # records, which may be the longer one where what bins hide matters.
 SAMPLINGS = {"population": (0.0, 1.0), "records": (0.0,)}
@@ -86,6 +97,43 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(values[0], min(lows), max(highs))
 
 
+def table_of(
+    rows: Sequence[dict[Any, Any]], digits: int | None, levels: Sequence[str] = ()
+) -> DataFrame:
+    """Return numbers as a frame for a paper: a row each, with what all of them have as columns.
+
+    Every row has "metric", "value", "low" and "high", and may have what `Evaluation.table` returns.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows))
+    scores = table["score"] if "score" in table else table["metric"]
+    decimals = [_DIGITS.get(name, 2) if digits is None else digits for name in scores]
+    ends = table[["value", "low", "high"]].to_numpy(float)
+    table["text"] = [_in_text(row, n) for row, n in zip(ends.tolist(), decimals, strict=True)]
+    if "size" in table:
+        table.loc[table["note"] != "", "text"] += ", too few to tell"
+    table["options"] = [json.dumps(options) if options else "" for options in table["options"]]
+    if (scores == table["metric"]).all():
+        table = table.drop(columns="score", errors="ignore")
+    if not table["options"].any():
+        table = table.drop(columns="options")
+    first = ["metric", *levels, "value", "low", "high"]
+    facts = [name for name in ("threshold", "score", "options") if name in table]
+    last = [name for name in ("size", "note", "text") if name in table]
+    table = table[[*first, *facts, *last]]
+    return table.set_index(["metric", *levels] if levels else "metric")
+
+
+def _in_text(numbers: Sequence[float], n: int) -> str:
+    value, low, high = (round(number, n) + 0.0 for number in numbers)  # no "-0.00"
+    return f"{value:.{n}f} ({low:.{n}f} to {high:.{n}f})"
+
+
+def _without_threshold(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if name != "threshold"}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Base of evaluations: what is counted, then the released counts, and all that follows."""
@@ -105,6 +153,10 @@ class Evaluation:
     _n_compared: float = 1.0
     # How many records have unknown labels, in words; empty if the noise may show as many.
     _unknown: str = ""
+    # The design and the noisy counts as they were released, unknown labels included.
+    _source: tuple[Evaluation, tuple[NoisyCounts, ...]] = UNSET
+    # What the evaluation is of, in files.
+    kind = ""
     _title = "Differentially private evaluation"
     # What `interval="population"` is an interval for.
     _covers = "for the population that the records are a random sample of"
@@ -117,6 +169,7 @@ class Evaluation:
         n_compared: float = 1,
     ) -> Self:
         """Return the evaluation with the noisy counts of each part; `units` are a schema."""
+        source = self, noisy
         pairs = list(zip(self._parts, noisy, strict=True))
         unknown = next(filter(None, (unknown_hint(*pair, units) for pair in pairs)), "")
         parts, noisy = zip(*(settled(*pair) for pair in pairs), strict=True)
@@ -133,6 +186,7 @@ class Evaluation:
             privacy_=privacy,
             _n_compared=n_compared,
             _unknown=unknown,
+            _source=source,
         )
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
@@ -186,7 +240,7 @@ class Evaluation:
         return {name: f"{score}{notes.get(name, '')}" for name, score in self.scores().items()}
 
     def table(
-        self: Any, metrics: Any = None, *, by: Any = None, digits: int = 2, **options: Any
+        self: Any, metrics: Any = None, *, by: Any = None, digits: int | None = None, **options: Any
     ) -> DataFrame:
         """Return numbers with their intervals as a frame, for a paper.
 
@@ -199,45 +253,56 @@ class Evaluation:
         by : bool, str or list of str, default=None
             Columns of ``subgroups=`` that divide the records, True is all of them: there are rows
             for each subgroup, too. None is all records together.
-        digits : int, default=2
-            Decimals of "text".
+        digits : int, default=None
+            Decimals of "text". None is 2, and 3 for "net_benefit", of which differences are small.
         **options
-            Passed to `score` for every metric, such as ``interval="records"``.
+            Passed to `score` for every metric, such as ``interval="records"``; a threshold only
+            where a number depends on it.
 
         Returns
         -------
         table : pandas.DataFrame
             A row for each metric (and subgroup, after "all" records), with the columns "value",
-            "low", "high" and "text", such as "0.87 (0.84 to 0.90)"; by subgroup also "size" and
+            "low", "high" and "text", such as "0.87 (0.84 to 0.90)". "threshold" is there if any
+            number is of predicted labels: from which score of the positive class on they are
+            predicted. "score" is there if rows have labels of their own: the name for `score`; and
+            "options" if there are others than a threshold, as JSON. By subgroup also "size" and
             "note" of `by_group`, and where there is a note, the text ends in "too few to tell". The
             "note" of a regressor says as what larger errors count. Methods of the frame write it
             down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
         """
-        import pandas as pd
-
         metrics = self._names if metrics is None else metrics
         metrics = [metrics] if isinstance(metrics, str) else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
-        rows: list[dict[Any, Any]] = []
         notes = self._notes()
-        for label, of in named.items():
-            name, own = (of, {}) if isinstance(of, str) else of
-            rows.append({"metric": label} | self.score(name, **options | own)._asdict())
-            if by is not None:
-                groups = self.by_group(name, by=None if by is True else by, **options | own)
-                rows[-1] |= dict.fromkeys(groups.columns[:-5], "all") | {"size": self.m, "note": ""}
-                rows += groups.assign(metric=label).to_dict("records")
-            elif notes:
-                clipped = (options | own).get("clipped", True)
-                rows[-1]["note"] = notes.get(name.removeprefix("neg_"), "") * clipped
-        table = pd.DataFrame(rows)
-        levels = table.columns[4:-2].tolist()
-        rounded = table[["value", "low", "high"]].round(digits) + 0.0  # no "-0.00"
-        text = "{:.{n}f} ({:.{n}f} to {:.{n}f})"
-        table["text"] = [text.format(*row, n=digits) for row in rounded.itertuples(index=False)]
-        if by is not None:
-            table.loc[table["note"] != "", "text"] += ", too few to tell"
-        return table.set_index(["metric", *levels] if levels else "metric")
+        rows: list[dict[Any, Any]] = []
+        for label, asked in named.items():
+            name, params = (asked, {}) if isinstance(asked, str) else asked
+            facts = self._facts(name, options | params)
+            common = options if "threshold" in facts else _without_threshold(options)
+            params = {**common, **params}
+            row = {
+                "metric": label,
+                "score": name,
+                **facts,
+                "options": plain(_without_threshold(params)),
+            }
+            whole = self.score(name, **params)._asdict()
+            if by is None:
+                clipped = params.get("clipped", True)
+                note = notes.get(name.removeprefix("neg_"), "") if clipped else ""
+                rows.append({**row, **whole, **({"note": note} if notes else {})})
+                continue
+            groups = self.by_group(name, by=None if by is True else by, **params)
+            levels = dict.fromkeys(self._columns(None if by is True else by), "all")
+            rows.append({**row, **levels, **whole, "size": self.m, "note": ""})
+            rows += [{**row, **group} for group in groups.to_dict("records")]
+        levels = [] if by is None else self._columns(None if by is True else by)
+        return table_of(rows, digits, levels)
+
+    def _facts(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a number with these options depends on, and its interval does not tell."""
+        return {}
 
     def _released_hint(self) -> str:
         """Say what released counts show to be probably a mistake in what was declared."""
@@ -262,22 +327,40 @@ class Evaluation:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as numbers, texts, and lists and dicts of them.
+        """Return what was released, the main numbers that follow from it, and the privacy report.
 
         Returns
         -------
         evaluation : dict
-            With the keys "format" (of these keys, 1), "m", "unit", "scores" and "privacy"; of a
-            classifier also "classes" and "confusion_matrix". Each score, and the matrix, has
-            "value", "low" and "high" (for the population), "records_low" and "records_high" (for
-            these records); None stands for infinity. Scores of clipped errors have a "note" that
-            says so. If there are some, "unknown_labels" says how many records have labels that are
-            none of the classes.
+            With the keys "format" (of these keys, 2), "kind", "m", "unit", "tables" (what was
+            counted, by which public design, the noisy counts and their noise), "design" (what else
+            is public), "simulation" (of intervals), "scores" and "privacy"; of a classifier also
+            "classes" and "confusion_matrix". Each score, and the matrix, has "value", "low" and
+            "high" (for the population), "records_low" and "records_high" (for these records); None
+            stands for infinity. Scores of clipped errors have a "note" that says so. If there are
+            some, "unknown_labels" says how many records have labels that are none of the classes.
+            `sklearn_dpbo.report.from_dict` returns the evaluation again.
         """
         unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
-        head = {"format": privacy["format"], "m": self.m, "unit": unit}
+        head = {"format": privacy["format"], "kind": self.kind, "m": self.m, "unit": unit}
         unknown = {"unknown_labels": self._unknown} if self._unknown else {}
-        return {**head, "scores": self._as_dicts(), "privacy": privacy, **unknown}
+        return {
+            **head, **self._as_released(), "scores": self._as_dicts(), "privacy": privacy, **unknown
+        }  # fmt: skip
+
+    def _as_released(self) -> dict[str, Any]:
+        """Return the released counts and their public design, as JSON has them."""
+        design, noisy = self._source
+        tables = [
+            table_as_json(part, counts, self._units)
+            for part, counts in zip(design._parts, noisy, strict=True)
+        ]
+        public = {"n_compared": self._n_compared, **design._public_design()}
+        return {"tables": tables, "design": public, "simulation": simulation()}
+
+    def _public_design(self) -> dict[str, Any]:
+        """Return what of the design is public, and in no table."""
+        return {}
 
     def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
         """Return the main numbers with both intervals; `params` are those of `score`."""
@@ -291,8 +374,12 @@ class Evaluation:
         }
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        """Return `to_dict` as JSON: one file from which all numbers and figures follow.
+
+        `sklearn_dpbo.report.load` reads it, ``python -m sklearn_dpbo.report check`` checks it, and
+        a JSON Schema describes it.
+        """
+        return as_json(self.to_dict())
 
     def _repr_html_(self) -> str:
         rows = [(name, [shown]) for name, shown in self._rows().items()]

@@ -45,11 +45,12 @@ class SubgroupScores:
         -------
         scores : pandas.DataFrame
             A row for each subgroup: its levels; its estimated "size" (records, or groups); "value",
-            "low" and "high" of the score; and a "note". This is "too few to tell" if the interval
-            is wider than 0.2 (as it is if a score of positive records may have none), or than a
-            fifth of a larger range. If a subgroup that is as all records are would need more
-            records, the note says how many would be enough. Subgroups of values that are no level
-            ("other") are left out if they may be empty.
+            "low" and "high" of the score; of predicted labels, the "threshold" from which on the
+            positive class is predicted, which is that of all records; and a "note". This is "too
+            few to tell" if the interval is wider than 0.2 (as it is if a score of positive records
+            may have none), or than a fifth of a larger range. If a subgroup that is as all records
+            are would need more records, the note says how many would be enough. Subgroups of values
+            that are no level ("other") are left out if they may be empty.
         """
         import pandas as pd
 
@@ -59,9 +60,17 @@ class SubgroupScores:
             score, size, note = own.score(name, **options), round(own._size.value), ""
             if score.high - score.low > _WIDE * self._range(name):
                 note = "too few to tell" + _needed(enough(len(own._parts[-1].subgroups)), size)
-            rows.append((*labels, size, *score, note))
-        names = [*self._columns(by), "size", "value", "low", "high", "note"]
-        return pd.DataFrame(rows, columns=names)
+            facts = self._facts(name, options)
+            rows.append(
+                {
+                    **dict(zip(self._columns(by), labels, strict=True)),
+                    "size": size,
+                    **score._asdict(),
+                    **facts,
+                    "note": note,
+                }
+            )
+        return pd.DataFrame(rows)
 
     def group_differences(self: Any, name: str, by: Any = None, **options: Any) -> Any:
         """Return the difference of a score between each two subgroups.
@@ -120,11 +129,14 @@ class SubgroupScores:
         ends, view = _seen(ends)
         ax.axvspan(*ends[0], color="k", alpha=0.1, lw=0)
         texts = []
-        for i, (*levels, size, value, _, _, note) in enumerate(scores.to_numpy().tolist()):
+        columns = self._columns(by)
+        for i, row in enumerate(scores.to_dict("records")):
             low, high = ends[i + 1]
+            value, note = row["value"], row["note"]
             style = {"color": "0.6" if note else "C0", "fmt": "o", "capsize": 3}
             ax.errorbar(value, i, xerr=[[value - low], [high - value]], **style)
-            texts.append(f"{_text(levels)} ({size:,})" + "\ntoo few to tell" * bool(note))
+            levels = _text([row[name] for name in columns])
+            texts.append(f"{levels} ({row['size']:,})" + ("\ntoo few to tell" if note else ""))
         ax.set_yticks(range(len(texts)), texts)
         ax.set(
             xlabel=(name in METRICS and METRICS[name].label) or name.replace("_", " "),

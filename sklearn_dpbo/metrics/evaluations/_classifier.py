@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,18 @@ from .._make import labels_scorer
 from .._of_counts import RankingScore
 from .._queries import unit_weight
 from .._registry import METRICS, OF_MATRIX
+from .._released import plain, scorer_as_json, scorer_from_json
 from . import _curves as curves
 from ._base import KEYS, SAMPLINGS, Estimate, Evaluation, hull, samplings, unknown_name
 from ._by_group import SubgroupScores
-from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores
+from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores, usual
 from ._plots import ClassifierFigures
 
 Floats = NDArray[np.float64]
 # Probabilities that are no farther apart are the same threshold.
 _NEAR = 0.005
+# Other numbers of predicted labels than metrics of the matrix.
+OF_THRESHOLD = ("net_benefit", "selection_rate")
 _OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
 
@@ -53,6 +57,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     """
 
     _subgroups: Subgroups | None = None
+    kind = "evaluation of a classifier"
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -144,10 +149,11 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             classes ("neg_brier_score" is minus that). Of two classes, also "sensitivity" (the
             recall), "specificity", "ppv" (the precision) and "npv"; and with probabilities
             "net_benefit", see `decision_curve`, "calibration_slope", the coefficient of an
-            unpenalised logistic regression of the label on the logit of the probability, and
+            unpenalised logistic regression of the label on the logit of the probability,
             "calibration_intercept", the intercept of one in which that coefficient is 1
-            (calibration in the large). 1 and 0 are perfect. All probabilities in a bin count as the
-            mean of public ones there, within 1e-4 and 1 - 1e-4.
+            (calibration in the large), and "observed_expected_ratio", the number of positive
+            records by the sum of the probabilities. 1, 0 and 1 are perfect. All probabilities in a
+            bin count as the mean of public ones there, within 1e-4 and 1 - 1e-4.
         threshold : float, default=None
             For metrics of the confusion matrix, those named above, "selection_rate" and
             "net_benefit"; as in `confusion_matrix`. A warning says if the nearest threshold is
@@ -178,7 +184,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         of_matrix, of_probabilities = name in OF_MATRIX, name in OF_PROBABILITIES
         known = OF_MATRIX[name].params if of_matrix else ()
         unused = {key: value for key, value in params.items() if key not in known}
-        if not of_matrix and name not in ("net_benefit", "selection_rate"):
+        if not of_matrix and name not in OF_THRESHOLD:
             unused["threshold"] = threshold
         if of_matrix or of_probabilities or name.endswith("brier_score"):
             unused["label"] = label
@@ -188,8 +194,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             scorer = labels_scorer(name, params, self.classes, self.pos_label)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
         if of_probabilities:
-            compute, most = self._of_probabilities(name, threshold)
-            return self._estimate(compute, bounds=(-math.inf, most), sampling=sampling)
+            compute, bounds = self._of_probabilities(name, threshold)
+            return self._estimate(compute, bounds=bounds, sampling=sampling)
         if name in self._scorers and label in (None, self.pos_label):
             return self._score(self._scorers[name], sampling=sampling)
         if name == "neg_brier_score":
@@ -213,6 +219,16 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             )
         area = RankingScore(name, METRICS[name].bounds, {}, counts=histogram, positions=(k,))
         return self._score(area, sampling=sampling)
+
+    def _facts(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the threshold of a number of predicted labels."""
+        name, _ = usual(name, self.classes, self._parts[-1].positives[0])
+        if not self._binary or not (name in OF_MATRIX or name in OF_THRESHOLD):
+            return {}
+        threshold = options.get("threshold")
+        labels = self._labels_at(threshold)
+        edge = labels.cut if labels.edge is None else labels.edge
+        return {"threshold": float(self.thresholds[edge])}
 
     def _brier_score(self, sampling: float) -> Estimate:
         """Return the Brier score, summed over classes if there are more than two."""
@@ -247,7 +263,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return names + ["prevalence"] * self._binary
 
     def _range(self, name: str) -> float:
-        if name.startswith("calibration"):
+        if name in OF_PROBABILITIES and name != "net_benefit":
             return 5.0  # it may be any number: a fifth of this tells
         if name == "brier_score":
             return 1.0 if self._binary else 2.0
@@ -316,6 +332,29 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             "classes": self.classes.tolist(),
             "confusion_matrix": {name: array.tolist() for name, array in matrix.items()},
         }
+
+    def _public_design(self) -> dict[str, Any]:
+        moments = None if self._moments is None else [rows.tolist() for rows in self._moments]
+        levels = None if self._subgroups is None else plain(self._subgroups.to_dict())
+        return {
+            "threshold": self.threshold if self._binary else None,
+            "pos_label": plain(self.pos_label),
+            "scorers": [scorer_as_json(scorer) for scorer in self._scorers.values()],
+            "probabilities": moments,
+            "subgroups": levels,
+        }
+
+    @classmethod
+    def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
+        """Return the evaluation to release with these parts, as `_public_design` has it."""
+        scorers = [scorer_from_json(record, parts[-1]) for record in design["scorers"]]
+        probabilities, levels = design["probabilities"], design["subgroups"]
+        return cls(
+            parts,
+            {scorer.name: scorer for scorer in scorers},
+            None if probabilities is None else tuple(map(np.array, probabilities)),
+            _subgroups=None if levels is None else Subgroups.from_dict(levels),
+        )
 
     # ------------------------------------------------------------ inside
     @property

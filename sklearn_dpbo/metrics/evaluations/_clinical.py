@@ -26,7 +26,12 @@ Floats = NDArray[np.float64]
 _OF_POSITIVE = {"sensitivity": "recall", "ppv": "precision"}
 _OF_OTHER = {"specificity": "recall", "npv": "precision"}
 OF_TWO = _OF_POSITIVE | _OF_OTHER
-OF_PROBABILITIES = ("calibration_slope", "calibration_intercept", "net_benefit")
+OF_PROBABILITIES = (
+    "calibration_slope",
+    "calibration_intercept",
+    "observed_expected_ratio",
+    "net_benefit",
+)
 CLINICAL = (*OF_TWO, *OF_PROBABILITIES)
 # Probabilities beyond this, and 1 minus this, count as it: the logit of 0 is not finite.
 _LEAST = 1e-4
@@ -114,16 +119,21 @@ class ClinicalScores:
         fp, tp = (n[:, -2:0:-1][:, at] for n in from_above(table))
         return ratio(tp - fp * p / (1 - p), table.sum(axis=(-2, -1))[:, None], undefined)
 
-    def _of_probabilities(self: Any, name: str, threshold: float | None) -> tuple[Compute, float]:
-        """Return how to compute a number in `OF_PROBABILITIES`, and the largest that there is."""
+    def _of_probabilities(
+        self: Any, name: str, threshold: float | None
+    ) -> tuple[Compute, tuple[float, float]]:
+        """Return how to compute a number in `OF_PROBABILITIES`, and its bounds."""
         means, at = self._known_moments()[0][0], self._decisions()
+        if name == "observed_expected_ratio":
+            return lambda n, u: observed_by_expected(self._tables(n)[0], means, u), (0.0, math.inf)
         if name != "net_benefit":
             slope = name == "calibration_slope"
-            return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), math.inf
+            anything = (-math.inf, math.inf)
+            return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), anything
         p = self.threshold if threshold is None else threshold
         self._check_threshold(p)
         at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
-        return lambda n, u: self._net_benefit(n, at, u)[:, 0], 1.0
+        return lambda n, u: self._net_benefit(n, at, u)[:, 0], (-math.inf, 1.0)
 
 
 def usual(name: str, classes: NDArray[Any], positive: int) -> tuple[str, dict[str, Any]]:
@@ -131,6 +141,17 @@ def usual(name: str, classes: NDArray[Any], positive: int) -> tuple[str, dict[st
     if name not in OF_TWO:
         return name, {}
     return OF_TWO[name], {"pos_label": classes.tolist()[positive ^ (name in _OF_OTHER)]}
+
+
+def observed_by_expected(
+    table: Floats, probabilities: Floats, undefined: float | None = None
+) -> Floats:
+    """Return the number of positive records by the sum of probabilities, for tables (n, 2, n_bins).
+
+    All probabilities in a bin are `probabilities` of that bin.
+    """
+    expected = (table.sum(axis=-2) * probabilities).sum(axis=-1)
+    return ratio(table[:, 1].sum(axis=-1), expected, undefined)
 
 
 def calibration_fit(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from ...privacy.checks import check_number
 from .._agreement import Agreement
 from .._intervals import Compute
-from .._make import labels_scorer
+from .._make import labels_scorer, make_private_scorer
 from .._metrics import ratio
 from .._registry import OF_MATRIX
+from .._released import plain
 from .._scorers import PrivateScorer
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 from ._clinical import OF_TWO, usual
@@ -52,6 +54,7 @@ class ModelComparison(Evaluation):
     # The score that was asked for, if one was.
     _scoring: PrivateScorer | None = None
     _title = "Differentially private comparison"
+    kind = "comparison of two models"
 
     def score(
         self,
@@ -136,16 +139,37 @@ class ModelComparison(Evaluation):
         low, high = OF_MATRIX[name].bounds if name in OF_MATRIX else (0.0, 1.0)
         return high - low
 
+    def _public_design(self) -> dict[str, Any]:
+        scoring = self._scoring
+        asked = None if scoring is None else {"metric": scoring.name, "params": scoring.params}
+        return {
+            "positive_class": self._positive,
+            "threshold": self._threshold,
+            "scoring": plain(asked),
+        }
+
+    @classmethod
+    def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
+        """Return the comparison to release with these parts, as `_public_design` has it."""
+        asked = design["scoring"]
+        scoring = None if asked is None else make_private_scorer(asked["metric"], **asked["params"])
+        return cls(
+            parts,
+            {},
+            _positive=design["positive_class"],
+            _threshold=design["threshold"],
+            _scoring=scoring,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as numbers, texts, and lists and dicts of them.
 
         Returns
         -------
         comparison : dict
-            With the keys "m", "unit", "scores" (differences, b minus a), "scores_a" and "scores_b"
-            (each model's own), "model_a" and "model_b" (what they are), and "privacy". Each score
-            has "value", "low" and "high" (for the population), "records_low" and "records_high"
-            (for these records).
+            As of a classifier, with "scores" (differences, b minus a), "scores_a" and "scores_b"
+            (each model's own), and "model_a" and "model_b" (what they are) in the place of classes
+            and matrix.
         """
         own = {f"scores_{model}": self._as_dicts(model=model) for model in "ab"}
         return super().to_dict() | {"model_a": self.model_a, "model_b": self.model_b} | own

@@ -47,6 +47,8 @@ def comparison_of(
     positive = 1 if pos_label is None else position_of(pos_label, classes)
     parts: tuple[Cells, ...] = (Confusion(classes),) * 2
     names, threshold = [_name_of(model) for model in (model_a, model_b)], None
+    if names[0] == names[1]:
+        names = [f"model_{letter} ({name})" for letter, name in zip("ab", names, strict=True)]
     if len(cuts):
         names = [f"{name} (positive from {cut:g})" for name, cut in zip(names, cuts, strict=True)]
         threshold = float(cuts[0]) if cuts[0] == cuts[1] else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ...privacy.checks import check_number
 from .._intervals import Compute
 from .._make import NAMES
+from .._released import scorer_as_json, scorer_from_json
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 Floats = NDArray[np.float64]
@@ -42,6 +44,8 @@ class RegressorEvaluation(Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     """
+
+    kind = "evaluation of a regressor"
 
     @property
     def clipping(self) -> str:
@@ -150,14 +154,23 @@ class RegressorEvaluation(Evaluation):
             "largest_error is too small"
         )
 
+    def _public_design(self) -> dict[str, Any]:
+        return {"scorers": [scorer_as_json(scorer) for scorer in self._scorers.values()]}
+
+    @classmethod
+    def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
+        """Return the evaluation to release with these parts, as `_public_design` has it."""
+        scorers = [scorer_from_json(record, parts[0]) for record in design["scorers"]]
+        return cls(parts, {scorer.name: scorer for scorer in scorers})
+
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as numbers, texts, and lists and dicts of them.
 
         Returns
         -------
         evaluation : dict
-            As of a classifier, with the keys "m", "unit", "scores", "privacy", "clipping" (as what
-            larger errors count) and "largest_error".
+            As of a classifier, with "clipping" (as what larger errors count) and "largest_error" in
+            the place of classes and matrix.
         """
         return super().to_dict() | {
             "clipping": self.clipping,

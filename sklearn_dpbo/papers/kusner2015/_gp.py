@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics._scorers import score_and_interval
+from ...metrics._released import ReleasedScore
 from ...prediction.candidates import Candidates
 from ...prediction.session import Session
 from ...privacy.accounting import CHOICE
@@ -233,5 +233,5 @@ def assemble(
             facts = fit.score, fit.seconds, fit.error
             tried[i] = Candidate(model.candidates[i], None, *facts)
     scorer, units = candidates.scorer, candidates.problem.units
-    scores = [] if noisy is None else [score_and_interval(scorer, units, noisy)]
+    scores = [] if noisy is None else [ReleasedScore(scorer, noisy, units)]
     return Release(tuple(tried), chosen, scores)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics._scorers import PrivateScorer, score_and_interval
+from ...metrics._released import ReleasedScore
+from ...metrics._scorers import PrivateScorer
 from ...prediction.candidates import Candidates
 from ...prediction.session import Session
 from ...privacy.sensitive import Secret
@@ -140,7 +141,7 @@ class LipschitzConvex(Strategy):
             purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
-        score = score_and_interval(own.scorer, session.units, noisy)
+        score = ReleasedScore(own.scorer, noisy, session.units)
         return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
 
     def _bounds(self, candidates: Candidates, lambdas: np.ndarray) -> LipschitzBounds:

@@ -6,13 +6,12 @@ Errors are one line on stderr, with exit status 1; wrong usage has exit status 2
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ...exceptions import LedgerError
+from ..report._json import from_json
 from ._display import as_text
 from ._ledger import PrivacyLedger, Published, dataset_of
 
@@ -28,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (LedgerError, OSError, ValueError, ImportError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    told = f", with the charges, epsilon, delta and unit of {len(reports)} report(s)"
-    charges = told if reports else ""
+    facts = "the charges, epsilon, delta, unit, mechanism and purpose"
+    charges = f", with {facts} of {len(reports)} report(s)" if reports else ""
     print(f"intact up to charge {last.charge}{charges}\n  ledger   {last.ledger}")
     print(f"  head     {last.head}")
     return 0
@@ -49,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _published(file: str) -> Published:
     try:
-        record = json.loads(Path(file).read_text(), object_pairs_hook=_without_duplicates)
+        record = from_json(Path(file).read_text())
         report = record if "ledger" in record else record["privacy"]  # of an evaluation
         return Published.by(report)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
@@ -57,11 +56,3 @@ def _published(file: str) -> Published:
             f"{file} is not the report of a release that was charged to a ledger; write it with "
             "search.privacy_.to_json()"
         ) from None
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; ValueError if a key is there twice: readers take either."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found

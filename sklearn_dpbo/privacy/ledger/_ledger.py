@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ...exceptions import LedgerError
-from ..accounting import Receipt
+from ..receipt import Receipt
 from ..spending import Grant, Ledger
 from . import _display as display
 from . import _file as file
@@ -247,7 +247,7 @@ class PrivacyLedger(Ledger):
             entry = Entry.after(last, loss, time=when, **texts)
             book.append(entry.line())
         of = f"for records of {' and '.join(loss.parts)} alone: {DISJOINT}" * bool(loss.parts)
-        return Receipt(opening.ledger, entry.number, entry.hash, of)
+        return Receipt(opening.ledger, entry.number, entry.hash, of, entry.mechanism, entry.purpose)
 
     def check(
         self,
@@ -272,8 +272,9 @@ class PrivacyLedger(Ledger):
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
         """Check that no line was changed or removed, and that these releases are in the ledger.
 
-        Also, that the reports tell the epsilon, delta and unit that were charged. What was released
-        is not part of a ledger: no ledger shows that other numbers of a report were changed.
+        Also, that the reports tell the epsilon, delta, unit, mechanism and purpose of the charge.
+        What was released is not part of a ledger: no ledger shows that other numbers of a report
+        were changed.
 
         Reads the whole ledger. The chain of hashes reveals damage and careless changes. Published
         reports reveal the rest: that an older copy was restored, that the ledger was lost and
@@ -386,12 +387,14 @@ class PrivacyLedger(Ledger):
                         f"{problem}. At least what was published has been spent: restore the "
                         "ledger, or do not continue"
                     )
-            if problem := report.differs(opening, entries):
+            others = (_why_other(receipt, lines[receipt.charge]) for receipt in report.receipts)
+            if problem := next(filter(None, others), "") or report.differs(opening, entries):
                 raise LedgerError(
                     f"a report is not as it was written, or is of another release. {name}: "
                     f"{problem}. What counts is the ledger"
                 )
-        return Receipt(opening.ledger, len(entries), lines[-1].hash)
+        texts = (entries[-1].mechanism, entries[-1].purpose) if entries else ()
+        return Receipt(opening.ledger, len(entries), lines[-1].hash, "", *texts)
 
     def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
         """Return what decides on a charge: the opening and the last line, which may be the same."""
@@ -502,6 +505,16 @@ def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]
         )
     if receipt.head != lines[receipt.charge].hash:
         return f"charge {receipt.charge} differs: the ledger was continued from an older copy"
+    return ""
+
+
+def _why_other(receipt: Receipt, line: Opening | Entry) -> str:
+    """Return which text of a receipt is not that of its charge, in words; "" if none."""
+    if isinstance(line, Entry):
+        for name in ("mechanism", "purpose"):
+            said, charged = getattr(receipt, name), getattr(line, name)
+            if said != charged:
+                return f"it says {name}={said!r}; charge {line.number} was made for {charged!r}"
     return ""
 
 

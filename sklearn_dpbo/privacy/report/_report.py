@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, Self
 
-from ..accounting import TRAINING, PrivacyLoss, Receipt, weak_because
+from ..accounting import TRAINING, PrivacyLoss, weak_because
+from ..receipt import Receipt
 from ..spending import Spent
 from ._card import Row, card, in_lines
+from ._json import as_json, require_same
 
 # Of JSON, as `disclosure.schema.json` describes it: a change of one is a change of both.
-FORMAT = 1
+FORMAT = 2
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
     "can remove the noise"
@@ -26,6 +29,7 @@ TRAINING_NOT_PROTECTED = (
     "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
     "the validation records, including another run of this fit"
 )
+_MOST_ALIKE = 1_000_000
 _SUMMARY_LINES, _SUMMARY_WIDTH = 8, 83  # with the title; of a text behind its label
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
@@ -35,6 +39,12 @@ _NOT_REPORTED = (
 )
 
 
+# Fields of a loss, and those of a report that `to_dict` returns as they are.
+_OF_LOSS = ("purpose", "detail", "mechanism", "assumption", "epsilon", "delta")
+_AS_THEY_ARE = (
+    "title", "unit", "m", "data", "protected", "not_protected", "assumption", "condition",
+    "released", "noise", "software",
+)  # fmt: skip
 # Facts in the order in which they are shown, and those that a card folds.
 _LABELS = (
     "Guarantee", "Protected", "Neighbours", "Released", "Not protected", "Assumption", "Condition",
@@ -76,6 +86,8 @@ class PrivacyReport:
         Where the noise came from, and whether nobody can predict it: else there is no guarantee.
     receipts : tuple of Receipt, default=()
         Where the release was charged: one entry per charge of a ledger.
+    software : str, default=""
+        Name and version of what made the release; an empty text is this version of this package.
     """
 
     title: str
@@ -93,26 +105,33 @@ class PrivacyReport:
     noise: str
     secure: bool
     receipts: tuple[Receipt, ...] = ()
+    software: str = ""
+
+    def __post_init__(self) -> None:
+        name = __name__.partition(".")[0]
+        made_by = self.software or f"{name} {sys.modules[name].__version__}"
+        object.__setattr__(self, "software", made_by)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
 
-        The keys are "format" (of these keys, 1), "software" (its name and version), "title",
+        The keys are "format" (of these keys, 2), "software" (its name and version), "title",
         "private" (bool), "warning" (None if private), "epsilon" and "delta" (None if the noise was
         seeded: then there is no guarantee), "weak" (why the guarantee promises little, or None),
         "m", "unit", "data", "protected", "neighbours", "released",
         "not_protected", "assumption" (or None), "condition", "not_reported" (of a
         validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
         "ledger" ("ledger", "charge", "head" and "parts" of each charge, as in `Receipt`). "spent"
-        lists, for each purpose, "purpose" (in words), "mechanism", "times", "epsilon", "delta",
-        "share" (of the whole epsilon), and "of" (of one table, which part of it pays; else empty).
+        lists the releases, equal ones that follow each other once: "purpose" and "detail" (in
+        words), "mechanism", "assumption" (or None), "times" (how many there are), "epsilon" and
+        "delta" (of each), "share" (of all of them together, of the whole epsilon), and "of" (of one
+        table, which part of it pays; else empty). `from_dict` reads all of it.
         """
         private = self.secure
         one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
-        name = __name__.partition(".")[0]
         return {
             "format": FORMAT,
-            "software": f"{name} {sys.modules[name].__version__}",
+            "software": self.software,
             "title": self.title,
             "private": private,
             "warning": None if private else _SEEDED,
@@ -129,15 +148,60 @@ class PrivacyReport:
             "assumption": self.assumption,
             "condition": self.condition,
             "not_reported": _NOT_REPORTED if self.data == "validation set" else None,
-            "spent": self._spent(),
+            "spent": self._in_order(),
             "noise": self.noise,
             "another_run": _ANOTHER_RUN if private else None,
             "ledger": [receipt._asdict() for receipt in self.receipts],
         }
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Return the report that `to_dict` wrote.
+
+        Parameters
+        ----------
+        record : dict
+            What `to_dict` returned, or the same read from JSON.
+
+        Returns
+        -------
+        report : PrivacyReport
+
+        Raises
+        ------
+        ValueError
+            If the record is not what a report writes: fields are missing, unknown, or contradict
+            each other, such as a share and its epsilon.
+        """
+        try:
+            report = cls._read(record)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"this is no privacy report of format {FORMAT}: {error!r}") from None
+        require_same(report.to_dict(), record, "privacy")
+        return report
+
+    @classmethod
+    def _read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the report with these fields, which may contradict others of the record."""
+        if record["format"] != FORMAT:
+            raise ValueError(f"this version reads format {FORMAT}; found {record['format']!r}")
+        spends = tuple(
+            PrivacyLoss(**{name: line[name] for name in _OF_LOSS})
+            for line in record["spent"]
+            for _ in range(_times(line["times"]))
+        )
+        whole: dict[str, Any] = {
+            # Noise that was seeded promises nothing: then the record has no sums.
+            name: math.fsum(getattr(loss, name) for loss in spends) if said is None else said
+            for name, said in ((name, record[name]) for name in ("epsilon", "delta"))
+        }
+        same = {name: record[name] for name in _AS_THEY_ARE}
+        receipts = tuple(Receipt(**receipt) for receipt in record["ledger"])
+        return cls(**same, **whole, spends=spends, secure=record["private"], receipts=receipts)
+
     def to_json(self) -> str:
         """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return as_json(self.to_dict())
 
     def to_html(self) -> str:
         """Return the report as a self-contained HTML fragment."""
@@ -195,7 +259,7 @@ class PrivacyReport:
             "guarantee": self._guarantee(facts["weak"]),
             "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
             "assumption": self.assumption or "none beyond the condition",
-            "spent": [_spend_text(each) for each in facts["spent"]],
+            "spent": [_spend_text(each) for each in self._spent()],
             "ledger": [
                 f"charge {r.charge} of {r.ledger}, {r.head}" + f"; {r.parts}" * bool(r.parts)
                 for r in self.receipts
@@ -215,23 +279,35 @@ class PrivacyReport:
             numbers += f" ({kind}, one {self.unit} replaced)"
         return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
+    def _in_order(self) -> list[dict[str, Any]]:
+        """Return the losses in order, equal ones that follow each other once."""
+        lines = []
+        for loss, alike in groupby(self.spends):
+            times = len(list(alike))
+            share = times * loss.epsilon / self.epsilon
+            own = {name: getattr(loss, name) for name in _OF_LOSS}
+            lines.append(own | {"times": times, "share": share, "of": self._part(loss)})
+        return lines
+
     def _spent(self) -> list[dict[str, Any]]:
-        spent, parts = [], TRAINING in [each.purpose for each in self.spends]
-        for purpose, losses in self._by_purpose().items():
-            epsilon = sum(loss.epsilon for loss in losses)
-            part = "the first part" if losses[0].purpose == TRAINING else "the second part"
-            spent.append(
-                {
-                    "purpose": purpose,
-                    "mechanism": _mechanism(losses),
-                    "times": len(losses),
-                    "epsilon": epsilon,
-                    "delta": sum(loss.delta for loss in losses),
-                    "share": epsilon / self.epsilon,
-                    "of": part if parts else "",
-                }
-            )
-        return spent
+        """Return the losses by purpose, as the texts show them: sums."""
+        return [
+            {
+                "purpose": purpose,
+                "mechanism": _mechanism(losses),
+                "epsilon": sum(loss.epsilon for loss in losses),
+                "delta": sum(loss.delta for loss in losses),
+                "share": sum(loss.epsilon for loss in losses) / self.epsilon,
+                "of": self._part(losses[0]),
+            }
+            for purpose, losses in self._by_purpose().items()
+        ]
+
+    def _part(self, loss: PrivacyLoss) -> str:
+        """Return which part of one table a loss is of; an empty text if there are no parts."""
+        if TRAINING not in [each.purpose for each in self.spends]:
+            return ""
+        return "the first part" if loss.purpose == TRAINING else "the second part"
 
     def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
         """Return the losses by purpose and detail, in words."""
@@ -239,6 +315,13 @@ class PrivacyReport:
         for loss in self.spends:
             by_purpose.setdefault(loss.release, []).append(loss)
         return by_purpose
+
+
+def _times(found: Any) -> int:
+    """Return how many releases a line stands for; ValueError for more than a fit ever makes."""
+    if type(found) is not int or not 0 < found <= _MOST_ALIKE:
+        raise ValueError(f"times is a whole number from 1 to {_MOST_ALIKE:,}; found {found!r}")
+    return found
 
 
 def _spend_text(spend: dict[str, Any]) -> str:
