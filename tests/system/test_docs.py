@@ -14,6 +14,8 @@ from conftest import data_file
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
+from sklearn_dpbo.report._command import main
+
 ALL_DRAWS = True
 ROOT = Path(__file__).parents[2]
 SERVER = "postgresql://db.example.org/budgets"
@@ -78,7 +80,8 @@ def names():
 @pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.GuaranteeAssumptionWarning")
 @pytest.mark.parametrize("page", longest_are_slow(filter(blocks_of, PAGES)))
 def test_python_blocks_of_documentation_run(page, names, capsys, request):
-    """One after another, in one namespace."""
+    """One after another, in one namespace; files go to a folder of their own."""
+    request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name])
     for block in blocks_of(page):
@@ -91,6 +94,28 @@ def test_python_blocks_of_documentation_run(page, names, capsys, request):
         shown = re.search(r"```\n\n```text\n(.*?)```", page.read_text(), re.DOTALL)[1]
         numbers = r"\d[\d.e-]*"  # others, each time
         assert re.sub(numbers, "#", shown) == re.sub(numbers, "#", capsys.readouterr().out)
+
+
+def test_the_page_for_output_checkers_shows_what_the_checker_prints(names, monkeypatch, capsys):
+    """Its own command, on what its own code wrote."""
+    page = ROOT / "docs" / "how_to" / "output_checkers.md"
+    exec(blocks_of(page)[0], names)
+    monkeypatch.chdir(names["folder"])
+    (names["folder"] / "policy.toml").write_text(
+        (ROOT / "docs" / "examples" / "policy.toml").read_text()
+    )
+    command = re.search(r"```sh\npython -m sklearn_dpbo.report (.*)\n```", page.read_text())[1]
+    assert main(command.split()) == 0
+    shown = re.search(r"```text\n(.*?)```", page.read_text(), re.DOTALL)[1]
+    assert re.sub(r"\d{4}|OpenDP [\d.]+|dpbo [\d.]+", "#", capsys.readouterr().out) == re.sub(
+        r"\d{4}|OpenDP [\d.]+|dpbo [\d.]+", "#", shown
+    )
+    table = (names["folder"] / "table2.csv").read_text().splitlines()
+    (names["folder"] / "table2.csv").write_text(
+        "\n".join([table[0], table[1].replace(table[1].split(",")[1], "0.999", 1), *table[2:]])
+    )
+    assert main(command.split()) == 1
+    assert "table2.csv: row 1 (AUC) says value 0.999; it is 0.9" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", longest_are_slow(filter(sessions_of, PAGES)))
