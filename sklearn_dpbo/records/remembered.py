@@ -33,8 +33,8 @@ def was_scored_on(search: Any, X: Any) -> bool:
 
 
 def _remember(tables: WeakKeyDictionary[Any, ref[Any]], model: Any, X: Any) -> None:
-    tables.pop(model, None)
-    with suppress(TypeError):  # a list, or None
+    with suppress(TypeError):  # of a table that is a list, or of no model
+        tables.pop(model, None)
         tables[model] = ref(X)
 
 

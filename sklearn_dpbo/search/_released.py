@@ -18,7 +18,7 @@ from ..metrics._released import (
 )
 from ..metrics.evaluations._base import KEYS, Estimate, Evaluation, table_of, unknown_name
 from ..metrics.evaluations._from_dict import read_evaluation
-from ..privacy.report._json import as_json, require_same
+from ..privacy.report._json import as_json, require_equal
 from ..privacy.report._report import PrivacyReport
 
 SEARCH, THRESHOLD = "search", "threshold"
@@ -278,7 +278,7 @@ class SearchResult:
             scores.get(best, {}),
             {i: own for i, own in scores.items() if i is not None} if len(scores) > 1 else {},
         )
-        require_same(result.to_dict(), record, "record")
+        require_equal(result.to_dict(), record, "record")
         return result
 
 

@@ -196,6 +196,17 @@ def test_a_loaded_search_has_the_attributes_of_the_search(two_classes):
     assert [each["params"] for each in found.candidates] == search.cv_results_["params"]
 
 
+def test_gaussian_noise_stays_gaussian_in_a_file(two_classes):
+    X, y, X_val, y_val = two_classes
+    grid = {"C": [0.1 * 2**k for k in range(12)]}
+    search = PrivateBayesSearchCV(LogisticRegression(), grid, delta=1e-3, release="all", n_iter=12)
+    search.fit(X, y, X_val=X_val, y_val=y_val)
+    (table, *_) = search.released_.to_dict()["tables"]
+    assert table["noise"] == "discrete Gaussian"
+    found = from_dict(json.loads(search.released_.to_json()))
+    assert found.scores("records") == search.released_.scores("records")
+
+
 def changed(record, path, value):
     """A copy of a record in which one place says something else."""
     record = copy.deepcopy(record)

@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,18 @@ def test_a_file_and_its_table_pass_what_the_policy_allows(clinic):
 def test_each_rule_of_a_policy_fails_alone(rule, value, clinic):
     folder, _, ledger = clinic
     assert failed(check(folder / "result.json", {rule: value}, ledger=ledger)) == [rule]
+
+
+def test_a_year_counts_its_own_charges(two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    ledger = PrivacyLedger(tmp_path / "a.ledger", "patients", epsilon=9.0, create=True)
+    ledger.charge(3.0, what="last year's", time=datetime(2020, 5, 1, tzinfo=UTC))
+    model = LogisticRegression().fit(X, y)
+    evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0, ledger=ledger)
+    (tmp_path / "a.json").write_text(evaluation.to_json())
+    assert failed(check(tmp_path / "a.json", {"epsilon_per_year": 1.0}, ledger=ledger)) == []
+    rules = {"epsilon_per_year": 0.9, "epsilon_per_dataset": 3.9}
+    assert failed(check(tmp_path / "a.json", rules, ledger=ledger)) == list(rules)[::-1]
 
 
 def test_a_release_without_a_ledger_fails_the_rules_that_need_one(two_classes, tmp_path):

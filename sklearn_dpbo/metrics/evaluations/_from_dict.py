@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...privacy.report._json import require_same
+from ...privacy.report._json import require_equal
 from ...privacy.report._report import PrivacyReport
 from .._released import table_from_json
 from ._base import Evaluation
@@ -36,5 +36,5 @@ def read_evaluation(record: Mapping[str, Any], privacy: PrivacyReport | None = N
 def evaluation_from_dict(record: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation that `to_dict` returned this for; ValueError if it says otherwise."""
     evaluation = read_evaluation(record)
-    require_same(evaluation.to_dict(), record, "record")
+    require_equal(evaluation.to_dict(), record, "record")
     return evaluation

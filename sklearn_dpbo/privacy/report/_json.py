@@ -32,7 +32,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def require_same(computed: Any, said: Any, name: str) -> None:
+def require_equal(computed: Any, said: Any, name: str) -> None:
     """Raise ValueError that names the first place at which two records differ."""
     for difference in differences(computed, said, name):
         raise ValueError(difference)

@@ -15,7 +15,7 @@ from ..accounting import TRAINING, PrivacyLoss, weak_because
 from ..receipt import Receipt
 from ..spending import Spent
 from ._card import Row, card, in_lines
-from ._json import as_json, require_same
+from ._json import as_json, require_equal
 
 # Of JSON, as `disclosure.schema.json` describes it: a change of one is a change of both.
 FORMAT = 2
@@ -177,7 +177,7 @@ class PrivacyReport:
             report = cls._read(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is no privacy report of format {FORMAT}: {error!r}") from None
-        require_same(report.to_dict(), record, "privacy")
+        require_equal(report.to_dict(), record, "privacy")
         return report
 
     @classmethod
