@@ -219,7 +219,7 @@ def test_make_private_scorer_refuses_invalid_arguments(arguments, message):
 
 
 def test_prepare_refuses_labels_that_the_score_does_not_fit():
-    with pytest.raises(ValueError, match="is not for 3 classes, as in y: use 'roc_auc_ovr'"):
+    with pytest.raises(ValueError, match="does not support 3 classes, as in y: use 'roc_auc_ovr'"):
         prepared("roc_auc", CLASSES)
     for k in (0, 3, 2.5, "2", True):
         with pytest.raises(ValueError, match="k must be a number of classes below 3"):
