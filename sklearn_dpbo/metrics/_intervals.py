@@ -131,7 +131,7 @@ def moved(share: Any, end: Any, start: Any, tail: float, new_tail: float) -> Flo
 
 
 def without_noise(noisy: NoisyCounts) -> NoisyCounts:
-    """Return the same counts, as if they had been released without noise."""
+    """Replace the noise of released counts by a scale that is always 0."""
     return replace(noisy, scale=_NO_NOISE, gaussian=False)
 
 
