@@ -84,10 +84,10 @@ class Named:
             wrong = response[~are_probabilities(response)]
             if len(wrong):
                 raise ValueError(
-                    "predict_proba returned what is not a probability of each class, from 0 to 1 "
-                    f"with the sum 1, for {len(wrong)} of {len(response)} public records, such as "
-                    f"{wrong[0]}: {self.name} is not defined. CalibratedClassifierCV gives "
-                    "probabilities"
+                    "predict_proba must return probabilities of all classes, from 0 to 1 with the "
+                    f"sum 1; for {len(wrong)} of {len(response)} public records it returned other "
+                    f"numbers, such as {wrong[0]}, so {self.name} is undefined. Use "
+                    "CalibratedClassifierCV to get probabilities"
                 )
 
     @ignore_float_errors()
@@ -129,7 +129,7 @@ class Custom:
         if gain.shape != (1,) or gain.dtype.kind not in "biufO":
             name = getattr(self.function, "__name__", type(self.function).__name__)
             raise ValueError(
-                f"the gain {name} gets one record at a time, and has to return an array of one "
+                f"the gain {name} gets one record at a time, and must return an array of one "
                 f"number; found {gain.dtype} of shape {gain.shape}"
             )
         return gain.astype(float)
@@ -172,7 +172,7 @@ def _weighted(y: Any, class_weight: Any = None) -> OfCell:
     all_weights = [*weights, *class_weight.values()]
     if not (all(w >= 0 and is_finite(w) for w in all_weights) and any(weights)):
         raise ValueError(
-            f"class_weight is a dict with a weight for each label of y, {labels}, none "
+            f"class_weight must be a dict with a weight for each label of y, {labels}, none "
             f"negative and at least one positive; found {class_weight!r}"
         )
     return OfCell(np.diag(weights), classes)
@@ -184,8 +184,9 @@ def _cost(y: Any, cost_matrix: Any = None) -> OfCell:
     C = as_floats(cost_matrix)
     if C is None or C.shape != (len(classes),) * 2 or np.ptp(C) == 0:
         raise ValueError(
-            "cost_matrix is a square table of finite numbers, not all the same: a row per true "
-            f"class, a column per predicted class, of {len(classes)} classes; found {cost_matrix!r}"
+            "cost_matrix must be a square table of finite numbers that are not all the same, with "
+            f"a row per true class and a column per predicted class, for {len(classes)} classes; "
+            f"found {cost_matrix!r}"
         )
     return OfCell(-C, classes)
 

@@ -41,7 +41,7 @@ def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
     (position,) = _encode_objects([pos_label], classes)
     if position < 0:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: pass the "
-            "positive one of these, to a search in scoring=make_private_scorer(name, pos_label=...)"
+            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}. Pass one "
+            "of these; for a search, scoring=make_private_scorer(name, pos_label=...)"
         )
     return int(position)

@@ -24,10 +24,10 @@ from ._scorers import MeanScore, PrivateScorer
 from ._variance import VarianceExplained
 
 NO_WEIGHTS = (
-    "scores are not weighted here, weights concern fits alone. Pass them to fit, and let no score "
-    "request them (set_score_request(sample_weight=False)). To let some validation records count "
-    'more, use a gain of your own, make_private_scorer(gain, bounds=(a, b)), or "weighted_accuracy"'
-    ", whose weights are public and follow from the record itself"
+    "sample weights are used for fits, not for scores. Pass them to fit, and do not request them "
+    "for the score (set_score_request(sample_weight=False)). To give some validation records more "
+    'weight, use "weighted_accuracy", whose weights depend on the label, or your own gain, '
+    "make_private_scorer(gain, bounds=(a, b))"
 )
 # Scores that are minus the root of minus the mean of a gain.
 _ROOTS = {
@@ -35,7 +35,7 @@ _ROOTS = {
     "neg_root_mean_squared_log_error": "neg_mean_squared_log_error",
 }
 _OF_CLUSTERERS = (
-    "numbers of clusters are not comparable with y: score each record by itself, as in "
+    "the numbers of clusters are not comparable with y: score each record by itself, as in "
     "make_private_scorer(gain, bounds=(-10, 0), response_method='transform') with "
     "def gain(y, distances): return -distances.min(axis=1)"
 )
@@ -135,13 +135,15 @@ def labels_scorer(name: str, params: Any, classes: Any, pos_label: Any) -> Confu
 def _check_params(name: str, params: dict[str, Any]) -> None:
     """Raise ValueError for missing or invalid parameters of a metric."""
     if "beta" in NAMES[name].params and "beta" not in params:
-        raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
+        raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2)")
     for key in {"beta", "largest_error", "slope"} & set(params):
         check_number(key, params[key], "a positive number", lambda value: value > 0)
     if "alpha" in params:
         check_number("alpha", params["alpha"], "a quantile, from 0 to 1", lambda a: 0 <= a <= 1)
     if params.get("weights") not in (None, "linear", "quadratic"):
-        raise ValueError(f'weights is None, "linear" or "quadratic"; found {params["weights"]!r}')
+        raise ValueError(
+            f'weights must be None, "linear" or "quadratic"; found {params["weights"]!r}'
+        )
 
 
 def _check_bounds(name: str, bounds: Any, below: float = math.inf) -> tuple[float, float]:
@@ -203,7 +205,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scoring is None:
         raise ValueError(
             f"{type(estimator).__name__} is neither a classifier nor a regressor, so it needs "
-            f"scoring=. Of clusterers, {_OF_CLUSTERERS}"
+            f"scoring=. For clusterers, {_OF_CLUSTERERS}"
         )
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
@@ -246,7 +248,7 @@ def _like(theirs: Any) -> PrivateScorer:
     weights = None if requests is None else requests.requests.get("sample_weight")
     kwargs = getattr(theirs, "_kwargs", {})
     if weights not in (None, False) or kwargs.get("sample_weight") is not None:
-        raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
+        raise ValueError(f"a scikit-learn scorer in scoring= requests weights, but {NO_WEIGHTS}")
     methods = getattr(theirs, "_response_method", "predict")
     response_methods = {methods} if isinstance(methods, str) else set(methods)
     function = getattr(theirs, "_score_func", None)

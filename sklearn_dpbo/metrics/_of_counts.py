@@ -285,8 +285,9 @@ class RankingScore(ClassScore):
             return replace(self, counts=pairs, release_uses_public=False)
         if public is None:
             raise ValueError(
-                f"scoring={self.name!r} needs predictions of public records, and here all records "
-                "are protected. Use 'roc_auc', 'neg_brier_score' or 'balanced_accuracy', say"
+                f"scoring={self.name!r} needs predictions for public records, and here all records "
+                "are protected. Use, for example, 'roc_auc', 'neg_brier_score' or "
+                "'balanced_accuracy'"
             )
         if histogram is None:
             methods = self.response_method

@@ -427,7 +427,7 @@ def same(a: Any, b: Any) -> bool:
 def require_finite(*bounds: float) -> None:
     """Raise ValueError unless values within these bounds can be rounded to steps of them."""
     if not np.isfinite(bounds).all():
-        raise ValueError(f"what is counted needs finite bounds; found {bounds}")
+        raise ValueError(f"counts need finite bounds; found {bounds}")
 
 
 def numbers(y: Any) -> Floats:

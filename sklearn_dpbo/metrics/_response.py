@@ -123,8 +123,8 @@ def check_response(estimator: Any, raw: Any, n: int, response_method: tuple[str,
         raise ValueError(
             f"{type(estimator).__name__}.{method_of(estimator, response_method)} returned an "
             f"object of type {type(raw).__name__}, shape {shape}, dtype "
-            f"{getattr(raw, 'dtype', None)} for {n} rows; the scoring needs one row of it for "
-            "each, of real numbers or labels"
+            f"{getattr(raw, 'dtype', None)} for {n} rows; the scoring needs an array of real "
+            "numbers or labels with as many rows"
         )
 
 

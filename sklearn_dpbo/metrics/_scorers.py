@@ -368,8 +368,7 @@ class PrivateScorer:
         if n == 0 or shape[:1] != (n,):
             of_y = "is None" if labels is None else f"has shape {shape}"
             raise ValueError(
-                f"scoring={self.name!r} takes records with a label each: X has {n} rows, and y "
-                f"{of_y}"
+                f"scoring={self.name!r} needs one label per record; X has {n} rows, and y {of_y}"
             )
         return labels
 
@@ -437,10 +436,10 @@ class MeanScore(PrivateScorer):
             bounds = bounds or (-_bounds.of_labels(constant_losses), 0.0)
         if not np.isfinite(bounds).all():
             raise ValueError(
-                f"scoring={self.name!r}: the loss of predicting the same for all training records "
-                "is infinite. A deviance or a log error needs labels that are not negative, and "
-                "some that are positive. If labels are so large that it exceeds the range of "
-                "floats, rescale them. Or give bounds"
+                f"scoring={self.name!r}: the loss of a constant prediction for the training "
+                "records is infinite. Deviances and log errors need labels that are not negative, "
+                "and some that are positive. If labels are so large that losses exceed the range "
+                "of floats, rescale them, or pass bounds"
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
@@ -563,7 +562,7 @@ def check_one_output(name: str, y_train: Any) -> None:
     """Raise ValueError if there are several labels per record."""
     if dense(y_train).ndim > 1:
         raise ValueError(
-            f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
+            f"scoring={name!r} supports one label per record; y has shape {dense(y_train).shape}. "
             "Use 'accuracy' (all labels right), 'neg_mean_squared_error', or "
             "make_private_scorer(gain, bounds=(a, b))"
         )

@@ -78,7 +78,7 @@ class PrivacyLoss:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 <= self.delta < 1):
             raise ValueError(
-                "a loss has a positive epsilon, and a delta in [0, 1); "
+                "a loss must have a positive epsilon, and a delta in [0, 1); "
                 f"found {self.epsilon!r}, {self.delta!r}"
             )
 
@@ -139,8 +139,8 @@ class Budget:
         """Raise BudgetExceededError in a forked process, which has only a copy of the budget."""
         if os.getpid() != self._process:
             raise BudgetExceededError(
-                "a forked process has only a copy of the budget, which its maker may spend, too. "
-                "Nothing was released: do it there, or make another budget here"
+                "a forked process has only a copy of the budget, which its parent may also spend. "
+                "Nothing was released: release in the parent, or make another budget here"
             )
 
     def charge(self, loss: PrivacyLoss) -> None:

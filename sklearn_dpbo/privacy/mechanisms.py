@@ -58,7 +58,7 @@ class Price:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n, int) and self.n >= 1):
-            raise ValueError(f"n is a number of draws, from 1 up; found {self.n!r}")
+            raise ValueError(f"the number of draws must be an integer from 1 up; found {self.n!r}")
 
     @classmethod
     def shared(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
@@ -276,7 +276,7 @@ class Mechanisms:
 def _opened(sealed: Secret, model: Any) -> Any:
     """Return an opened model, which needs no noise; refuse counts, which do."""
     if isinstance(sealed, Sensitive):
-        raise TypeError("counts get noise: what was fitted privately is no table of them")
+        raise TypeError("counts must get noise; this series opens privately fitted models only")
     return model
 
 

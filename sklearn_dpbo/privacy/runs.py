@@ -52,7 +52,10 @@ class FitGuarantee:
 
     def __post_init__(self) -> None:
         if self.composition not in COMPOSITIONS:
-            raise ValueError(f"no epsilon and delta say what a fit of {self.composition!r} costs")
+            raise ValueError(
+                f"composition must be one of {COMPOSITIONS}, to convert the guarantee of a fit; "
+                f"found {self.composition!r}"
+            )
 
     def of_replacement(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Convert epsilon and delta to neighbours with one unit replaced, see `Composed`."""

@@ -113,7 +113,7 @@ class Sensitive(Secret):
     def followed_by(self, other: Sensitive) -> Sensitive:
         """Append other candidates with the same statistics."""
         if self.sensitivity != other.sensitivity:
-            raise ValueError("only statistics of the same sensitivity can stand in one table")
+            raise ValueError("only statistics of the same sensitivity can be appended")
         return Secret.gathered([self, other]).measured(np.concatenate, self.sensitivity)
 
     def plus(self, offsets: NDArray[np.int64]) -> Sensitive:

@@ -106,13 +106,13 @@ class Spending(Mechanisms):
         ledger is charged only once, by the first part, before anything of the other is released.
         """
         if self._divided:
-            raise BudgetExceededError("there is a budget of the other records already")
+            raise BudgetExceededError("the budget of the other records exists already")
         self._divided = True
         return Spending(Budget(self.epsilon, before_first=self._require_charged), self._samplers)
 
     def _require_charged(self) -> None:
         if not self._budget.reserved:
-            raise BudgetExceededError("the first part of the records has to be charged first")
+            raise BudgetExceededError("the first part of the records must be charged first")
 
     def warn_if_weak(self, m: int, unit: str) -> None:
         """Warn if the guarantee for each of m units is weak."""
