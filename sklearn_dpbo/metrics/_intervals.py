@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -65,7 +65,9 @@ def simulated_interval(
     interval of a normal error is too short for a ratio.
     """
     if sampling > 1 and np.isfinite(bounds).all():
-        return _stretched_interval(compute, query, noisy, units, confidence, bounds, sampling)
+        value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
+        interval = partial(simulated_interval, compute, query, noisy, units, confidence, bounds)
+        return _stretched(value, interval(0.0), interval(1.0), bounds, confidence, sampling)
     counts = draws(query, noisy, units, sampling)
     lowest, highest = (compute(counts, bound) for bound in bounds)
     k = max(1, int((1 - confidence) / 2 * (len(lowest) + 1)))
@@ -75,23 +77,19 @@ def simulated_interval(
     return min(low, high), max(low, high)
 
 
-def _stretched_interval(
-    compute: Compute,
-    query: Query,
-    noisy: NoisyCounts,
-    units: Units,
-    confidence: float,
+def _stretched(
+    value: float,
+    noise: tuple[float, float],
+    once: tuple[float, float],
     bounds: tuple[float, float],
+    confidence: float,
     sampling: float,
 ) -> tuple[float, float]:
-    """Return the interval with `sampling` times the sampling error: more than once.
+    """Return an interval with `sampling` times the sampling error, more than once.
 
-    The number of records is that of the Clopper-Pearson interval with the same ends at once.
+    `noise` is the interval without sampling error, and `once` that with the sampling error once.
+    The ends are those of Clopper and Pearson for as many records as explain `once`, see `moved`.
     """
-    settings = (compute, query, noisy, units, confidence, bounds)
-    noise = simulated_interval(*settings, 0.0)
-    once = simulated_interval(*settings, 1.0)
-    value = float(np.clip(compute(likely(query, noisy.counts, units), None)[0], *bounds))
     tail = (1 - confidence) / 2
     tails = tail, float(ndtr(sampling * ndtri(tail)))
     ends = []
