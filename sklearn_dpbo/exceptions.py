@@ -11,11 +11,11 @@ __all__ = [
 
 
 class LowUtilityWarning(UserWarning):
-    """The result says little, or will: noise hides it, or the model predicts one value."""
+    """The result is of little use: noise dominates it, or the model predicts a single value."""
 
 
 class PrivacyWarning(UserWarning):
-    """Something is less protected than users might expect."""
+    """Records are less protected than users might expect."""
 
 
 class GuaranteeAssumptionWarning(PrivacyWarning):
@@ -23,12 +23,12 @@ class GuaranteeAssumptionWarning(PrivacyWarning):
 
 
 class BatchDependentError(ValueError):
-    """A record's prediction or gain depends on other records in the batch; nothing is released."""
+    """The prediction or gain of a record depends on other records of the batch."""
 
 
 class LedgerError(RuntimeError):
-    """A privacy ledger cannot be read or written, or is damaged; nothing may be released."""
+    """A privacy ledger cannot be read or written, or is damaged; nothing is released."""
 
 
 class BudgetExceededError(ValueError):
-    """A charge would exceed the privacy budget; nothing was released for it."""
+    """A charge would exceed the privacy budget; nothing is released."""

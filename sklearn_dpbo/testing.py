@@ -18,21 +18,21 @@ __all__ = ["seeded_noise"]
 def seeded_noise(seed: int) -> Iterator[None]:
     """Draw reproducible noise, which protects nothing: for tests only.
 
-    Use it in a ``with`` statement or as a decorator. Whatever is fitted inside, in this thread and
-    in joblib's workers, draws its noise from seeded generators of the same distributions. Its
-    privacy report says so. Each fit inside draws other noise. Code in other threads, which may
-    serve real data at the same time, is not affected. (A generator that yields inside the
-    ``with`` statement leaves it open meanwhile.)
+    Use it in a ``with`` statement or as a decorator. All fits inside, in this thread and in
+    joblib's workers, draw noise of the same distributions from seeded generators, and their privacy
+    reports say so. Several fits draw different noise. Other threads, which may use real data at the
+    same time, are not affected. A generator function that yields inside the ``with`` statement
+    leaves the noise seeded for its caller until it continues.
 
     Parameters
     ----------
     seed : int
-        From 0 up. The same code with the same seed draws the same noise.
+        Seed, from 0 up. The same code with the same seed draws the same noise.
 
     Yields
     ------
     None
-        Nothing: the noise is seeded until the statement ends.
+        The noise is seeded until the statement ends.
 
     Examples
     --------

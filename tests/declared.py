@@ -277,7 +277,7 @@ def gradients(wide, sizes):
             if metric.of_one and K > 2:
                 continue
             own = params | ({"positive": 1} if metric.of_one else {})
-            of = partial(metric.of, undefined=0.0, **own)
+            of = partial(metric.function, undefined=0.0, **own)
             label = f"{name} {params or ''}".strip()
             for M in class_sizes(K, m, wide):
                 for C in (M, np.roll(M, 1, axis=1)):

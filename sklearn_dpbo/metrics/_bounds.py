@@ -1,13 +1,13 @@
-"""Where losses are clipped: where bias and noise balance, by public losses (zone: public).
+"""Bounds at which losses are clipped, to balance bias and noise (zone: public).
 
 A mean of m losses, each clipped at c, is released with Laplace noise of mean size
 ``c / (epsilon m)``, and clipping lowers it by E max(L - c, 0). The derivative of the sum by c is
-``1 / (epsilon m) - P(L > c)``. So c is the quantile of losses that a share ``1 / (epsilon m)``
-exceeds. It grows with epsilon m, until losses would be too few steps of their grid: then the
-released number is scikit-learn's.
+``1 / (epsilon m) - P(L > c)``. So c is the quantile that a share ``1 / (epsilon m)`` of losses
+exceeds. It grows with epsilon m, up to a bound that keeps losses at enough steps of their grid;
+with such a bound, the released number is about scikit-learn's.
 
-`reach` is epsilon m. Losses are those of predictions for public records that no model was fitted
-on, in an array of shape (n,), or (n_candidates, n) for the same records.
+`reach` is epsilon m. Losses are those of predictions for public records that the model was not
+fitted on, in an array of shape (n,), or (n_candidates, n) for the same records.
 """
 
 from __future__ import annotations
@@ -21,30 +21,40 @@ from numpy.typing import NDArray
 from ..records.tables import dense
 
 Floats = NDArray[np.float64]
-# Beyond the largest losses, so many, their tail is taken for a Pareto distribution's (Weissman,
-# 1978), with an index within these limits.
-_TOP, _LEAST_INDEX, _MOST_INDEX = 10, 0.1, 0.75
-# Share of the losses of a constant prediction that count fully, until more is known.
+# Number of the largest losses by which a Pareto tail is fitted (Weissman, 1978), and the limits of
+# its index.
+_TOP = 10
+_LEAST_INDEX = 0.1
+_MOST_INDEX = 0.75
+# Share of the losses of a constant prediction that the first bound does not clip.
 _COUNTED = 0.99
-# Public scores clip losses at so many times the largest one of a constant prediction.
+# Public scores clip losses at this times the largest loss of a constant prediction.
 MOST_IN_PUBLIC = 1000.0
 # Probability that a model is no better than a constant for protected records.
 _USELESS = 0.03
-# No bound is below this times the mean loss: where most losses are 0, so are most quantiles.
+# Least bound, in mean losses: where most losses are 0, so are most quantiles.
 _TIMES_MEAN = 3.0
-# Nor above this: losses are rounded to a 2^20th of it, so that their mean is right to a thousandth.
+# Largest bound, in mean losses. Losses are rounded to a 2^20th of it, so that their mean is right
+# to a thousandth.
 _MOST_TIMES_MEAN = 2.0**11
-# Bounds that are tried for a choice; draws of its noise; and shares of losses beyond the smallest
-# bound tried, at most, and times `reach`.
-_N_TRIED, _N_DRAWS, _MOST_BEYOND, _TIMES_BEYOND = 24, 400, 0.05, 30.0
-# The largest share of labels, and of errors, that R2 clips, and times `reach`.
-_MOST_CLIPPED, _TIMES_CLIPPED = 0.2, 100.0
+# Number of bounds tried for a choice, and of simulations of its noise.
+_N_TRIED = 24
+_N_DRAWS = 400
+# Share of losses above the smallest bound tried: at most this, and at most this over `reach`.
+_MOST_BEYOND = 0.05
+_TIMES_BEYOND = 30.0
+# Share of labels, and of errors, that R2 clips: at most this, and at most this over `reach`.
+_MOST_CLIPPED = 0.2
+_TIMES_CLIPPED = 100.0
 # Costs that differ by less than this share are equal.
 _EQUAL = 1e-3
 
 
 def of_constant(gain: Any, constant: str, y_train: Any) -> Floats:
-    """Return the losses of training records if the same is predicted for all of them."""
+    """Return the losses of a constant prediction for the training records, shape (n,).
+
+    `constant` names the prediction: the "mean", "median" or "shares" of the labels.
+    """
     y = np.asarray(dense(y_train))
     if constant == "shares":
         classes, counts = np.unique(y, return_counts=True)
@@ -55,35 +65,38 @@ def of_constant(gain: Any, constant: str, y_train: Any) -> Floats:
 
 
 def of_labels(constant: Floats) -> float:
-    """Return the bound if nothing is known but the losses of a constant prediction."""
+    """Choose the bound from the losses of a constant prediction alone."""
     worst = float(np.quantile(constant, _COUNTED, method="higher"))
     # Where nearly all labels are the same, so is this loss: 0.
     return worst or float(constant.max()) or 1.0
 
 
 def quantile(losses: Floats, share: float) -> float:
-    """Return what this share of losses exceeds, also if it is less than one of those known."""
+    """Estimate the number that this share of losses exceeds, with a Pareto tail if it is small."""
     ordered = np.sort(losses)[::-1]
     k = min(_TOP, len(ordered) - 1)
     if k < 1 or share * len(ordered) >= k:
         return float(ordered[min(int(share * len(ordered)), len(ordered) - 1)])
-    top, least = ordered[:k], ordered[k]
+    top = ordered[:k]
+    least = ordered[k]
     if least <= 0:  # nearly all losses are 0
         top = top[top > 0]
         if not len(top):
             return 0.0
-        k, least = len(top), top[-1]
+        k = len(top)
+        least = top[-1]
     index = np.clip(np.mean(np.log(top) - np.log(least)), _LEAST_INDEX, _MOST_INDEX)
     return float(least * max(k / (len(ordered) * share), 1.0) ** index)
 
 
 def of_score(losses: Floats, constant: Floats, reach: float) -> float:
-    """Return the bound for the mean loss of a candidate.
+    """Choose the bound for the mean loss of a candidate.
 
-    `constant` are the losses of predicting the same for all training records: the candidate may be
-    no better on the protected ones.
+    `constant` are the losses of a constant prediction for the training records. The candidate may
+    be no better than that on the protected records.
     """
-    share, mean = 1 / max(reach, 2.0), float(np.mean(losses))
+    share = 1 / max(reach, 2.0)
+    mean = float(np.mean(losses))
     c = max(quantile(losses, share), quantile(constant, min(share / _USELESS, 0.5)))
     if np.count_nonzero(losses > mean) < _TOP:  # the tail of so few does not begin at the tenth
         c = max(c, float(np.quantile(losses, 1 - share, method="inverted_cdf")))
@@ -93,13 +106,14 @@ def of_score(losses: Floats, constant: Floats, reach: float) -> float:
 
 
 def highest_of_choice(losses: Floats, constant: Floats, reach: float) -> float:
-    """Return the largest bound that a choice may need: it tells bad candidates from good ones."""
-    highest, means = max(of_score(each, constant, reach) for each in losses), losses.mean(axis=1)
+    """Return the largest bound that a choice may need to tell bad candidates from good ones."""
+    highest = max(of_score(by_record, constant, reach) for by_record in losses)
+    means = losses.mean(axis=1)
     return min(highest, _MOST_TIMES_MEAN * float(np.min(means, where=means > 0, initial=math.inf)))
 
 
 def of_choice(losses: Floats, highest: float, reach: float) -> float:
-    """Return the bound, up to the highest, with which a choice loses least on these losses."""
+    """Choose the bound, up to `highest`, with which a choice among the candidates costs least."""
     means = losses.mean(axis=1)
     share = min(_MOST_BEYOND, _TIMES_BEYOND / reach)
     lowest = max(quantile(losses[np.argmin(means)], share), highest / 1000)
@@ -117,9 +131,10 @@ def of_choice(losses: Floats, highest: float, reach: float) -> float:
 
 
 def of_distances(distances: Floats, reach: float) -> float:
-    """Return how far labels may lie from their mean to count fully for R2, at least."""
+    """Choose the least bound of labels' distances from their mean, for R2."""
     usual = float(np.quantile(np.abs(distances), _COUNTED, method="higher"))
-    squares, share = distances**2, min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)
+    squares = distances**2
+    share = min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)
     rare = min(quantile(squares, share), _MOST_TIMES_MEAN * float(np.mean(squares)))
     return max(usual, math.sqrt(rare)) or 1.0
 
@@ -127,11 +142,11 @@ def of_distances(distances: Floats, reach: float) -> float:
 def of_ratio(
     errors: Floats, distances: Floats, sensitivity: float, steps: tuple[float, float], reach: float
 ) -> float:
-    """Return the bound c of errors, and of distances of labels from their mean, for R2.
+    """Choose the bound c of errors, and of labels' distances from their mean, for R2.
 
-    It is the one with the least bias and noise on these records, of those that clip few of them:
-    R2 is 1 less the mean of ``min(e / c, 1)^2`` by the variance of labels over c^2, and the sums of
-    both have noise of the scale ``sensitivity / reach`` in units of a record, each by its steps.
+    Among the bounds that clip few records, it has the least bias plus noise on these records. R2 is
+    ``1 - mean(min(e / c, 1)^2) / (var(y) / c^2)``. The sums in numerator and denominator have noise
+    of the scale ``sensitivity / reach`` records, divided by their `steps`.
     """
     both = np.maximum(errors**2, distances**2)
     highest = quantile(both, 1 / max(reach, 2.0))
@@ -139,7 +154,8 @@ def of_ratio(
     lowest = math.sqrt(quantile(both, min(_MOST_CLIPPED, _TIMES_CLIPPED / reach)))
     if not 0 < lowest < highest or np.ptp(distances) == 0:
         return highest or 1.0
-    exact, costs = 1 - np.mean(errors**2) / np.var(distances), []
+    exact = 1 - np.mean(errors**2) / np.var(distances)
+    costs = []
     tried = np.geomspace(lowest, highest, _N_TRIED)
     for c in tried:
         variance = np.var(np.clip(distances / c, -1, 1))

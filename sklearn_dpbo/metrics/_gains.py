@@ -1,7 +1,7 @@
 """Gains: one number for each record, computed from that record alone (zone: sensitive).
 
 ``gain(y, response, classes)`` is larger for better predictions; -inf and NaN count as the lower
-bound. `GAINS` says what is known of those that have a name; in a score they are `Named`.
+bound. `GAINS` has an entry for each gain with a name; scores hold it as a `Named`.
 """
 
 from __future__ import annotations
@@ -30,18 +30,36 @@ _PROBABILITIES, _MARGINS = ("predict_proba",), ("decision_function",)
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """What is known of a gain.
+    """Entry of a gain.
 
-    `of(y, response, classes, **params)` returns the gain of each record. `bounds` are the lowest
-    and highest gain, a function of training labels and what `make` returned, or None: learnt.
-    Bounds of losses may be learnt by those of a `constant` prediction, the "median", "mean" or
-    "shares" of labels; `most` is the largest loss that scikit-learn computes. `methods` of the
-    estimator give its response. `make(y, **params)` returns the gain for these training labels, or
-    raises ValueError. `counts`: every gain is one of the bounds. `one_output`: it takes one label
-    per record only.
+    Parameters
+    ----------
+    function : callable or None
+        ``function(y, response, classes, **params)`` returns the gain of each record. None if `make`
+        returns it.
+    bounds : tuple (low, high) of float, callable or None
+        Lowest and highest gain; or ``bounds(y_train, gain)`` returns them. None if the search
+        learns them.
+    methods : tuple of str
+        Methods of the estimator; the first one that it has returns the response.
+    task : "classification" or "regression"
+        Kind of problem.
+    params : tuple of str
+        Parameters in `make_private_scorer`.
+    make : callable or None
+        ``make(y_train, **params)`` returns the gain for these training labels, or raises
+        ValueError.
+    counts : bool
+        Whether every gain is one of the bounds.
+    constant : "median", "mean", "shares" or ""
+        Constant prediction whose losses help to learn bounds; "" for gains that are not losses.
+    most : float
+        Largest loss that scikit-learn computes.
+    one_output : bool
+        Whether a record has a single label.
     """
 
-    of: Any = None
+    function: Any = None
     bounds: Bounds | Callable[[Any, Any], Bounds] | None = (0.0, 1.0)
     methods: tuple[str, ...] = ("predict",)
     task: str | None = "classification"
@@ -55,47 +73,48 @@ class Gain:
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """A gain of `GAINS` with its parameters."""
+    """Gain of `GAINS` with its parameters."""
 
     name: str
     params: dict[str, Any]
 
     def check(self, response: NDArray[Any]) -> None:
-        """Raise ValueError if it takes probabilities, and public responses are others."""
+        """Raise ValueError if the gain needs probabilities and public responses are not."""
         if GAINS[self.name].methods == _PROBABILITIES:
             wrong = response[~are_probabilities(response)]
             if len(wrong):
                 raise ValueError(
-                    "predict_proba returned what is not a probability of each class, from 0 to 1 "
-                    f"with the sum 1, for {len(wrong)} of {len(response)} public records, such as "
-                    f"{wrong[0]}: {self.name} is not defined. CalibratedClassifierCV gives "
-                    "probabilities"
+                    "predict_proba must return probabilities of all classes, from 0 to 1 with the "
+                    f"sum 1; for {len(wrong)} of {len(response)} public records it returned other "
+                    f"numbers, such as {wrong[0]}, so {self.name} is undefined. Use "
+                    "CalibratedClassifierCV to get probabilities"
                 )
 
     @ignore_float_errors()
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
-        known = GAINS[self.name]
-        if known.methods == ("predict",) and y.shape != response.shape:
+        gain = GAINS[self.name]
+        if gain.methods == ("predict",) and y.shape != response.shape:
             raise ValueError(f"y has shape {y.shape}, the predictions have shape {response.shape}")
-        return known.of(y, response, classes, **self.params)
+        return gain.function(y, response, classes, **self.params)
 
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """A user's ``gain(y_true, response)``, which gets one record at a time.
+    """User's ``gain(y_true, response)``, which is called with one record at a time.
 
-    No type tells it how long other texts are. A copy of it is called: what that keeps of public
-    records reaches neither the user's own nor the copies that get protected ones.
+    Texts are passed as objects, so that no dtype tells how long other records' texts are. Each call
+    uses a new copy of the function: what it stores of public records reaches neither the user's
+    function nor the copies that get protected records.
     """
 
     function: Callable[..., Any]
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        own: Custom = fresh(packed(self))
-        return own.of_each(y, response, classes)
+        copy: Custom = fresh(packed(self))
+        return copy.of_each(y, response, classes)
 
     def of_each(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Return the gain of each record."""
+        """Return the gain of each record, shape (n,)."""
         rows = np.arange(len(response))[:, None]
         gains = [self.of_one(None if y is None else y[i], response[i], classes) for i in rows]
         return np.concatenate([np.zeros(0), *gains])
@@ -110,7 +129,7 @@ class Custom:
         if gain.shape != (1,) or gain.dtype.kind not in "biufO":
             name = getattr(self.function, "__name__", type(self.function).__name__)
             raise ValueError(
-                f"the gain {name} gets one record at a time, and has to return an array of one "
+                f"the gain {name} gets one record at a time, and must return an array of one "
                 f"number; found {gain.dtype} of shape {gain.shape}"
             )
         return gain.astype(float)
@@ -118,7 +137,10 @@ class Custom:
 
 @dataclass(frozen=True, eq=False)
 class OfCell:
-    """M[true class, predicted class], of a public matrix; -inf if either is not known."""
+    """Gain that is an entry of a public matrix: row of the true, column of the predicted class.
+
+    It is -inf if one of them is unknown.
+    """
 
     matrix: Any
     classes: Any
@@ -129,11 +151,11 @@ class OfCell:
 
     def __call__(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
         true, predicted = encode(y, self.classes), encode(response, self.classes)
-        known = (true >= 0) & (predicted >= 0)
-        return np.where(known, np.asarray(self.matrix)[true, predicted], -np.inf)
+        both_known = (true >= 0) & (predicted >= 0)
+        return np.where(both_known, np.asarray(self.matrix)[true, predicted], -np.inf)
 
 
-# ------------------------------------------------------------ of labels
+# ------------------------------------------------------------ gains of predicted labels
 def _correct(y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
     """[y = prediction]; for several outputs, [all predictions are correct]."""
     correct: NDArray[Any] = y == response
@@ -146,29 +168,35 @@ def _weighted(y: Any, class_weight: Any = None) -> OfCell:
     labels = classes.tolist()
     if class_weight is None:
         class_weight = dict(zip(labels, counts.sum() / (len(labels) * counts), strict=True))
-    w = [class_weight.get(label, -1.0) for label in labels]
-    if not (all(v >= 0 and is_finite(v) for v in [*w, *class_weight.values()]) and any(w)):
+    weights = [class_weight.get(label, -1.0) for label in labels]
+    all_weights = [*weights, *class_weight.values()]
+    if not (all(w >= 0 and is_finite(w) for w in all_weights) and any(weights)):
         raise ValueError(
-            f"class_weight is a dict with a weight for each label of y, {labels}, none "
+            f"class_weight must be a dict with a weight for each label of y, {labels}, none "
             f"negative and at least one positive; found {class_weight!r}"
         )
-    return OfCell(np.diag(w), classes)
+    return OfCell(np.diag(weights), classes)
 
 
 def _cost(y: Any, cost_matrix: Any = None) -> OfCell:
     """-C[y, prediction], with a public matrix C of costs; classes in sorted order."""
-    C, classes = as_floats(cost_matrix), np.unique(dense(y))
+    classes = np.unique(dense(y))
+    C = as_floats(cost_matrix)
     if C is None or C.shape != (len(classes),) * 2 or np.ptp(C) == 0:
         raise ValueError(
-            "cost_matrix is a square table of finite numbers, not all the same: a row per true "
-            f"class, a column per predicted class, of {len(classes)} classes; found {cost_matrix!r}"
+            "cost_matrix must be a square table of finite numbers that are not all the same, with "
+            f"a row per true class and a column per predicted class, for {len(classes)} classes; "
+            f"found {cost_matrix!r}"
         )
     return OfCell(-C, classes)
 
 
-# ------------------------------------------------------------ of scores
+# ------------------------------------------------------------ gains of predicted scores
 def _one_column_per_class(response: NDArray[Any], classes: Any) -> NDArray[Any]:
-    """Check that there is one column per class: broadcasting others would mix up records."""
+    """Return the response as one column per class; raise ValueError for another number of them.
+
+    Broadcasting another number would mix up records.
+    """
     response = response[:, None] if response.ndim == 1 else response
     if response.shape[1:] != (len(classes),):
         raise ValueError(
@@ -182,11 +210,13 @@ def _top_k(y: Any, response: NDArray[Any], classes: Any, k: int = 2) -> NDArray[
     """[fewer than k classes have a higher score than y]; of equal scores, later classes first."""
     if response.ndim == 1:
         response = np.stack([-response, response], axis=1)
-    response, code = _one_column_per_class(response, classes), encode(y, classes)[:, None]
-    own = np.take_along_axis(response, code, axis=1)
+    response = _one_column_per_class(response, classes)
+    code = encode(y, classes)[:, None]
+    of_true_class = np.take_along_axis(response, code, axis=1)
     later = np.arange(response.shape[1]) > code
-    ahead = ((response > own) | ((response == own) & later)).sum(axis=1)
-    gains: NDArray[Any] = (code[:, 0] >= 0) & (ahead < k) & ~np.isnan(response).any(axis=1)
+    is_ahead = (response > of_true_class) | ((response == of_true_class) & later)
+    in_top_k = is_ahead.sum(axis=1) < k
+    gains: NDArray[Any] = (code[:, 0] >= 0) & in_top_k & ~np.isnan(response).any(axis=1)
     return gains
 
 
@@ -197,27 +227,29 @@ def _few(y: Any, k: Any = 2) -> Named:
 
 
 def _probabilities(response: NDArray[Any], classes: Any) -> Floats:
-    """Return probabilities of all classes; NaN where a record's response is none."""
+    """Return probabilities of all classes, shape (n, n_classes); NaN where they are not."""
     response = _one_column_per_class(response, classes)
     return np.where(are_probabilities(response)[:, None], response, np.nan)
 
 
 def _brier(y: Any, response: NDArray[Any], classes: Any) -> Floats:
     """-sum_c (p_c - [y = c])^2; half of it for two classes, as scikit-learn does."""
-    code, response = encode(y, classes), _probabilities(response, classes)
+    code = encode(y, classes)
+    response = _probabilities(response, classes)
     loss = ((response - (np.arange(len(classes)) == code[:, None])) ** 2).sum(axis=1)
     return np.where(code >= 0, -loss / (2 if len(classes) <= 2 else 1), -np.inf)
 
 
 def _log_loss(y: Any, response: NDArray[Any], classes: Any) -> Floats:
-    """ln p_y, of probabilities up to the rounding error, as scikit-learn does."""
-    code, response = encode(y, classes), _probabilities(response, classes)
+    """ln p_y, with probabilities clipped at the rounding error, as scikit-learn does."""
+    code = encode(y, classes)
+    response = _probabilities(response, classes)
     p = np.take_along_axis(response, code[:, None], axis=1)[:, 0]
     return np.where(code >= 0, np.log(np.maximum(p, np.finfo(p.dtype).eps)), -np.inf)
 
 
 def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
-    """Make a gain of the margin: the decision value, its sign changed for the first class."""
+    """Return the gain ``phi(margin)``: the decision value, with a minus for the first class."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
         if response.ndim != 1:
@@ -231,20 +263,20 @@ def _of_margin(phi: Callable[..., Any]) -> Callable[..., Floats]:
     return gain
 
 
-# ------------------------------------------------------------ of numbers
+# ------------------------------------------------------------ losses of predicted numbers
 def _minus(loss: Callable[..., Any], constant: str = "median") -> Gain:
-    """Return the gain that is minus a loss of ``(y, prediction)``, averaged over outputs."""
+    """Return the entry of the gain ``-loss(y, prediction)``, averaged over outputs."""
 
     def gain(y: Any, response: NDArray[Any], classes: Any, **params: Any) -> Floats:
-        found: Floats = -loss(y.astype(float), response, **params)
-        return found if found.ndim == 1 else found.mean(axis=1)
+        gains: Floats = -loss(y.astype(float), response, **params)
+        return gains if gains.ndim == 1 else gains.mean(axis=1)
 
     return Gain(gain, None, task="regression", constant=constant, one_output=False)
 
 
 def _pinball(y: Floats, p: Floats, alpha: float = 0.5) -> Floats:
-    found: Floats = np.maximum(alpha * (y - p), (alpha - 1) * (y - p))
-    return found
+    loss: Floats = np.maximum(alpha * (y - p), (alpha - 1) * (y - p))
+    return loss
 
 
 def _poisson(y: Floats, p: Floats) -> Floats:

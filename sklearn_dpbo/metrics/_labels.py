@@ -1,4 +1,4 @@
-"""Labels of records, as positions among the classes; each looked up by itself (zone: public)."""
+"""Positions of labels among the classes; each is looked up by itself (zone: public)."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ def encode(y: Any, classes: Any) -> NDArray[np.intp]:
 
 
 def class_numbers(y: Any, classes: Any) -> NDArray[np.intp]:
-    """Return the position of each label; all unknown labels are one more class, the last one."""
+    """Return the position of each label; unknown labels get the next one, ``len(classes)``."""
     code = encode(y, classes)
     return np.where(code < 0, len(classes), code)
 
 
 def _encode_objects(y: Any, classes: Any) -> NDArray[np.intp]:
-    """Look up each label by itself: sorted search mixes up records if labels have no order."""
+    """Look up each label in a dict: if labels have no order, sorted search mixes up records."""
     positions = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
 
     def position(label: Any) -> int:
         try:
             return positions.get(label, -1)
-        except Exception:  # of a label that cannot be hashed or compared
+        except Exception:  # the label cannot be hashed or compared
             return -1
 
     return np.array([position(label) for label in y], dtype=int)
 
 
 def position_of(pos_label: Any, classes: NDArray[Any]) -> int:
-    """Return the position of the positive class; ValueError if it is none of the classes."""
-    (found,) = _encode_objects([pos_label], classes)
-    if found < 0:
+    """Return the position of the positive class; raise ValueError if it is not a class."""
+    (position,) = _encode_objects([pos_label], classes)
+    if position < 0:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}: pass the "
-            "positive one of these, to a search in scoring=make_private_scorer(name, pos_label=...)"
+            f"pos_label={pos_label!r} is not a class of y, which has {classes.tolist()}. Pass one "
+            "of these; for a search, scoring=make_private_scorer(name, pos_label=...)"
         )
-    return int(found)
+    return int(position)

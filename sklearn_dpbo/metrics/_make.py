@@ -24,24 +24,27 @@ from ._scorers import MeanScore, PrivateScorer
 from ._variance import VarianceExplained
 
 NO_WEIGHTS = (
-    "scores are not weighted here, weights concern fits alone. Pass them to fit, and let no score "
-    "request them (set_score_request(sample_weight=False)). To let some validation records count "
-    'more, use a gain of your own, make_private_scorer(gain, bounds=(a, b)), or "weighted_accuracy"'
-    ", whose weights are public and follow from the record itself"
+    "sample weights are used for fits, not for scores. Pass them to fit, and do not request them "
+    "for the score (set_score_request(sample_weight=False)). To give some validation records more "
+    'weight, use "weighted_accuracy", whose weights depend on the label, or your own gain, '
+    "make_private_scorer(gain, bounds=(a, b))"
 )
-# Roots of means of these gains.
+# Scores that are minus the root of minus the mean of a gain.
 _ROOTS = {
     "neg_root_mean_squared_error": "neg_mean_squared_error",
     "neg_root_mean_squared_log_error": "neg_mean_squared_log_error",
 }
 _OF_CLUSTERERS = (
-    "numbers of clusters are not comparable with y: score each record by itself, as in "
+    "the numbers of clusters are not comparable with y: score each record by itself, as in "
     "make_private_scorer(gain, bounds=(-10, 0), response_method='transform') with "
     "def gain(y, distances): return -distances.min(axis=1)"
 )
-# What is known of all names; accuracy is counted as a mean, unless a matrix is released anyway.
-_KNOWN: dict[str, Gain | Metric] = METRICS | GAINS | {name: GAINS[_ROOTS[name]] for name in _ROOTS}
-NAMES = {name: _KNOWN[name] for name in sorted(_KNOWN)}
+# Entries of all metrics by name. Accuracy is a mean of gains, unless a confusion matrix is released
+# anyway.
+_ENTRIES: dict[str, Gain | Metric] = (
+    METRICS | GAINS | {name: GAINS[_ROOTS[name]] for name in _ROOTS}
+)
+NAMES = {name: _ENTRIES[name] for name in sorted(_ENTRIES)}
 
 
 def make_private_scorer(
@@ -104,43 +107,47 @@ def make_private_scorer(
         raise ValueError(_unknown(gain))
     if response_method is not None:
         raise ValueError(f"{gain!r} chooses its response_method itself; leave it out")
-    known = NAMES[gain]
-    if others := sorted(set(params) - set(known.params)):
-        raise ValueError(f"{gain!r} has no parameters {others}; it has {list(known.params)}")
+    entry = NAMES[gain]
+    if unknown := sorted(set(params) - set(entry.params)):
+        raise ValueError(f"{gain!r} has no parameters {unknown}; it has {list(entry.params)}")
     _check_params(gain, params)
     if bounds is not None:
-        if not (isinstance(known, Gain) and known.constant):
+        if not (isinstance(entry, Gain) and entry.constant):
             raise ValueError(f"{gain!r} has bounds of its own; leave bounds out")
         params = {"bounds": _check_bounds(gain, bounds, below=0.0)} | params
-    if isinstance(known, Gain):
+    if isinstance(entry, Gain):
         return MeanScore.of(gain, _ROOTS.get(gain, gain), params)
-    if isinstance(known, OfMatrix):
+    if isinstance(entry, OfMatrix):
         return ConfusionScore.of(gain, params)
-    if isinstance(known, OfScores):
-        return RankingScore(gain, known.bounds, params, response_method=known.methods)
-    return VarianceExplained(gain, known.bounds, params)
+    if isinstance(entry, OfScores):
+        return RankingScore(gain, entry.bounds, params, response_method=entry.methods)
+    return VarianceExplained(gain, entry.bounds, params)
 
 
 def labels_scorer(name: str, params: Any, classes: Any, pos_label: Any) -> ConfusionScore:
-    """Return the metric of the confusion matrix with this name, of these classes."""
-    own = {"pos_label": pos_label} if OF_MATRIX[name].of_one else {}
-    given = make_private_scorer(name, **(own | params))
-    return ConfusionScore.of(name, given.params).of_labels(classes)
+    """Return the metric of the confusion matrix with this name, for these classes."""
+    if OF_MATRIX[name].of_one:
+        params = {"pos_label": pos_label} | params
+    scorer = make_private_scorer(name, **params)
+    return ConfusionScore.of(name, scorer.params).of_labels(classes)
 
 
 def _check_params(name: str, params: dict[str, Any]) -> None:
+    """Raise ValueError for missing or invalid parameters of a metric."""
     if "beta" in NAMES[name].params and "beta" not in params:
-        raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2), say")
+        raise ValueError(f"{name!r} needs beta: make_private_scorer({name!r}, beta=2)")
     for key in {"beta", "largest_error", "slope"} & set(params):
         check_number(key, params[key], "a positive number", lambda value: value > 0)
     if "alpha" in params:
         check_number("alpha", params["alpha"], "a quantile, from 0 to 1", lambda a: 0 <= a <= 1)
     if params.get("weights") not in (None, "linear", "quadratic"):
-        raise ValueError(f'weights is None, "linear" or "quadratic"; found {params["weights"]!r}')
+        raise ValueError(
+            f'weights must be None, "linear" or "quadratic"; found {params["weights"]!r}'
+        )
 
 
 def _check_bounds(name: str, bounds: Any, below: float = math.inf) -> tuple[float, float]:
-    """Return the bounds; raise ValueError if they are none, or would clip all gains below a."""
+    """Return the bounds as floats; raise ValueError unless a < b, both finite, and a < below."""
     pair = as_floats(list(bounds)) if np.iterable(bounds) else None
     if pair is not None and pair.shape == (2,):
         a, b = pair.tolist()
@@ -153,38 +160,41 @@ def _check_bounds(name: str, bounds: Any, below: float = math.inf) -> tuple[floa
 
 
 def is_several(scoring: Any) -> bool:
-    """Whether ``scoring=`` is a collection of metrics; any other object is one metric."""
+    """Return True if ``scoring=`` is a collection of metrics; any other object is one metric."""
     return isinstance(scoring, Mapping | list | tuple | set)
 
 
 def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[str, PrivateScorer]:
-    """Return the scorers for ``scoring=``, by name: first the one called `selects`, if not None."""
-    each = list(scoring) if is_several(scoring) else [scoring]
-    values = scoring.values() if isinstance(scoring, Mapping) else each
-    scorers = [resolve_scorer(value, estimator) for value in values]
-    names = each if isinstance(scoring, Mapping) else [scorer.name for scorer in scorers]
-    named = list(zip(names, scorers, strict=True))
-    found = dict(named)
-    if not named or len(found) < len(named) or not all(isinstance(n, str) for n in found):
+    """Return the scorers for ``scoring=`` by name, the one called `selects` first.
+
+    If `selects` is None, they keep their order.
+    """
+    requested = list(scoring) if is_several(scoring) else [scoring]
+    values = scoring.values() if isinstance(scoring, Mapping) else requested
+    resolved = [resolve_scorer(value, estimator) for value in values]
+    names = requested if isinstance(scoring, Mapping) else [scorer.name for scorer in resolved]
+    scorers = dict(zip(names, resolved, strict=True))
+    all_text = all(isinstance(name, str) for name in scorers)
+    if not resolved or len(scorers) < len(resolved) or not all_text:
         raise ValueError(
             "scoring= takes one metric, or several with different names (a dict names them); "
             f"found {scoring!r}"
         )
-    found = _sharing(found)
+    scorers = _sharing(scorers)
     if selects is None:
-        return found
-    if selects not in found:
-        raise ValueError(f"refit={selects!r} names no score; scoring has {list(found)}")
-    return {selects: found.pop(selects), **found}
+        return scorers
+    if selects not in scorers:
+        raise ValueError(f"refit={selects!r} names no score; scoring has {list(scorers)}")
+    return {selects: scorers.pop(selects), **scorers}
 
 
 def _sharing(scorers: dict[str, PrivateScorer]) -> dict[str, PrivateScorer]:
-    """Let accuracy be computed from the confusion matrix, if that is released for another score."""
+    """Compute accuracy from the confusion matrix, if that is released for another score."""
     if not any(isinstance(scorer, ConfusionScore) for scorer in scorers.values()):
         return scorers
-    counted = ConfusionScore.of("accuracy", {})
+    accuracy = ConfusionScore.of("accuracy", {})
     return {
-        name: counted if scorer.name == "accuracy" else scorer for name, scorer in scorers.items()
+        name: accuracy if scorer.name == "accuracy" else scorer for name, scorer in scorers.items()
     }
 
 
@@ -195,7 +205,7 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scoring is None:
         raise ValueError(
             f"{type(estimator).__name__} is neither a classifier nor a regressor, so it needs "
-            f"scoring=. Of clusterers, {_OF_CLUSTERERS}"
+            f"scoring=. For clusterers, {_OF_CLUSTERERS}"
         )
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")
@@ -214,15 +224,18 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
 
 @cache
 def references() -> dict[str, Any]:
-    """Return scikit-learn's scorers by the name that they have here."""
-    found = {name: _reference(name, known) for name, known in NAMES.items()}
-    return {name: each for name, each in found.items() if each is not None}
+    """Return scikit-learn's scorers, by the names of the same metrics here."""
+    scorers = {name: _reference(name, entry) for name, entry in NAMES.items()}
+    return {name: scorer for name, scorer in scorers.items() if scorer is not None}
 
 
-def _reference(name: str, known: Gain | Metric) -> Any:
-    """Return scikit-learn's scorer: the one of this name; or of a gain, that of its loss."""
-    if isinstance(known, Metric):
-        return None if known.reference is None else metrics.get_scorer(known.reference or name)
+def _reference(name: str, entry: Gain | Metric) -> Any:
+    """Return scikit-learn's scorer of a metric; None if it has none.
+
+    It is the one of this name, the `reference` of the entry, or the scorer of a gain's loss.
+    """
+    if isinstance(entry, Metric):
+        return None if entry.reference is None else metrics.get_scorer(entry.reference or name)
     if name in metrics.get_scorer_names():
         return metrics.get_scorer(name)
     loss = getattr(metrics, name.removeprefix("neg_"), None)
@@ -230,34 +243,37 @@ def _reference(name: str, known: Gain | Metric) -> Any:
 
 
 def _like(theirs: Any) -> PrivateScorer:
-    """Return the scorer that computes what a scorer of scikit-learn does."""
+    """Return the private scorer that computes the same as a scorer of scikit-learn."""
     requests = getattr(get_routing_for_object(theirs), "score", None)
     weights = None if requests is None else requests.requests.get("sample_weight")
     kwargs = getattr(theirs, "_kwargs", {})
     if weights not in (None, False) or kwargs.get("sample_weight") is not None:
-        raise ValueError(f"a scorer of scikit-learn in scoring= asks for weights: {NO_WEIGHTS}")
+        raise ValueError(f"a scikit-learn scorer in scoring= requests weights, but {NO_WEIGHTS}")
     methods = getattr(theirs, "_response_method", "predict")
-    asked = {methods} if isinstance(methods, str) else set(methods)
-    for name, each in references().items():
-        if each._score_func is getattr(theirs, "_score_func", None) and each._sign == theirs._sign:
-            params = NAMES[name].params
-            own = {key: kwargs[key] for key in params if key in kwargs}
-            if same(_others(each, params), _others(theirs, params)):
-                ours = make_private_scorer(name, **own)
-                if asked & set(ours.response_method):
-                    return ours
+    response_methods = {methods} if isinstance(methods, str) else set(methods)
+    function = getattr(theirs, "_score_func", None)
+    for name, reference in references().items():
+        if reference._score_func is not function or reference._sign != theirs._sign:
+            continue
+        params = NAMES[name].params
+        if same(_fixed_arguments(reference, params), _fixed_arguments(theirs, params)):
+            ours = make_private_scorer(
+                name, **{key: kwargs[key] for key in params if key in kwargs}
+            )
+            if response_methods & set(ours.response_method):
+                return ours
     raise ValueError(_unknown(theirs))
 
 
-def _others(theirs: Any, own: Iterable[str]) -> dict[str, Any]:
-    """Return the arguments of a scorer of scikit-learn, without those that a score has here."""
+def _fixed_arguments(theirs: Any, params: Iterable[str]) -> dict[str, Any]:
+    """Return the arguments of scikit-learn's scorer that are not parameters of the metric here."""
     parameters = signature(theirs._score_func).parameters.values()
-    found = {each.name: each.default for each in parameters} | theirs._kwargs
-    if found.get("zero_division") == 0:
-        found["zero_division"] = "warn"  # which computes the same
-    if found.get("average") in AVERAGES:
-        found.pop("pos_label", None)  # of one class only
-    return {key: value for key, value in found.items() if key not in own}
+    arguments = {parameter.name: parameter.default for parameter in parameters} | theirs._kwargs
+    if arguments.get("zero_division") == 0:
+        arguments["zero_division"] = "warn"  # which computes the same
+    if arguments.get("average") in AVERAGES:
+        arguments.pop("pos_label", None)  # used for one class only
+    return {key: value for key, value in arguments.items() if key not in params}
 
 
 def selecting_scorer(search: Any) -> PrivateScorer:
@@ -267,13 +283,13 @@ def selecting_scorer(search: Any) -> PrivateScorer:
 
 
 def _unknown(scoring: Any) -> str:
-    """Return what is wrong with ``scoring=`` and what to use instead."""
-    what = "has no proven sensitivity to one record, so it cannot be made private"
+    """Return the error message for a metric that is not supported."""
+    problem = "has no proven sensitivity to one record, so it cannot be made private"
     if isinstance(scoring, str) and scoring not in metrics.get_scorer_names():
         near = difflib.get_close_matches(scoring.lower(), NAMES, n=1, cutoff=0.7)
-        what = f"is not a score; did you mean {near[0]!r}" if near else "is not a score"
+        problem = f"is not a score; did you mean {near[0]!r}" if near else "is not a score"
     return (
-        f"scoring={scoring!r} {what}. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or 'r2' "
-        '(the documentation\'s page "Choose a metric" lists all), or make_private_scorer(gain, '
-        "bounds=(a, b)) with a gain computed record by record."
+        f"scoring={scoring!r} {problem}. Use a name such as 'f1', 'roc_auc', 'neg_log_loss' or "
+        "'r2' (the documentation's page \"Choose a metric\" lists all), or "
+        "make_private_scorer(gain, bounds=(a, b)) with a gain computed record by record."
     )

@@ -1,14 +1,15 @@
-"""Scores that are computed from counts, and are no means of gains (zone: sensitive).
+"""Scores that are computed from counts and are not means of gains (zone: sensitive).
 
-*The confusion matrix.* Let f be the metric, and C0 a confusion matrix, in shares. To first order,
-``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij`` with G the gradient of f at C0: a mean of gains.
-Candidates are ranked by it where there is much noise, and by f itself where there is little (see
-`_ranking`). C0 is public, or released for this. The matrix of the chosen candidate is released.
+*Metrics of the confusion matrix.* Let f be the metric and C0 a confusion matrix, in shares. To
+first order, ``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij``, a mean of gains, where G is the gradient
+of f at C0. Candidates are ranked by this mean if there is much noise, and by f itself if there is
+little (see `_ranking`). C0 is public, or released for the choice. The confusion matrix of the
+chosen candidate is released.
 
-*Areas under curves.* The choice is by pairs of records in the right order; where there is little
-noise, by the area itself. A histogram of the chosen candidate's predicted scores is released. The
-order that bins hide is estimated from these counts. With many records, the area under one ROC
-curve is more precise if it is computed from a number of pairs.
+*Areas under curves.* Candidates are ranked by the number of correctly ordered pairs of records, and
+by the area itself if there is little noise. A histogram of the chosen candidate's predicted scores
+is released. The order of scores within bins is estimated from its counts. With many records, the
+number of correctly ordered pairs gives a more precise area under a single ROC curve.
 """
 
 from __future__ import annotations
@@ -41,41 +42,43 @@ from ._unknown import settled
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
-# Share of correct predictions of each class, where nothing public is known.
+# Recall of each class, if there are no public predictions.
 _ASSUMED_RECALL = 0.8
-# Number of units times epsilon from which on pairs tell the area better than a histogram, and from
-# which on the noise of a histogram is less than what smoothing it changes.
-_ENOUGH_FOR_PAIRS, _CLEAR = 1_000, 4_000
-# The first of these if other scores could share the histogram.
+# Least epsilon m with which the area is more precise from pairs than from a histogram: alone, and
+# if other scores could share the histogram.
+_ENOUGH_FOR_PAIRS = 1_000
 _ENOUGH_BESIDE_OTHERS = 100_000
+# Least epsilon m with which a histogram is better not smoothed.
+_CLEAR = 4_000
 
 
 def first_of(given: Given, kind: type[Q]) -> Q | None:
-    """Return the first query of this kind that is released anyway, or None."""
+    """Return the first of the `given` queries that is of this kind, or None."""
     return next((query for query in given or () if isinstance(query, kind)), None)
 
 
 def _shrunk(query: Cells, noisy: NoisyCounts, units: Units, expected: Floats) -> Floats:
-    """Return released counts of known labels, moved towards the expected ones as noise says.
+    """Shrink released counts of known labels to the expected counts, more with more noise.
 
-    In units.
+    `expected` and the result count units, one number per cell.
     """
     query, noisy = settled(query, noisy)
     counts = likely(query, noisy.counts, units)[0][~query.are_unknown] / unit_weight(units)
     scale = noisy.scale / unit_weight(units)
-    # As if half of the expected count were its standard deviation.
+    # The prior standard deviation of a count is taken as half of it.
     variance = (expected / 2 + 1) ** 2
-    share = variance / (variance + 2 * scale**2)
-    mixed = np.maximum(share * counts + (1 - share) * expected, 0.5)
+    weight = variance / (variance + 2 * scale**2)
+    mixed = np.maximum(weight * counts + (1 - weight) * expected, 0.5)
     shrunk: Floats = mixed / mixed.sum() * units.m
     return shrunk
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassScore(PrivateScorer):
-    """A score of labels of known classes; `positions` are those held against the others.
+    """Score of a classifier's predictions for `classes`.
 
-    `shares` are those of the classes: of the training set, or released if `adapted`.
+    `positions` are those of the classes that are compared with all others. `shares` are the shares
+    of the classes among the training labels or, if `adapted`, released ones.
     """
 
     counts: Any = None
@@ -83,50 +86,60 @@ class ClassScore(PrivateScorer):
     positions: tuple[int, ...] = ()
     adapted: bool = False
 
-    def _with_classes(self, y_train: Any, fewest: int, most: float, other: str) -> Self:
-        """Return the scorer for these labels; the positive class is None or one of two."""
+    def _with_classes(self, y_train: Any, fewest: int, most: float, alternative: str) -> Self:
+        """Return the scorer for the classes of these labels: from `fewest` to `most` of them.
+
+        If `most` is 2, one of the two is the positive class. Errors name the `alternative`.
+        """
         check_one_output(self.name, y_train)
-        classes, sizes = np.unique(dense(y_train), return_counts=True)
-        K = len(classes)
-        if not fewest <= K <= most:
-            raise ValueError(f"scoring={self.name!r} is not for {K} classes, as in y: use {other}")
-        positions = tuple(range(K))
+        classes, class_counts = np.unique(dense(y_train), return_counts=True)
+        n_classes = len(classes)
+        if not fewest <= n_classes <= most:
+            raise ValueError(
+                f"scoring={self.name!r} does not support {n_classes} classes, as in y: use "
+                f"{alternative}"
+            )
+        positions = tuple(range(n_classes))
         if most == 2:
             label = self.params.get("pos_label", None if self.name == "roc_auc" else 1)
             positions = (1 if label is None else position_of(label, classes),)
-        shares = tuple((sizes / sizes.sum()).tolist())
+        shares = tuple((class_counts / class_counts.sum()).tolist())
         return replace(self, classes=classes, positions=positions, shares=shares)
 
     @property
     def positive(self) -> Any:
-        """The positive one of two classes, if there is one."""
+        """The positive class of two; None for scores of all classes."""
         return self.classes[self.positions[0]] if len(self.positions) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionScore(ClassScore):
-    """A metric of the confusion matrix."""
+    """Metric of the confusion matrix; `matrix` is the one at which candidates are compared."""
 
     matrix: Any = None
 
     @classmethod
     def of(cls, name: str, params: dict[str, Any]) -> ConfusionScore:
-        known = OF_MATRIX[name]
-        return cls(name, known.bounds, params, choice_uses_public=callable(known.order))
+        metric = OF_MATRIX[name]
+        return cls(name, metric.bounds, params, choice_uses_public=callable(metric.order))
 
     def prepare(self, y_train: Any) -> ConfusionScore:
-        known = self.of_labels(y_train)
-        return known._for_shares(np.array(known.shares), len(y_train))
+        scorer = self.of_labels(y_train)
+        return scorer._for_shares(np.array(scorer.shares), len(y_train))
 
     def of_labels(self, y_train: Any) -> ConfusionScore:
-        """Return the score of these classes, without what a choice needs."""
+        """Return the score for the classes of these labels, not prepared for a choice."""
         most = 2 if OF_MATRIX[self.name].of_one else MOST_CLASSES
-        other = next(name for name in (f"{self.name}_macro", "accuracy") if name in OF_MATRIX)
-        known = self._with_classes(y_train, 2, most, f"{other!r}")
-        return replace(known, counts=Confusion(known.classes))
+        alternatives = (f"{self.name}_macro", "accuracy")
+        alternative = next(name for name in alternatives if name in OF_MATRIX)
+        scorer = self._with_classes(y_train, 2, most, f"{alternative!r}")
+        return replace(scorer, counts=Confusion(scorer.classes))
 
     def _for_shares(self, shares: Floats, n: int) -> ConfusionScore:
-        """As if each class were recognised equally well, and errors were as frequent as classes."""
+        """Return the score that ranks by its gradient at an assumed matrix.
+
+        All classes have the same recall, and wrong predictions are distributed as the classes are.
+        """
         errors = np.outer(shares, (1 - _ASSUMED_RECALL) * shares)
         return self._linear_at(errors + np.diag(_ASSUMED_RECALL * shares), n)
 
@@ -139,9 +152,10 @@ class ConfusionScore(ClassScore):
         return None if OF_MATRIX[self.name].order == "fixed" else Confusion(self.classes)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> ConfusionScore:
-        """Return the score, prepared to tell candidates apart that predict like the one counted."""
-        M = self.matrix * units.m
-        M = _shrunk(Confusion(self.classes), noisy, units, M.ravel()).reshape(M.shape)
+        """Return the score that ranks by its gradient at the released confusion matrix."""
+        expected = self.matrix * units.m
+        M = _shrunk(Confusion(self.classes), noisy, units, expected.ravel())
+        M = M.reshape(expected.shape)
         shares = tuple((M.sum(axis=1) / units.m).tolist())
         return replace(self._linear_at(M / units.m, units.m), shares=shares, adapted=True)
 
@@ -158,22 +172,26 @@ class ConfusionScore(ClassScore):
             yield self._ranked_by(ranking, M)
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
-        """Return the confusion matrix of public predictions, with unknown labels if there are."""
+        """Count the confusion matrix of public predictions.
+
+        It has a row for unknown labels only if there are some.
+        """
         query = Confusion(self.classes)
         cells = query.record_values(public.y, public.response, public.classes)
-        w = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        counts = np.bincount(cells, weights=w, minlength=sum(query.sizes)).astype(float)
-        occurring = counts if counts[query.are_unknown].any() else counts[~query.are_unknown]
-        return np.asarray(query.matrices(occurring))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        counts = np.bincount(cells, weights=weights, minlength=sum(query.sizes)).astype(float)
+        if not counts[query.are_unknown].any():
+            counts = counts[~query.are_unknown]
+        return np.asarray(query.matrices(counts))
 
     def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
-        """Return the score that ranks by its gradient at a matrix of shares, of n records."""
+        """Return the score that ranks by its gradient at a matrix of shares, for n records."""
         G = gradient(self.metric, n * matrix)
         matrix = matrix / matrix.sum()  # widths are proven for matrices of all units
         return replace(self, matrix=matrix)._ranked_by(linear(G), matrix)
 
     def _ranked_by(self, ranking: Ranking, C: Floats) -> ConfusionScore:
-        """Return the score that ranks by a function; the line touches the metric at C."""
+        """Return the score that ranks candidates by `ranking`; `ends` are exact at the matrix C."""
         rise = ranking.slope * ranking.width * C.sum()
         low = float(self.metric(C) - ranking.slope * ranking(C))
         query = RankedConfusion(self.classes, ranking)
@@ -181,19 +199,23 @@ class ConfusionScore(ClassScore):
 
     @property
     def _options(self) -> dict[str, Any]:
-        own = {"positive": self.positions[0]} if OF_MATRIX[self.name].of_one else {}
-        return own | {key: value for key, value in self.params.items() if key != "pos_label"}
+        """Parameters of the metric's function."""
+        options = {key: value for key, value in self.params.items() if key != "pos_label"}
+        if OF_MATRIX[self.name].of_one:
+            options["positive"] = self.positions[0]
+        return options
 
     def metric(self, C: Floats, undefined: float | None = None) -> Floats:
-        """Return the score of each confusion matrix; see `_metrics` on `undefined`."""
-        return np.asarray(OF_MATRIX[self.name].of(C, undefined, **self._options))
+        """Compute the score of each confusion matrix; see `_metrics` on `undefined`."""
+        return np.asarray(OF_MATRIX[self.name].function(C, undefined, **self._options))
 
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> ConfusionScore:
-        known = first_of(given, Confusion) or first_of(given, ScoreHistogram)
-        follows = known is not None and known.follows
-        return replace(self, counts=known) if follows else self
+        shared = first_of(given, Confusion) or first_of(given, ScoreHistogram)
+        if shared is None or not shared.follows:
+            return self
+        return replace(self, counts=shared)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         return self.metric(self.counts.matrices(counts), undefined)
@@ -204,26 +226,29 @@ class ConfusionScore(ClassScore):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingScore(ClassScore):
-    """Area under the ROC curve (several classes: each against the others), or average precision."""
+    """Area under the ROC curve (several classes: each against the others), or average precision.
+
+    If `smooth`, the counts of bins are smoothed.
+    """
 
     query: Pairs = UNSET
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
     release_uses_public: bool = True
-    # Whether the counts of bins are smoothed.
     smooth: bool = False
 
     def prepare(self, y_train: Any) -> RankingScore:
-        takes = (
-            (3, math.inf, "'roc_auc'") if self.name == "roc_auc_ovr" else (2, 2, "'roc_auc_ovr'")
-        )
-        return self._with_classes(y_train, *takes)._ranked_by(Pairs, OF_SCORES[self.name].floor)
+        if self.name == "roc_auc_ovr":
+            scorer = self._with_classes(y_train, 3, math.inf, "'roc_auc'")
+        else:
+            scorer = self._with_classes(y_train, 2, 2, "'roc_auc_ovr'")
+        return scorer._ranked_by(Pairs, OF_SCORES[self.name].floor)
 
     @property
     def first(self) -> Cells:
         return ClassSizes(self.classes, self.response_method)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> RankingScore:
-        """Return the score with released shares of the classes: the floor is a part of them."""
+        """Return the score with released shares of the classes, which the floor depends on."""
         sizes = _shrunk(self.first, noisy, units, np.array(self.shares) * units.m)
         return self.of_shares(sizes / units.m, units.m)
 
@@ -235,7 +260,7 @@ class RankingScore(ClassScore):
     def faithful(self, units: Units) -> Iterator[RankingScore]:
         if len(self.positions) == 1:
             yield self._ranked_by(Pairs if self.name == "roc_auc" else PrecisionSum)
-        elif self.adapted:  # classes count by their sizes
+        elif self.adapted:  # weights of the classes depend on their sizes
             yield self._ranked_by(MeanArea)
 
     def _ranked_by(self, kind: type[Pairs], floor: float = 0.0) -> RankingScore:
@@ -260,8 +285,9 @@ class RankingScore(ClassScore):
             return replace(self, counts=pairs, release_uses_public=False)
         if public is None:
             raise ValueError(
-                f"scoring={self.name!r} needs predictions of public records, and here all records "
-                "are protected. Use 'roc_auc', 'neg_brier_score' or 'balanced_accuracy', say"
+                f"scoring={self.name!r} needs predictions for public records, and here all records "
+                "are protected. Use, for example, 'roc_auc', 'neg_brier_score' or "
+                "'balanced_accuracy'"
             )
         if histogram is None:
             methods = self.response_method
@@ -272,7 +298,7 @@ class RankingScore(ClassScore):
         return replace(self, counts=histogram, smooth=smooth)
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        """Smoothed where there is much noise: a higher score means more positive records."""
+        """Compute the area within bins from released counts, smoothed if there is much noise."""
         if isinstance(self.counts, PairCounts):
             return super().value(counts, units)
         tables = self._likely_tables(counts, units)
@@ -282,41 +308,44 @@ class RankingScore(ClassScore):
     def interval(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
-        """With what bins hide: added to the noise, but as independent of the sampling error.
+        """Return an interval that also covers the error of the order within bins.
 
-        Precisions are cut off at 1, which biases simulated averages of them: so their interval is
-        also turned around, at the estimate. The histograms of K classes are of the same records:
-        the variance of a sum of K errors is at most K times the sum of their variances. That of an
-        area A from pairs is at most A (1 - A) by the size of the smaller class (van Dantzig, 1951).
+        That error is added to the noise, and in quadrature to the sampling error.
+
+        The interval of an average precision is joined with its mirror image at the estimate, as
+        simulated precisions are clipped at 1, which biases their average. The histograms of K
+        classes count the same records; so the variance of a sum of K errors is at most K times the
+        sum of their variances. The variance of an area A from pairs is at most ``A (1 - A) / n``
+        for n records of the smaller class (van Dantzig, 1951).
         """
         value = float(self.raw(likely(self.counts, noisy.counts, units), units)[0])
         if isinstance(self.counts, PairCounts):
             ends = super().interval(noisy, units, confidence)
             n = self.counts.smaller_class(noisy.counts, units)
             return sampled_mean(value, 0.0, ends, n, confidence) if sampling else ends
-        times = sampling * math.sqrt(len(self.positions))
-        low, high = super().interval(noisy, units, confidence, times)
+        sampling_errors = sampling * math.sqrt(len(self.positions))
+        low, high = super().interval(noisy, units, confidence, sampling_errors)
         if self.name == "average_precision":
             low, high = min(low, 2 * value - high), max(high, 2 * value - low)
-        shift, off = self._hidden(self._likely_tables(noisy.counts, units))
+        shift, error = self._hidden(self._likely_tables(noisy.counts, units))
         join = math.hypot if sampling else operator.add
-        low, high = value - join(value - low, off), value + join(high - value, off)
+        low, high = value - join(value - low, error), value + join(high - value, error)
         return max(low + shift, 0.0), min(high + shift, 1.0)
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         if isinstance(self.counts, PairCounts):
             return self.counts.area(counts, units, undefined)
         areas = [self._area(table, undefined) for table in self._tables(counts, units)]
-        found: Floats = np.mean(areas, axis=0)
-        return found
+        mean: Floats = np.mean(areas, axis=0)
+        return mean
 
     def _tables(self, counts: Floats, units: Units) -> list[Floats]:
-        """Return the counts of the classes that are held against the others, in units."""
+        """Return the table of each class in `positions`, in units."""
         tables = zip(self.counts.positives, self.counts.tables(counts), strict=True)
         return [table / unit_weight(units) for i, table in tables if i in self.positions]
 
     def _likely_tables(self, counts: Sequence[int], units: Units) -> list[Floats]:
-        """Return possible tables near noisy ones."""
+        """Return possible tables near the noisy ones, smoothed if `smooth`."""
         tables = self._tables(likely(self.counts, counts, units)[0], units)
         return [monotone(table) for table in tables] if self.smooth else tables
 
@@ -327,13 +356,13 @@ class RankingScore(ClassScore):
         return roc_auc(table, undefined)
 
     def _hidden(self, tables: list[Floats]) -> tuple[float, float]:
-        """Return what the order within bins adds to the mean area, and how far off that may be."""
+        """Estimate what the order within bins adds to the mean area, and bound the error of it."""
         if self.counts.separate:
             return 0.0, 0.0
         area = partial(self._area, tied=False)
-        found = [hidden_order(area, table, float(self._area(table))) for table in tables]
-        shift, off = np.mean(found, axis=0).tolist()
-        return shift, off
+        by_class = [hidden_order(area, table, float(self._area(table))) for table in tables]
+        shift, error = np.mean(by_class, axis=0).tolist()
+        return shift, error
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
         if len(self.positions) > 1:
@@ -341,7 +370,7 @@ class RankingScore(ClassScore):
             return float(
                 roc_auc_score(public.y, public.response, sample_weight=sample_weight, **options)
             )
-        own = encode(public.y, self.classes) == self.positions[0]
-        s = class_scores(public.response, self.positions)[:, 0]
+        is_positive = encode(public.y, self.classes) == self.positions[0]
+        scores = class_scores(public.response, self.positions)[:, 0]
         area = roc_auc_score if self.name == "roc_auc" else average_precision_score
-        return float(area(own, s, sample_weight=sample_weight))
+        return float(area(is_positive, scores, sample_weight=sample_weight))

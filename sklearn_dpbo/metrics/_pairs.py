@@ -1,12 +1,12 @@
-"""Pairs of a positive and a negative record in the right order (zone: sensitive).
+"""Correctly ordered pairs of a positive and a negative record (zone: sensitive).
 
-For a class c, k_i is the sum over records j of other classes of 2 [s_i > s_j] + [s_i = s_j], with
-the scores s of c. `Pairs` sums max(0, k_i - t) over the records i of the class, with t even and
-public; of more than two classes, over all classes, with t = 0. With m records, each a unit, the
-sensitivity is 2 (m - 1) - t for one class and 4 (m - 1) for several, as a record is then in the sum
-of its own class and in those of others. `MeanArea` weights the classes as the mean of their areas
-does, and `PrecisionSum` is the average precision times the number of positive records. The proofs,
-also for groups, are in the documentation.
+Let s be the scores of a class, and k_i the sum of 2 [s_i > s_j] + [s_i = s_j] over the records j of
+other classes. `Pairs` sums max(0, k_i - t) over the records i of the class, with t even and public;
+with more than two classes it sums over all classes, with t = 0. If each of m records is a unit, the
+sensitivity is 2 (m - 1) - t for one class. It is 4 (m - 1) for several, as a record is then in the
+sums of all classes. `MeanArea` weights the classes as the mean of their areas does, and
+`PrecisionSum` is the average precision times the number of positive records. The documentation
+proves the sensitivities, also for groups.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Query):
-    """Pairs in the right order; one integer. A record's values are its scores, one per class.
+    """Number of correctly ordered pairs; one integer.
 
-    `positives` are the positions of the classes that are held against the others, one of two or
-    all; `shares` are their shares of the training set; `floor` is the share of the negative records
-    that a positive one has to beat before it counts, 0 for more than two classes.
+    A record's values are its scores, one per class in `positives`: these are the positions of the
+    classes that are compared with the others, one of two or all. `shares` are their shares of the
+    training set. For a positive record, only the negative ones that it beats beyond a share `floor`
+    of them count; it is 0 for more than two classes.
     """
 
     classes: NDArray[Any]
@@ -43,54 +44,58 @@ class Pairs(Query):
     response_method: tuple[str, ...] = ("decision_function", "predict_proba")
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Scores; the worst ones where a score is NaN or the label is unknown."""
-        s = class_scores(response, self.positives)
-        unknown = np.isnan(s) | (encode(y, self.classes) < 0)[:, None]
-        return np.where(unknown, self.lowest_values(y, len(s)), s)
+        """Return scores; the worst ones where a score is NaN or the label is unknown."""
+        scores = class_scores(response, self.positives)
+        unknown = np.isnan(scores) | (encode(y, self.classes) < 0)[:, None]
+        return np.where(unknown, self.lowest_values(y, len(scores)), scores)
 
     def lowest_values(self, y: Any, n: int) -> Floats:
-        """-inf for the class of the record, inf for the others."""
-        return np.where(self._own(y), -np.inf, np.inf)
+        """Return -inf for the class of the record, inf for the others."""
+        return np.where(self._is_positive(y), -np.inf, np.inf)
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         return (sum(self._by_class(values, y, units)),)
 
     def _by_class(self, values: NDArray[Any], y: Any, units: Units) -> list[int]:
-        w, t = weights(units), self._floor(units)
-        totals = []
-        for s, own in zip(values.T, self._own(y).T, strict=True):
-            beaten = _twice_beaten(s[own], s[~own], w[~own])
-            totals.append(int((w[own] * np.maximum(beaten - t, 0)).sum()))
-        return totals
+        """Return the sum of each class in `positives`."""
+        w = weights(units)
+        t = self._floor(units)
+        sums = []
+        for scores, positive in zip(values.T, self._is_positive(y).T, strict=True):
+            beaten = _twice_beaten(scores[positive], scores[~positive], w[~positive])
+            sums.append(int((w[positive] * np.maximum(beaten - t, 0)).sum()))
+        return sums
 
     def sensitivity(self, units: Units) -> int:
-        each = (2 if len(self.positives) == 1 else 4) * _others(units) - self._floor(units)
-        return unit_weight(units) * max(1, each)
+        per_pair = 2 if len(self.positives) == 1 else 4
+        per_record = per_pair * _others(units) - self._floor(units)
+        return unit_weight(units) * max(1, per_record)
 
     def largest(self, units: Units) -> int:
-        """Of p positive and V - p negative records: p (2 (V - p) - t), at its maximum."""
-        V, t = total_weight(units), self._floor(units)
+        """Return the maximum of p (2 (V - p) - t) over p, for p of V records positive."""
+        V = total_weight(units)
+        t = self._floor(units)
         return max(1, (2 * V - t) ** 2 // 8) if len(self.positives) == 1 else 2 * V**2
 
     def per_step(self, units: Units) -> float:
-        """Return how much one pair is of the area, as if every positive record beat the floor."""
+        """Change of the area by one step, if every positive record beats the floor."""
         pi = np.array(self.shares)
         return 1 / (2 * float((pi * (1 - pi)).sum()) * total_weight(units) ** 2)
 
-    def _own(self, y: Any) -> NDArray[np.bool_]:
-        """Whether each record (row) is of each of the classes held against the others (column)."""
-        own: NDArray[np.bool_] = encode(y, self.classes)[:, None] == np.array(self.positives)
-        return own
+    def _is_positive(self, y: Any) -> NDArray[np.bool_]:
+        """Return a mask of the records (rows) of each class in `positives` (columns)."""
+        mask: NDArray[np.bool_] = encode(y, self.classes)[:, None] == np.array(self.positives)
+        return mask
 
     def _floor(self, units: Units) -> int:
         return 2 * int(self.floor * (1 - self.shares[0]) * total_weight(units))
 
 
 class MeanArea(Pairs):
-    """The mean area under the ROC curves of several classes, if their `shares` are right; in steps.
+    """Mean area under the ROC curves of several classes, for given `shares`; in steps.
 
-    The pairs of class c count v_c = 1 / (2 K m^2 share_c (1 - share_c)) each. A record of class a
-    is in pairs with the n_c records of each other class c, which count 2 (v_a + v_c) at most.
+    A pair of class c has the value v_c = 1 / (2 K m^2 share_c (1 - share_c)). A record of class a
+    is in pairs with the n_c records of each other class c, whose values are 2 (v_a + v_c) at most.
     """
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
@@ -104,11 +109,13 @@ class MeanArea(Pairs):
         return GRID * units.m
 
     def per_step(self, units: Units) -> float:
-        """Return how much one step is of the mean area."""
+        """Change of the mean area by one step."""
         return self._width(units) / GRID
 
     def _values(self, units: Units) -> Floats:
-        pi, n = np.array(self.shares), total_weight(units)
+        """Return the value of a pair of each class, shape (n_classes,)."""
+        pi = np.array(self.shares)
+        n = total_weight(units)
         v: Floats = 1 / (2 * len(pi) * n**2 * pi * (1 - pi))
         return v
 
@@ -118,18 +125,22 @@ class MeanArea(Pairs):
 
 
 class PrecisionSum(Pairs):
-    """The sum over positive records of the precision at their score: P times average precision.
+    """Sum over positive records of the precision at their score: P times average precision.
 
-    Adding a positive record of weight w raises it by at most w (1 + L), and a negative one lowers
-    it by at most w L, with L = ln(1 + W m). So L times the negative weight is added, and a unit
-    moves the sum by at most W (1 + L). The integer is in steps of it.
+    Let L = ln(1 + W m). A new positive record of weight w raises the sum by at most w (1 + L), and
+    a negative one lowers it by at most w L. So L times the negative weight is added, and a unit
+    moves the result by at most W (1 + L). The integer is the result in steps of that.
     """
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        s, own, w = values[:, 0], self._own(y)[:, 0], weights(units)
-        above, below = (_weight_from(s[own], s[k], w[k]) for k in (own, ~own))
-        total = float((w[own] * above / np.maximum(above + below, 1)).sum())
-        total += self._log(units) * float(w[~own].sum())
+        scores = values[:, 0]
+        positive = self._is_positive(y)[:, 0]
+        w = weights(units)
+        tp, fp = (
+            _weight_from(scores[positive], scores[rows], w[rows]) for rows in (positive, ~positive)
+        )
+        total = float((w[positive] * tp / np.maximum(tp + fp, 1)).sum())
+        total += self._log(units) * float(w[~positive].sum())
         return (in_steps(total, self._width(units)),)
 
     def sensitivity(self, units: Units) -> int:
@@ -139,7 +150,7 @@ class PrecisionSum(Pairs):
         return GRID * units.m
 
     def per_step(self, units: Units) -> float:
-        """Return how much one step is of the average precision, if the share is right."""
+        """Change of the average precision by one step, for the given share of positive records."""
         return self._width(units) / GRID / (self.shares[0] * total_weight(units))
 
     def _log(self, units: Units) -> float:
@@ -150,21 +161,23 @@ class PrecisionSum(Pairs):
 
 
 class PairCounts(Pairs):
-    """The pairs of two classes in the right order, and the numbers of positive and unknown labels.
+    """Correctly ordered pairs of two classes, and the numbers of positive and unknown labels.
 
-    These numbers are multiplied so that together they move as much as the pairs do, and the same
-    noise suits all. An eighth of that tells how many labels are unknown, too roughly to correct the
-    area: such records count as negative ones that no positive one beats.
+    Both numbers are multiplied, so that a unit moves them together as much as the pairs, and the
+    same noise suits all three. The number of unknown labels gets an eighth of that. This is too
+    noisy to correct the area: records of unknown labels count as negative ones that no positive one
+    beats.
     """
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
         (pairs,) = super().statistics(values, y, units)
-        w, code = weights(units), encode(y, self.classes)
-        positive, unknown = (int(w[own].sum()) for own in (self._own(y)[:, 0], code < 0))
+        w = weights(units)
+        positive = int(w[self._is_positive(y)[:, 0]].sum())
+        unknown = int(w[encode(y, self.classes) < 0].sum())
         return pairs, self._times(units) * positive, self.per_unknown(units) * unknown
 
     def sensitivity(self, units: Units) -> int:
-        """W of the positive weight moves, at most, and of the unknown one."""
+        """Add W times both multipliers: a unit moves the positive and unknown weight by W."""
         times = self._times(units) + self.per_unknown(units)
         return super().sensitivity(units) + times * unit_weight(units)
 
@@ -178,13 +191,14 @@ class PairCounts(Pairs):
         return self, np.asarray(counts[:2])
 
     def area(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Return the area under the ROC curve, of counts of shape (..., 2 or 3)."""
+        """Compute the area under the ROC curve from counts, shape (..., 2 or 3)."""
         p = counts[..., 1] / self._times(units)
         return ratio(counts[..., 0], 2 * p * (total_weight(units) - p), undefined)
 
     def smaller_class(self, counts: Sequence[int], units: Units) -> float:
         """Return the size of the smaller class in units, at least 1."""
-        positive, total = counts[1] / self._times(units), total_weight(units)
+        positive = counts[1] / self._times(units)
+        total = total_weight(units)
         return max(1.0, min(positive, total - positive) / unit_weight(units))
 
     def _times(self, units: Units) -> int:
@@ -195,12 +209,12 @@ class PairCounts(Pairs):
 
 
 def _others(units: Units) -> int:
-    """Return the weight of the records that one may be in pairs with."""
+    """Weight of the records that a record can be in pairs with."""
     return total_weight(units) if units.grouped else units.m - 1
 
 
 def _weight_from(least: Floats, scores: Floats, w: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each of `least`, the weight of scores that are as high or higher."""
+    """Sum, for each number in `least`, the weights of the scores that are at least that."""
     order = np.argsort(scores)
     below = np.concatenate([[0], np.cumsum(w[order])])
     weight: NDArray[np.int64] = below[-1] - below[np.searchsorted(scores[order], least, "left")]
@@ -208,11 +222,11 @@ def _weight_from(least: Floats, scores: Floats, w: NDArray[np.int64]) -> NDArray
 
 
 def _twice_beaten(winners: Floats, losers: Floats, w: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, for each winner i, the sum over losers j of ``w_j (2 [s_i > s_j] + [s_i = s_j])``."""
+    """Sum, for each winner i, ``w_j (2 [s_i > s_j] + [s_i = s_j])`` over the losers j."""
     order = np.argsort(losers)
     below = np.concatenate([[0], np.cumsum(w[order])])
     # 2 [s_i > s_j] + [s_i = s_j]  =  [s_i > s_j] + [s_i >= s_j]
     less = np.searchsorted(losers[order], winners, "left")
     not_greater = np.searchsorted(losers[order], winners, "right")
-    found: NDArray[np.int64] = below[less] + below[not_greater]
-    return found
+    sums: NDArray[np.int64] = below[less] + below[not_greater]
+    return sums

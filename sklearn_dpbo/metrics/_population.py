@@ -1,11 +1,13 @@
-"""Where a score lies in the population, in spite of a choice (zone: released).
+"""Intervals for the population's score of a candidate that was chosen (zone: released).
 
-The best of T candidates was chosen on the same records, for being lucky on them, among others. So
-its lower end is wrong only if the noise of the release, which is fresh, exceeds a quantile
-(probability alpha / 4), or the sampling error of some candidate exceeds its own (alpha / (4 T)
-each): with alpha / 2 at most. For accuracy this is a theorem; see the documentation, "How metrics
-are made private". In quadrature the two would be too small: of the best candidate, the sampling
-error is nearly certain. The upper end needs no correction: luck raises it.
+The best of T candidates was chosen on the records that score it, so it was partly lucky there. The
+lower end misses the population's score only if one of two things happens: the noise of the release,
+which is independent of the choice, exceeds a quantile (probability alpha / 4), or the sampling
+error of any of the candidates exceeds one (alpha / (4 T) each). Together that has probability
+alpha / 2 at most. For accuracy this is a theorem; see the documentation, "How metrics are made
+private". Adding the two errors in quadrature would give too short an interval, because the best
+candidate almost certainly has a large sampling error. The upper end needs no correction: luck
+raises the score.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from ._intervals import moved
 from ._scorers import CONFIDENCE, PrivateScorer, Score, score_and_interval
 from ._unknown import settled
 
-# The part of alpha that the noise may use.
+# Share of alpha for the noise.
 _NOISE_SHARE = 0.5
-# In the place of an interval that nothing is claimed of.
+# Stands for an unknown interval.
 NOT_KNOWN = math.nan, math.nan
 
 
@@ -40,26 +42,27 @@ def after_choice(
     confidence: float,
     n_compared: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return both ends of an interval for the population, of the best of so many candidates.
+    """Return an interval for the population's score of the best of `n_compared` candidates.
 
-    `noise` returns an interval for the records, of a given confidence. `sampled` returns one of
-    this confidence if there were no noise, without a choice, with the sampling error so many times.
-    Each may be of several numbers.
+    ``noise(confidence)`` returns an interval for the score of the records. ``sampled(k)`` returns
+    an interval for the population at `confidence`, for counts without noise, no choice, and k times
+    the sampling error. `value` and the ends may be arrays.
     """
     outside = (1 - confidence) / 2
     by_noise = _NOISE_SHARE * outside
     tail = (outside - by_noise) / n_compared
     ends = []
-    parts = noise(1 - 2 * by_noise), sampled(1.0), sampled(0.0)
-    for at, to, begin, once, centre in zip(bounds, bounds[::-1], *parts, strict=True):
-        # Simulated counts lie about noisy ones, which may be impossible; the value is of others.
+    intervals = noise(1 - 2 * by_noise), sampled(1.0), sampled(0.0)
+    for nearer, farther, begin, once, centre in zip(bounds, bounds[::-1], *intervals, strict=True):
+        # `once` is about `centre`, the score of noisy counts, which may be impossible ones.
         alone = value + (once - centre)
         if np.isfinite(bounds).all():
-            share, alone, begin = ((x - at) / (to - at) for x in (value, alone, begin))
-            end = at + (to - at) * moved(share, alone, begin, outside, tail)
-        else:  # as of a normal error
+            width = farther - nearer
+            share, alone, begin = ((x - nearer) / width for x in (value, alone, begin))
+            end = nearer + width * moved(share, alone, begin, outside, tail)
+        else:  # the error is taken as normal
             end = begin + (alone - value) * ndtri(tail) / ndtri(outside)
-        ends.append(np.clip(np.where(np.isnan(end), at, end), *bounds))
+        ends.append(np.clip(np.where(np.isnan(end), nearer, end), *bounds))
     return ends[0], ends[1]
 
 
@@ -71,9 +74,9 @@ def score_after_choice(
     confidence: float,
     n_compared: float,
 ) -> Score:
-    """Return the score of released counts, and where that of the population lies (`after_choice`).
+    """Return the score of released counts, and an interval for the population's (`after_choice`).
 
-    Luck may have moved it either way. Without a choice, noise and sampling error join in
+    Both ends are corrected for the choice. If there was none, noise and sampling error are added in
     quadrature.
     """
     if n_compared <= 1:
@@ -83,7 +86,7 @@ def score_after_choice(
     value = scorer.value(noisy.counts, units)
     low, high = after_choice(
         value,
-        lambda within: scorer.interval(noisy, units, within),
+        lambda noise_confidence: scorer.interval(noisy, units, noise_confidence),
         lambda sampling: scorer.sampled(noisy, units, confidence, sampling),
         scorer.bounds,
         confidence,
@@ -99,16 +102,16 @@ def population_interval(
     n_compared: float | None,
     selects: bool = True,
 ) -> tuple[float, float]:
-    """Return where the score of the population lies, which the records are a random sample of.
+    """Return an interval for the score of the population, whose random sample the records are.
 
-    `n_compared` candidates, which did not depend on the records, were compared on them, and this
-    is the best one. `NOT_KNOWN` if their number is not. If other scores than this one `selects`,
-    luck may have moved it either way.
+    The candidate is the best of `n_compared`, which did not depend on the records they were
+    compared on. If their number is None, return `NOT_KNOWN`. If this score `selects` the candidate,
+    luck raised it; otherwise luck may have moved it either way, and both ends are corrected.
     """
     if n_compared is None:
         return NOT_KNOWN
-    records, once, chosen = (
-        score_and_interval(scorer, units, noisy)[1],
-        *(score_after_choice(scorer, units, noisy, CONFIDENCE, n)[1] for n in (1, n_compared)),
-    )
-    return min(records[0], chosen[0]), max(records[1], (once if selects else chosen)[1])
+    _, of_records = score_and_interval(scorer, units, noisy)
+    _, unchosen = score_after_choice(scorer, units, noisy, CONFIDENCE, 1)
+    _, chosen = score_after_choice(scorer, units, noisy, CONFIDENCE, n_compared)
+    upper = unchosen[1] if selects else chosen[1]
+    return min(of_records[0], chosen[0]), max(of_records[1], upper)

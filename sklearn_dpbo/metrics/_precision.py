@@ -1,6 +1,6 @@
-"""How wide the interval of a released score is, and will be (zone: released).
+"""Widths of the intervals of released scores, and warnings of wide ones (zone: released).
 
-Uses public predictions before a release, and released intervals after it.
+Before a release, the width is estimated from public predictions.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from ._queries import Query
 from ._response import Predictions
 from ._scorers import PrivateScorer, Public, Score, score_and_interval
 
-# Intervals wider than this share of a score's range are warned of.
+# Warn of intervals that are wider than this share of the score's range.
 _WIDE = 0.2
-# The mean gain, as a share of its range, where predictions are not known: in a mean, the width of
-# an interval hardly depends on it.
+# Mean gain, as a share of its range, if there are no predictions: the width hardly depends on it.
 _ASSUMED_MEAN = 0.8
-# Where the search for a factor starts: twice as much is nearly enough. A larger one than the second
-# is not told: nobody has so many more records. Halvings of its logarithm find it to a fifth.
-_USUAL_TIMES, _MOST_TIMES, _N_HALVINGS = 2.5, 1000.0, 3
+# The search for a factor starts at the first number, as twice as much is nearly enough. It gives up
+# above the second: nobody has so many more records.
+_USUAL_TIMES = 2.5
+_MOST_TIMES = 1000.0
+# Bisections of the factor's logarithm, which find it to a fifth.
+_N_HALVINGS = 3
 _N_RESAMPLES = 200
 
 
 class Width(NamedTuple):
-    """The width of the interval of a score with this name, and the range of the score.
+    """Width of the interval of the score called `name`, and the range of the score.
 
-    That of a loss, which has no largest value, is twice the score.
+    The range of a loss without a largest value is taken as twice the score.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Width(NamedTuple):
 
     @classmethod
     def of(cls, scorer: PrivateScorer, score: Score) -> Width:
-        """Return that of a score with its interval."""
+        """Return the width of a score's interval."""
         value, (low, high) = score
         if scorer.is_loss:
             return cls(scorer.name, high - low, max(2 * abs(value), 1e-300), of_loss=True)
@@ -57,7 +59,7 @@ class Width(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """The width, and what that is of the range."""
+        """The width, and its share of the range, in words."""
         if self.of_loss:
             times = f"{2 * self.share:.0%} of" if self.share < 5 else "many times"
             return f"about {self.width:.2g}, {times} the score"
@@ -68,19 +70,19 @@ class Width(NamedTuple):
 
 @ignore_float_errors()
 def expected_counts(query: Query, public: Predictions, units: Units) -> tuple[int, ...]:
-    """Count m records (or groups of one record) that are predicted as public ones are."""
+    """Compute the statistics of m units of one record each, predicted as the public records."""
     sample = _scaled(public, units.m)
-    alone = Units(units.m, np.arange(units.m) if units.grouped else None)
+    one_record_each = Units(units.m, np.arange(units.m) if units.grouped else None)
     values = query.record_values(sample.y, sample.response, sample.classes)
-    return query.statistics(values, sample.y, alone)
+    return query.statistics(values, sample.y, one_record_each)
 
 
 def expected_width(
     scorer: PrivateScorer, public: Public, units: Units, scale: float, gaussian: bool = False
 ) -> Width:
-    """Return the width of the interval if noise of this scale happens to be 0.
+    """Estimate the width of the interval of a score that is released with noise of this scale.
 
-    A mean with known bounds needs no public predictions.
+    A mean of gains with fixed bounds needs no public predictions.
     """
     query: Query = scorer.counts
     if public is not None and (scorer.learns_bounds or not scorer.is_mean):
@@ -94,12 +96,17 @@ def expected_width(
 
 @ignore_float_errors()
 def sampling_deviation(scorer: PrivateScorer, public: Predictions) -> float:
-    """Return the bootstrap deviation of the score of n records, times the square root of n."""
-    rng, scores = np.random.default_rng(0), []
-    n, labels = len(public.response), np.unique(public.y)
+    """Estimate the standard deviation of the score of one record, by the bootstrap.
+
+    For the score of n records, divide it by the square root of n.
+    """
+    rng = np.random.default_rng(0)
+    scores = []
+    n = len(public.response)
+    labels = np.unique(public.y)
     for _ in range(_N_RESAMPLES):
         sample = public.take(rng.integers(n, size=n))
-        # AUC is not defined without a class.
+        # The area under the ROC curve is undefined if a class is missing.
         if public.classes is None or np.array_equal(np.unique(sample.y), labels):
             scores.append(scorer.exact(sample))
     return float(np.std(scores) * math.sqrt(n)) if scores else math.nan
@@ -112,26 +119,26 @@ def warn_of_expected_width(
     epsilon: float,
     assumed: str = "",
 ) -> bool:
-    """Warn, before anything is charged, if an interval will be wide; return whether it will.
+    """Warn, before anything is charged, if an interval will be wide; return True if so.
 
-    `expect` returns, for an epsilon of all that is released, what computes each width; `assumed`
-    says of which records.
+    ``expect(epsilon)`` returns a function per score that estimates its width, if all releases
+    together cost epsilon. `assumed` names, in words, the records that the estimates assume.
     """
-    widths = [width() for width in expect(epsilon)]
+    widths = [estimate() for estimate in expect(epsilon)]
     if not (wide := _wide(widths)):
         return False
-    better = ""
-    for each in wide:
-        target = min(each.width, each.range) / 2
-        times = _times_for(expect, widths.index(each), epsilon, target)
+    remedy = ""
+    for width in wide:
+        target = min(width.width, width.range) / 2
+        times = _times_for(expect, widths.index(width), epsilon, target)
         if times is not None:
             m, more = (float(f"{number * times:.2g}") for number in (units.m, epsilon))
-            better = f"About {m:,.0f} such {units.name}s, or epsilon={more:g}, would halve "
-            better += f"that of {each.name}. "
+            remedy = f"About {m:,.0f} such {units.name}s, or epsilon={more:g}, would halve "
+            remedy += f"that of {width.name}. "
             break
     warn(
         f"With {units.m:,} {units.name}s and epsilon={epsilon:g}, released scores will say little, "
-        f"as their intervals will be wide ({_in_words(wide)}){assumed}. {better}"
+        f"as their intervals will be wide ({_in_words(wide)}){assumed}. {remedy}"
         "Nothing has been charged yet",
         LowUtilityWarning,
     )
@@ -139,9 +146,11 @@ def warn_of_expected_width(
 
 
 def wide_hint(released: Sequence[Width]) -> str:
-    """Say which released intervals are wide; an empty text if none is."""
+    """Return a sentence that names the wide intervals; an empty text if none is wide."""
     wide = _wide(released)
-    return bool(wide) * (
+    if not wide:
+        return ""
+    return (
         f"Released scores say little, as their intervals are wide ({_in_words(wide)}). If "
         "that matters, use more records, of a rare class especially, or a larger epsilon; "
         "plan_search computes how many"
@@ -149,21 +158,22 @@ def wide_hint(released: Sequence[Width]) -> str:
 
 
 def _wide(widths: Sequence[Width]) -> list[Width]:
-    """Return those that are wide, the widest first."""
-    ordered = sorted(widths, key=lambda each: -each.share)
-    return [each for each in ordered if each.share > _WIDE]
+    """Return the wide ones, the widest first."""
+    ordered = sorted(widths, key=lambda width: -width.share)
+    return [width for width in ordered if width.share > _WIDE]
 
 
 def _in_words(wide: Sequence[Width]) -> str:
-    return "; ".join(f"{each.name}: {each.in_words}" for each in wide)
+    return "; ".join(f"{width.name}: {width.in_words}" for width in wide)
 
 
 def _times_for(
     expect: Callable[[float], Sequence[Callable[[], Width]]], i: int, epsilon: float, target: float
 ) -> float | None:
-    """Return how many times as much epsilon makes the i-th width this; None if it takes too much.
+    """Find the factor of epsilon with which the i-th width is `target`; None if it is too large.
 
-    As many times the records do it, too: noise matters in proportion to 1 / (epsilon m).
+    The same factor of the number of records does so, too: the error is about in proportion to
+    1 / (epsilon m).
     """
 
     def enough(times: float) -> bool:
@@ -181,9 +191,9 @@ def _times_for(
 
 
 def _scaled(public: Predictions, m: int) -> Predictions:
-    """Return m of these predictions: each about m / n times, evenly from class to class."""
+    """Take m of n predictions, each about m / n times, evenly over the classes."""
     n = len(public.response)
-    # By class, and within each by the response or its last column.
+    # Sorted by class, and within a class by the response or its last column.
     keys = [np.atleast_2d(values.T)[-1] for values in (public.response, public.y)]
     order = np.lexsort(keys)
     return public.take(order[(2 * np.arange(m) + 1) * n // (2 * m)])

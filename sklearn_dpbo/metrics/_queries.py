@@ -1,25 +1,26 @@
 """Queries: integers computed from predictions, of known sensitivity (zone: sensitive).
 
-All that a score releases is a `Query`: a public function of one record to numbers, and integers
-that are computed from these. One unit changes the integers by at most a sensitivity. This bound is
-exact, as sums of integers have no rounding error. The proofs are in the documentation, "The
-guarantee".
+All that a score releases is a `Query`. It has a public function that maps a record to numbers, and
+computes integers from the numbers of all records. One unit changes the integers by at most the
+sensitivity. This bound is exact, as sums of integers have no rounding error. The proofs are in the
+documentation, "The guarantee".
 
 ================  =========================================================  =================
 query             integers                                                   sensitivity
 ================  =========================================================  =================
-`MeanOf`          the sum of gains in steps, G for the range of a unit;      G
+`MeanOf`          the sum of gains, in steps (G for the range of a gain);    G
                   also of g (1 - g), with gains g in [0, 1]
-`Cells`           how many records lie in each cell (a confusion matrix,     2 W, for each
+`Cells`           the number of records in each cell (a confusion matrix,    2 W, for each
                   a histogram of scores)                                     cell of a record
 `Moments`         sums of errors, labels and their squares, see `_errors`    steps of all sums,
                                                                              and a little more
-`Pairs`           pairs in the right order, see `_pairs`                     2 (m - 1), or less
+`Pairs`           correctly ordered pairs, see `_pairs`                      2 (m - 1), or less
 others            a function of the matrix (`_ranking`) or of the order      G + 2
                   (`_pairs`) of known width, in steps: `in_steps`
 ================  =========================================================  =================
 
-A unit's gain is the mean of its records' gains; in counts, its records weigh W together.
+The gain of a unit is the mean of its records' gains. In counts, the records of a unit have the
+total weight W.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from ._gains import Named
 from ._labels import class_numbers, encode
 
 Floats = NDArray[np.float64]
-# Steps between a unit's lowest and highest gain; gains are rounded to the nearest step.
+# G, the number of steps between the lowest and the highest gain of a unit. Gains are rounded to the
+# nearest step.
 GRID = 2**20
-# A confusion matrix has as many numbers as the square of this, at most.
+# Largest number of classes of a confusion matrix.
 MOST_CLASSES = 50
 # Largest total weight W of a group's records, if the sums fit into int64.
 _GROUP_WEIGHT = 2**10
@@ -48,7 +50,10 @@ _GROUP_WEIGHT = 2**10
 
 @dataclass(frozen=True, eq=False)
 class Stepwise:
-    """Values of records at each level: `above` at the first `n_reached` levels, else `below`."""
+    """Values of records at each level (such as a threshold), which change once.
+
+    A record has the value `above` at its first `n_reached` levels, and `below` at the others.
+    """
 
     below: NDArray[Any]
     above: NDArray[Any]
@@ -60,16 +65,17 @@ class Stepwise:
         return np.where(self.n_reached > level, self.above, self.below)
 
     def summed(self, sums: Callable[[Any, Any, int], NDArray[Any]]) -> NDArray[Any]:
-        """Return sums over all records at each level, as rows.
+        """Return sums over all records at each level, shape (n_levels, n_sums).
 
-        ``sums(values, places, n)`` returns sums over the records at each of n places.
+        ``sums(values, places, n)`` returns sums over the records at each of n places, as rows.
         """
-        low, high = (sums(v, self.n_reached, self.n_levels + 1) for v in (self.below, self.above))
+        n_places = self.n_levels + 1
+        low, high = (sums(v, self.n_reached, n_places) for v in (self.below, self.above))
         return np.asarray(np.cumsum(low, axis=0)[:-1] + np.cumsum(high[::-1], axis=0)[-2::-1])
 
 
 class Query:
-    """Integers that measure how good predictions are.
+    """Integers of known sensitivity, which measure how good predictions are.
 
     Attributes
     ----------
@@ -78,7 +84,7 @@ class Query:
     what : str
         What is counted, in words, for privacy reports.
     weight : int
-        Parts of epsilon that it gets in an evaluation which counts more than this.
+        Weight of this query when an evaluation shares epsilon among several.
     subgroups : tuple of int
         Numbers of the subgroups whose released counts are summed, see `Cells`.
     """
@@ -89,48 +95,48 @@ class Query:
     subgroups: tuple[int, ...] = (0,)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both count the same, so that they share one release."""
+        """Return True if both count the same, so that they share one release."""
         return type(self) is type(other) and same(vars(self), vars(other))
 
     def __hash__(self) -> int:
         return hash(type(self))
 
     def check(self, response: NDArray[Any]) -> None:
-        """Raise ValueError if public responses are of a kind that cannot be counted."""
+        """Raise ValueError if public responses cannot be counted."""
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[Any]:
         """Return one value (or row of values) per record, which depends on that record alone."""
         raise NotImplementedError
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return the values of n records that cannot be predicted: the worst possible ones."""
+        """Return the worst possible values, for n records that cannot be predicted."""
         raise NotImplementedError
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        """Return the integers, from what `record_values` returned for these units' records."""
+        """Return the integers, from the `record_values` of all records of these units."""
         raise NotImplementedError
 
     def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
-        """Return `statistics` at each level, as rows."""
+        """Return the `statistics` at each level, shape (n_levels, n_statistics)."""
         return np.array([self.statistics(values.at(i), y, units) for i in range(values.n_levels)])
 
     def sensitivity(self, units: Units) -> int:
-        """Return the most that one unit changes the integers: the sum of absolute differences.
+        """Bound the sum of the absolute differences that one unit makes to the integers.
 
         Only the number of units, and whether they are groups, is used.
         """
         raise NotImplementedError
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible integer, if there is one only; the smallest is 0."""
+        """Return the largest possible integer, if there is only one; the smallest is 0."""
         raise NotImplementedError
 
     def counts_as(self, other: Query, units: Units) -> bool:
-        """Whether the integers of another query are the same for these units."""
+        """Return True if another query has the same integers for these units."""
         return self is other
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        """Return the share of these public records whose gains lie outside of chosen bounds."""
+        """Return the share of these public records whose values are clipped."""
         return 0.0
 
     def summed(self, counts: Floats) -> Floats:
@@ -138,11 +144,11 @@ class Query:
         return counts
 
     def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
-        """Return those integers that count records whose label is none of the classes, if any."""
+        """Return the integers that count records of unknown labels, if there are such integers."""
         return np.empty(0, dtype=np.int64)
 
     def per_unknown(self, units: Units) -> int:
-        """Return by how much a record of unknown label raises the sum of `unknown_counts`."""
+        """Increase of the sum of `unknown_counts` by one unit of unknown label."""
         return unit_weight(units)
 
     def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
@@ -150,15 +156,15 @@ class Query:
         return self, np.asarray(counts)
 
     def sampling_deviations(self, counts: Floats, units: Units) -> Floats | None:
-        """Return how much sums vary between samples of units; None of `Cells`."""
+        """Return standard deviations of the sums between samples of units; None for `Cells`."""
         return None
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
-        """Return counts with ``adjust(cells, total)`` applied to cells whose total is known."""
+        """Apply ``adjust(cells, total)`` to counts of cells whose total is known."""
         return counts
 
     def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
-        """Return the nearest counts of which each is possible by itself, if this is easily said."""
+        """Clip counts to their ranges, if these are known."""
         return np.asarray(counts)
 
 
@@ -167,9 +173,9 @@ class MeanOf(Query):
     """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
 
     Values of records are integers in {0, ..., steps}; one step is enough if every gain is a or b.
-    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. If `spread`, a
-    second integer follows, the sum of `spread_of` over the means of units: it says how much these
-    differ. Both integers together have the sensitivity of the first.
+    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. If `spread`, there
+    is a second integer: the sum of `spread_of` over the means of units, from which their variance
+    follows. Both integers together have the sensitivity of the first.
     """
 
     gain: Callable[..., Any]
@@ -183,7 +189,7 @@ class MeanOf(Query):
             self.gain.check(response)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """round(steps (clip(gain, a, b) - a) / (b - a))."""
+        """Return ``round(steps (clip(gain, a, b) - a) / (b - a))``."""
         a, b = self.bounds
         share = (self.clipped(y, response, classes) - a) / (b - a)
         return np.rint(share * self.steps).astype(np.int64)
@@ -192,34 +198,35 @@ class MeanOf(Query):
         return np.zeros(n, dtype=np.int64)
 
     def unclipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Return the gain of each record, outside of the bounds, too."""
+        """Return the gain of each record, which may be outside of the bounds, shape (n,)."""
         return np.asarray(self.gain(y, response, classes), dtype=float)
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
-        gain, (a, b) = self.unclipped(y, response, classes), self.bounds
+        a, b = self.bounds
+        gain = self.unclipped(y, response, classes)
         return float(np.mean((gain < a) | (gain > b)))
 
     def clipped(self, y: Any, response: NDArray[Any], classes: Any) -> Floats:
-        """Return the gain of each record within the bounds, before rounding."""
+        """Return the gain of each record, clipped to the bounds and not rounded, shape (n,)."""
         a, b = self.bounds
         gain = self.unclipped(y, response, classes)
         return np.asarray(np.clip(np.where(np.isnan(gain), a, gain), a, b))
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        return tuple(int(each.sum()) for each in self._of_units(values, units))
+        return tuple(int(addends.sum()) for addends in self._of_units(values, units))
 
     def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
         if units.grouped:  # means over groups do not add up
             return super().statistics_by_level(values, y, units)
 
         def sums(values: NDArray[Any], places: NDArray[np.intp], n_places: int) -> NDArray[Any]:
-            added = self._of_units(values, units)
-            return np.transpose([np.bincount(places, each, n_places) for each in added])
+            by_integer = self._of_units(values, units)
+            return np.transpose([np.bincount(places, addends, n_places) for addends in by_integer])
 
         return values.summed(sums).astype(np.int64)
 
     def _of_units(self, values: NDArray[Any], units: Units) -> tuple[NDArray[np.int64], ...]:
-        """Return what each unit adds to each integer."""
+        """Return the addends of each integer, one per unit, shape (m,)."""
         G = self.sensitivity(units)
         k = units.mean(values * (G // self.steps))
         return (k, spread_of(k, G)) if self._is_spread(units) else (k,)
@@ -230,11 +237,11 @@ class MeanOf(Query):
         return self == replace(other, spread=False)
 
     def _is_spread(self, units: Units) -> bool:
-        """Whether there is a second integer: if every unit is at a bound, it would be 0."""
+        """Return True if there is a second integer. It is left out if all units are at bounds."""
         return self.spread and self.sensitivity(units) > 1
 
     def sensitivity(self, units: Units) -> int:
-        """G for groups even if records have one step: means over groups need the fine grid."""
+        """Return the number of steps; G for groups, as means over groups need the fine grid."""
         require_finite(*self.bounds)
         return GRID if units.grouped else self.steps
 
@@ -247,20 +254,19 @@ class MeanOf(Query):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Query):
-    """Numbers of records in cells; the records of a unit weigh W together.
+    """Numbers of records in cells; the records of a unit have the total weight W.
 
-    Cells come in one or more tables. A record lies in one cell of each: its values are their
-    numbers, counted from the first cell of the first table. All tables are repeated for each of
-    `n_subgroups`, and a record lies in those of its own subgroup. What is computed from the counts
-    is that of the records in `subgroups` together.
+    There are one or more tables of cells. A record lies in one cell of each table, and its values
+    are the numbers of these cells, counted from the first cell of the first table. All tables are
+    repeated for each of `n_subgroups`, and a record is counted in those of its subgroup. Scores are
+    computed from the sum of the counts of `subgroups`.
 
-    In a table of labels, the last cells are those of records whose label is none of the classes. So
-    they are released with the others, at no cost.
+    If `unknown`, the last cells of a table of labels count the records of unknown labels, see
+    `_unknown`. They are released with the others, at no cost.
     """
 
     n_subgroups: int = 1
     subgroups: tuple[int, ...] = (0,)
-    # Whether there are cells of unknown labels, see `_unknown`.
     unknown: bool = True
 
     @property
@@ -270,7 +276,7 @@ class Cells(Query):
 
     @property
     def n_unknown(self) -> int:
-        """Number of cells of unknown labels that follow in each table, unless they are left out."""
+        """Number of cells of unknown labels at the end of each table, if `unknown`."""
         return 0
 
     @property
@@ -280,13 +286,13 @@ class Cells(Query):
 
     @property
     def are_unknown(self) -> NDArray[np.bool_]:
-        """Whether each cell of all tables, for one subgroup, is one of unknown labels."""
-        pairs = zip(self.sizes, self.known_sizes, strict=True)
-        return np.concatenate([np.arange(n) >= known for n, known in pairs])
+        """Mask of the cells of unknown labels, over all tables of one subgroup."""
+        sizes = zip(self.sizes, self.known_sizes, strict=True)
+        return np.concatenate([np.arange(n) >= n_known for n, n_known in sizes])
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        together = np.zeros(len(values), dtype=np.intp)
-        return self.of_counts(self._counts_at(values, together, 1, units)[0], units)
+        same_place = np.zeros(len(values), dtype=np.intp)
+        return self.of_counts(self._counts_at(values, same_place, 1, units)[0], units)
 
     def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
         counts = values.summed(partial(self._counts_at, units=units))
@@ -295,21 +301,23 @@ class Cells(Query):
     def _counts_at(
         self, values: NDArray[Any], places: NDArray[np.intp], n_places: int, units: Units
     ) -> NDArray[np.int64]:
-        """Return how much the records at each place weigh in each cell: one row a place."""
-        w, n = weights(units), sum(self.sizes) * self.n_subgroups
-        # The only subgroup is the first one, whatever others count apart.
-        first = sum(self.sizes) * np.minimum(units.subgroups, self.n_subgroups - 1) + n * places
-        # Exact: floats hold all integers up to 2^53.
+        """Sum the weights of the records at each place in each cell, shape (n_places, n_cells)."""
+        w = weights(units)
+        n = sum(self.sizes) * self.n_subgroups
+        # A query with one subgroup counts all records there, though units may have more subgroups.
+        subgroups = np.minimum(units.subgroups, self.n_subgroups - 1)
+        first = sum(self.sizes) * subgroups + n * places
+        # Sums of weights are exact: floats hold all integers up to 2^53.
         columns = values.reshape(len(values), -1).T + first
         counts = sum(np.bincount(cells, weights=w, minlength=n * n_places) for cells in columns)
         return np.asarray(counts).astype(np.int64).reshape(n_places, n)
 
     def of_counts(self, counts: NDArray[np.int64], units: Units) -> tuple[int, ...]:
-        """Return the integers, from what the records in each cell weigh."""
+        """Return the integers, from the total weight of the records in each cell."""
         return tuple(counts.tolist())
 
     def sensitivity(self, units: Units) -> int:
-        """A unit adds W to the cells of each table; what replaces it, too."""
+        """Return 2 W per table: a unit has weight W in it, and so has one that replaces it."""
         return 2 * unit_weight(units) * len(self.sizes)
 
     def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
@@ -327,10 +335,11 @@ class Cells(Query):
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
-        """Return counts with the total of all records; that of some subgroups is not known."""
-        known, total = len(self.subgroups) == self.n_subgroups, total_weight(units)
+        """Apply ``adjust(table, total)`` to each table; the total of some subgroups is unknown."""
+        total_known = len(self.subgroups) == self.n_subgroups
+        total = total_weight(units)
         tables = [
-            adjust(table, total if known else table.sum(axis=-1, keepdims=True))
+            adjust(table, total if total_known else table.sum(axis=-1, keepdims=True))
             for table in self.by_table(counts)
         ]
         return np.concatenate(tables, axis=-1)
@@ -342,27 +351,28 @@ class Cells(Query):
 
 @dataclass(frozen=True, eq=False)
 class Confusion(Cells):
-    """Numbers of records by true class and predicted class; the first K are of the first class.
+    """Numbers of records by true and predicted class: K cells for each true class.
 
-    The last K are of records whose label is not among `classes`: these are one more class, which is
-    never predicted. A record that cannot be predicted counts as predicted to be the class after its
-    own.
+    The last K cells are those of records whose label is not among `classes`, as if it were one more
+    class that is never predicted. A record that cannot be predicted counts as a prediction of the
+    class after its own.
     """
 
     classes: NDArray[Any]
     what = "confusion matrix"
-    # The predictions are those of the model, unlike some that follow from a histogram.
+    # The predictions are those of the model: a histogram may compute others.
     follows = True
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """K times the true class plus the predicted one."""
+        """Return K times the true class plus the predicted one."""
         return self._cells(y, encode(response, self.classes))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
         return self._cells(y, np.full(n, -1))
 
     def _cells(self, y: Any, predicted: NDArray[np.intp]) -> NDArray[np.intp]:
-        true, K = class_numbers(y, self.classes), len(self.classes)
+        true = class_numbers(y, self.classes)
+        K = len(self.classes)
         return K * true + np.where(predicted < 0, (true + 1) % K, predicted)
 
     @property
@@ -375,17 +385,17 @@ class Confusion(Cells):
 
     @property
     def predicted(self) -> NDArray[np.intp]:
-        """The classes that columns stand for."""
+        """Positions of the classes of the columns."""
         return np.arange(len(self.classes))
 
     def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return matrices of shape (..., K, K); with unknown labels, they have another row."""
+        """Return confusion matrices, shape (..., K, K); unknown labels have another row."""
         return counts.reshape(*counts.shape[:-1], -1, len(self.classes))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes(Cells):
-    """Numbers of records by class; the last one is of those whose label is not among them."""
+    """Numbers of records by class; the last cell is that of unknown labels."""
 
     classes: NDArray[Any]
     response_method: tuple[str, ...]
@@ -395,7 +405,7 @@ class ClassSizes(Cells):
         return class_numbers(y, self.classes)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
-        """A record that cannot be predicted has a class all the same."""
+        """Return the class of each record, which needs no prediction."""
         return self.record_values(y, np.zeros(n), None)
 
     @property
@@ -408,7 +418,7 @@ class ClassSizes(Cells):
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal; arrays and dicts, if all their entries are."""
+    """Return True if two values are equal; arrays and dicts, if all their entries are."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     return a is b or bool(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b)
@@ -417,11 +427,11 @@ def same(a: Any, b: Any) -> bool:
 def require_finite(*bounds: float) -> None:
     """Raise ValueError unless values within these bounds can be rounded to steps of them."""
     if not np.isfinite(bounds).all():
-        raise ValueError(f"what is counted needs finite bounds; found {bounds}")
+        raise ValueError(f"counts need finite bounds; found {bounds}")
 
 
 def numbers(y: Any) -> Floats:
-    """Return labels as floats, each read by itself; NaN for one that no float can hold."""
+    """Convert labels to floats, one by one; NaN for a label that is not a float."""
     y = np.asarray(y)
     if y.dtype == object:
         y = np.array([as_number(label) for label in y])
@@ -429,37 +439,37 @@ def numbers(y: Any) -> Floats:
 
 
 def spread_of(k: NDArray[np.int64], G: int) -> NDArray[np.int64]:
-    """Return h(k) = round(k (G - k) / G) for gains of k steps out of G, from 0 to G.
+    """Compute h(k) = round(k (G - k) / G), for gains of k steps out of G, k in {0, ..., G}.
 
-    Where k rises by one, h changes by at most one. So k + h and k - h never fall, and rise from 0
-    to G; and for any two gains ``|k - k'| + |h - h'| <= G``, the larger one of their changes.
+    If k rises by one, h changes by at most one. So k + h and k - h never fall, and both rise from 0
+    to G. For any two gains, ``|k - k'| + |h - h'|`` is the change of one of them, so at most G.
     """
     return (2 * k * (G - k) + G) // (2 * G)
 
 
 def in_steps(value: float, width: float) -> int:
-    """Return a number, of which a unit moves the exact value by `width`, in G-ths of that."""
+    """Return a value, of which a unit moves at most `width`, in steps of width / G."""
     return int(np.floor(GRID * (value / width)))
 
 
 def steps_of_unit(units: Units) -> int:
-    """Return how many of the steps of `in_steps` a unit moves: G, and what rounding may add."""
+    """Bound the steps of `in_steps` that one unit makes: G, and a few for rounding."""
     return GRID + 2 + units.m // 2**26
 
 
 def unit_weight(units: Units) -> int:
-    """Return W, the total weight of a unit's records: 1 if each record is a unit.
+    """Total weight W of a unit's records: 1 if each record is a unit.
 
-    Else so large that shares of it are fine, and so small that ``2 (W m)^2`` stays below 2^62.
+    For groups, W is large, so that shares of it are fine, but ``2 (W m)^2`` stays below 2^62.
     """
     return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
 
 
 def total_weight(units: Units) -> int:
-    """Return the weight of all records."""
+    """Total weight of all records."""
     return unit_weight(units) * units.m
 
 
 def weights(units: Units) -> NDArray[np.int64]:
-    """Return an integer weight of each record: those of a unit add up to `unit_weight`."""
+    """Integer weights of the records, shape (n,); those of a unit add up to `unit_weight`."""
     return units.record_weights(unit_weight(units))

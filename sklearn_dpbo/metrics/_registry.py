@@ -1,8 +1,8 @@
-"""What is known of each metric that is computed from counts: one entry each (zone: sensitive).
+"""Registry of the metrics that are computed from counts, one entry each (zone: sensitive).
 
 Scores, the choice among candidates, intervals, evaluations, comparisons, the list in the
-documentation and the tests read these entries. To add a metric, add its entry: what is wrong with
-it, `tests/core/test_registry.py` says. Means of gains have theirs in `_gains`.
+documentation and the tests read these entries. To add a metric, add its entry;
+`tests/core/test_registry.py` reports what is wrong with it. Means of gains are in `_gains`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from . import _metrics, _ranking
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """What is known of every metric.
+    """Entry of a metric.
 
-    `bounds` are the lowest and the highest value. The rest is needed only where it is not usual:
-    `params` are parameters of `make_private_scorer`; `reference` is scikit-learn's scorer if that
-    has another name, or None if there is none; figures show `label` instead of the name.
+    `bounds` are the lowest and the highest value. The other fields have defaults: `params` names
+    the metric's parameters in `make_private_scorer`; `reference` is scikit-learn's scorer if it has
+    another name, or None if there is none; figures show `label` instead of the name.
     """
 
     bounds: tuple[float, float]
@@ -35,65 +35,71 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class OfMatrix(Metric):
-    """A metric of the confusion matrix.
+    """Entry of a metric of the confusion matrix.
 
-    ``of(C, undefined, **params)`` computes it, see `_metrics`. It follows from how many predictions
-    are "correct", from the sizes and "recalls" of the classes, or else from the "matrix".
+    ``function(C, undefined, **params)`` computes it, see `_metrics`. `follows` names what it is
+    determined by: the number of "correct" predictions, the sizes and "recalls" of the classes, or
+    the whole "matrix".
 
-    `order` says how predictions of the same records are ranked: as a sum over cells with weights
-    that are always the same ("fixed"), or depend on the sizes of the classes alone ("by sizes"). Or
-    else ``order(M, **params)`` yields rankings with bounds of their slopes, see `_ranking`.
+    `order` describes how the metric ranks predictions for the same records. "fixed" and "by sizes"
+    are sums over cells whose weights are constant, or depend only on the sizes of the classes.
+    Otherwise ``order(M, **params)`` yields rankings with bounds of their slopes, see `_ranking`.
 
-    A metric of the positive class of two has the parameter "pos_label"; `of` and `order` get the
-    number of this class as `positive`.
+    A metric of the positive class of two has the parameter "pos_label"; `function` and `order` get
+    the position of this class as `positive`.
     """
 
-    of: Callable[..., Any]
+    function: Callable[..., Any]
     follows: Literal["correct", "recalls", "matrix"]
     order: Literal["fixed", "by sizes"] | Callable[..., Any]
 
     @property
     def of_one(self) -> bool:
-        """Whether it is of the positive class of two."""
+        """Return True for a metric of the positive class of two."""
         return "pos_label" in self.params
 
 
 @dataclass(frozen=True, eq=False)
 class OfScores(Metric):
-    """An area under a curve, from what these methods return.
+    """Entry of an area under a curve, computed from what one of `methods` returns.
 
-    Between two classes, a positive record has to beat this share (`floor`) of the negative ones
-    before it counts in the choice.
+    With two classes, a positive record counts in the choice only for the negative ones that it
+    beats beyond `floor`, a share of them.
     """
 
     floor: float
     methods: tuple[str, ...] = ("decision_function", "predict_proba")
 
 
-_SHARE, _SIGNED = (0.0, 1.0), (-1.0, 1.0)
+_SHARE = (0.0, 1.0)
+_SIGNED = (-1.0, 1.0)
 
 
-def _of_class(name: str, label: str, of: Any, slopes: Any, **needed: Any) -> dict[str, OfMatrix]:
-    """Return the entries of a metric of one class against the others, and of its averages.
+def _of_class(
+    name: str, label: str, parts: Any, slopes: Any, **examples: Any
+) -> dict[str, OfMatrix]:
+    """Return the entries of a metric of one class, and of its averages over the classes.
 
-    Without slopes it is a share of the class. `needed` are parameters, with an example.
+    `parts` returns the metric's numerator and denominator, and `slopes` bounds them; None if the
+    denominator is the size of the class. `examples` has a value of each required parameter.
     """
-    found, score = {}, getattr(metrics, f"{name}_score")
+    entries = {}
+    score = getattr(metrics, f"{name}_score")
     for average in ("", *_metrics.AVERAGES):
         order: Any = "by sizes" if average == "macro" else "fixed"
         if slopes and average != "micro":
-            order = partial(_ranking.rankings_of_classes, of, slopes, average)
+            order = partial(_ranking.rankings_of_classes, parts, slopes, average)
         follows: Any = "matrix" if slopes or average == "macro" else "recalls"
-        found[f"{name}_{average}" if average else name] = OfMatrix(
+        entries[f"{name}_{average}" if average else name] = OfMatrix(
             _SHARE,
-            partial(_metrics.of_classes, of, average),
+            partial(_metrics.of_classes, parts, average),
             "correct" if average == "micro" else follows,
             order,
-            params=(*needed, *["pos_label"][: not average]),
-            reference=metrics.make_scorer(score, average=average or "binary", **needed),
+            params=(*examples,) if average else (*examples, "pos_label"),
+            reference=metrics.make_scorer(score, average=average or "binary", **examples),
             label=f"{label} ({average})" if average else label,
         )
-    return found
+    return entries
 
 
 OF_MATRIX: dict[str, OfMatrix] = {
@@ -118,7 +124,7 @@ OF_MATRIX: dict[str, OfMatrix] = {
     **_of_class("recall", "recall", _metrics.recall, None),
 }  # fmt: skip
 OF_SCORES: dict[str, OfScores] = {
-    # What matters to the average precision happens among the highest scores.
+    # The average precision depends mostly on the highest scores.
     "average_precision": OfScores(_SHARE, 0.7, params=("pos_label",)),
     "roc_auc": OfScores(_SHARE, 0.5, params=("pos_label",), label="ROC AUC"),
     "roc_auc_ovr": OfScores(

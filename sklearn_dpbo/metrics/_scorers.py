@@ -1,18 +1,19 @@
 """`PrivateScorer`: the interface of all scores, and means of gains (zone: sensitive).
 
-A search uses a score twice. One integer of `query` ranks the candidates; then the integers of
-`counts`, of the chosen candidate alone, are released with noise, and the score is computed from
+A search uses two queries of a score. The integer of `query` ranks the candidates. The integers of
+`counts` are released with noise, for the chosen candidate only, and the score is computed from
 them.
 
-* `prepare` sets what depends on the training labels,
-* `with_bounds` sets where losses are clipped, by public predictions if there are any,
-* `choice` lets the first query tell candidates apart that are as good as a public one, `adapt`
-  those that are as good as one counted on the validation set, and `for_choice` ranks candidates as
-  the score does if noise allows it,
-* `release` sets the second one,
-* `value` and `interval` say what released integers mean.
+* `prepare` sets whatever depends on the training labels.
+* `with_bounds` sets the bounds at which losses are clipped, by public predictions if there are any.
+* `choice` makes `query` precise for candidates that are about as good as a public one, and `adapt`
+  for those that are about as good as one counted on the validation set. `for_choice` returns a
+  scorer that ranks candidates as the score does, if noise allows it.
+* `release` sets `counts`.
+* `value` and `interval` compute the score and its interval from released integers.
 
-Each returns a new scorer, or a number. `_of_counts` has the scores that are no means of gains.
+Each method returns a new scorer, or numbers. `_of_counts` has the scores that are not means of
+gains.
 """
 
 from __future__ import annotations
@@ -40,20 +41,21 @@ from ._response import Predictions, respond
 from ._unknown import settled
 
 Floats = NDArray[np.float64]
-# What `prepare` or `release` will set.
+# Stands for a field that `prepare` or `release` sets.
 UNSET: Any = None
-# Of all intervals that are released.
+# Confidence of all released intervals.
 CONFIDENCE = 0.95
-# A score with noise, and where it lies without.
+# A noisy score, and an interval for the score without noise.
 Score: TypeAlias = tuple[float, tuple[float, float]]
-# Returns predictions of public records, by the first of these methods that the estimator has.
+# Returns predictions for public records, by the first of some methods that the estimator has.
 Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
-# What is released anyway, so that scores may follow from it; None if it is one score alone.
+# Queries that are released anyway, from which scores can be computed; None if only one score is
+# released.
 Given: TypeAlias = Sequence[Query] | None
 
-# A difference of scores that candidates are not told apart by.
+# Noise of a choice, as a difference of scores, that does not matter.
 _NEGLIGIBLE = 0.01
-# Of an interval that is missed by a standard deviation of normal noise.
+# Confidence of an interval of one standard deviation on either side, for normal noise.
 _LIKELY = 0.68
 
 
@@ -63,8 +65,8 @@ class PrivateScorer:
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
     ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*. Losses above a public
-    bound count as this bound, as `clipping` says. Bounds that a search learns from its training
-    labels are in its ``scorer_``: before the search, nothing is clipped at them.
+    bound count as this bound; `clipping` describes it. Bounds that a search learns from its
+    training labels are in the search's ``scorer_``. Before the search they clip nothing.
 
     Parameters
     ----------
@@ -73,19 +75,21 @@ class PrivateScorer:
     bounds : tuple (low, high) of float
         Lowest and highest possible score.
     params : dict
-        Of `make_private_scorer`, as given.
+        Parameters given to `make_private_scorer`.
     query : Query
-        Its integer ranks the candidates.
+        Query whose integer ranks the candidates.
     counts : Query
-        What is released of the chosen candidate; equal ones of several scores are shared.
+        Query that is released for the chosen candidate; scores share equal ones.
     ends : tuple (low, high) of float, default=(0.0, 1.0)
-        Scores that the lowest and the highest integer of `query` stand for, about.
+        Scores of the lowest and the highest integer of `query`, about.
     shares : tuple of float, default=()
-        Shares of the classes, as far as known, if `first` depends on classes.
+        Estimated shares of the classes, if `first` depends on classes.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
-    choice_uses_public, release_uses_public : bool
-        Whether public predictions determine how records count in the choice; and what is released.
+    choice_uses_public : bool
+        Whether public predictions change `query`.
+    release_uses_public : bool
+        Whether public predictions change `counts`.
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     """
@@ -104,33 +108,33 @@ class PrivateScorer:
 
     @property
     def custom(self) -> bool:
-        """Whether the gain is a user's function, which might depend on other records."""
+        """True if the gain is a user's function, which might depend on other records."""
         return self.task is None
 
     @property
     def is_mean(self) -> bool:
-        """Whether this is a mean of `record_gains`, and so a linear function of one integer."""
+        """True for a mean of `record_gains`, which is a linear function of one integer."""
         return False
 
     @property
     def score_range(self) -> float:
-        """The largest difference of scores; of R2, that of perfect and of constant predictions."""
+        """The highest minus the lowest score; 1 if there is no lowest one, as for R2."""
         low, high = self.bounds
         return high - low if math.isfinite(high - low) else 1.0
 
     @property
     def clipping(self) -> str:
-        """What records beyond the bounds count as, in words; empty if there are none."""
+        """The clipping of losses or gains, in words; empty if nothing is clipped."""
         return ""
 
-    # ------------------------------------------------------------ what is set when
+    # ------------------------------------------------------------ preparation, step by step
     def prepare(self, y_train: Any) -> PrivateScorer:
         """Return this scorer with everything set that depends on the training labels.
 
         Parameters
         ----------
         y_train : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            Public.
+            Public labels.
 
         Raises
         ------
@@ -140,23 +144,23 @@ class PrivateScorer:
         return self
 
     def choice(self, public: Predictions) -> PrivateScorer:
-        """Return this scorer, prepared to tell candidates apart that are about as good as this.
+        """Return this scorer, prepared to compare candidates that are about as good as one.
 
         Parameters
         ----------
         public : Predictions
-            By a candidate that is good on public records.
+            Predictions of that candidate, which is good on public records.
         """
         return self
 
     @property
     def is_loss(self) -> bool:
-        """Whether this is minus a loss without a largest value, or a root of one."""
+        """True for minus a loss without a largest value, or minus a root of one."""
         return False
 
     @property
     def learns_bounds(self) -> bool:
-        """Whether public records say where losses are clipped."""
+        """True if bounds of losses are chosen by public records."""
         return False
 
     def with_bounds(
@@ -169,32 +173,35 @@ class PrivateScorer:
         y_train : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The training labels.
         public : sequence of Predictions
-            By candidates, for the same public rows, which they were not fitted on; may be empty.
-        choice, score : float
-            Epsilon m of the choice and of the released score.
+            Predictions of each candidate for the same public rows, which it was not fitted on; may
+            be empty.
+        choice : float
+            Epsilon m of the choice.
+        score : float
+            Epsilon m of the released score.
         """
         return self
 
     def for_public(self) -> PrivateScorer:
-        """Return this prepared scorer for public records: it clips no loss, but huge ones."""
+        """Return this prepared scorer for public records, which clips only huge losses."""
         return self
 
     def share_cut_off(self, public: Predictions) -> float:
-        """Return which share of the sum of these losses clipping cuts off."""
+        """Return the share of the sum of these losses that clipping removes."""
         return 0.0
 
     def of_scikit_learn(self, public: Predictions) -> float:
-        """Return the score without learnt bounds; NaN if scikit-learn has none."""
+        """Compute the score without learnt bounds; NaN where scikit-learn's is undefined."""
         try:
             with ignore_float_errors():
-                found = self.without_learnt_bounds().exact(public)
+                score = self.without_learnt_bounds().exact(public)
         except ValueError:
             return math.nan
-        return found if math.isfinite(found) else math.nan
+        return score if math.isfinite(score) else math.nan
 
     @property
     def first(self) -> Cells | None:
-        """What is worth releasing of a good candidate before the choice, if anything is."""
+        """Query to release for a good candidate before the choice; None if that is no use."""
         return None
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> PrivateScorer:
@@ -210,12 +217,13 @@ class PrivateScorer:
         yield from ()
 
     def for_choice(self, units: Units, n_candidates: int, epsilon: float) -> PrivateScorer:
-        """Return the scorer that ranks candidates: a faithful one whose noise is negligible.
+        """Return the scorer that ranks candidates: the first faithful one with negligible noise.
 
-        Of n candidates, the noise of a choice makes differences of ``2 D ln n / epsilon`` likely.
+        The noise of a choice among n candidates is likely to hide differences of
+        ``2 D ln n / epsilon``.
         """
         for scorer in self.faithful(units):
-            n = max(2, n_candidates)  # of one alone, copies may be compared
+            n = max(2, n_candidates)  # copies of a single candidate may be compared
             steps = 2 * scorer.query.sensitivity(units) * math.log(n) / epsilon
             if steps * scorer.line(units)[1] <= _NEGLIGIBLE:
                 return scorer
@@ -224,19 +232,20 @@ class PrivateScorer:
     def release(
         self, public: Public = None, m: int = 1, epsilon: float = 1.0, given: Given = None
     ) -> Self:
-        """Return this scorer, prepared to release the score of the candidate that was chosen.
+        """Return this scorer, prepared to release the score of the chosen candidate.
 
         Parameters
         ----------
         public : callable or None
-            Returns predictions by the candidate; None if all records are protected.
+            ``public(response_method)`` returns predictions of the candidate for public records;
+            None if all records are protected.
         m : int
             Number of protected units.
         epsilon : float
-            Of the release.
+            Privacy loss of the release.
         given : sequence of Query, or None
-            What is released anyway: used if the score follows from it. None if this score is
-            released alone; else others may be computed from the same counts.
+            Queries that are released anyway, and used if they determine the score. None if this
+            score is released alone; otherwise, others may be computed from the same counts.
 
         Raises
         ------
@@ -246,47 +255,47 @@ class PrivateScorer:
         return self
 
     def line(self, units: Units) -> tuple[float, float]:
-        """Return (a, b) such that the score is about a + b times the integer of the query.
+        """Return (a, b): the score is about a + b times the integer of `query`.
 
-        Public, and for guidance only. Exact if `is_mean`.
+        This is public, and used for guidance only. It is exact if `is_mean`.
         """
         low, high = self.ends
         return low, (high - low) / self.query.largest(units)
 
     # ------------------------------------------------------------ the score
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Return the score of each row of counts; see `_metrics` on `undefined`."""
+        """Compute the score of each row of counts; see `_metrics` on `undefined`."""
         raise NotImplementedError
 
     def value(self, counts: Sequence[int], units: Units) -> float:
-        """Return the score, within `bounds`.
+        """Compute the score, within `bounds`.
 
         Parameters
         ----------
         counts : sequence of int
-            What `counts` are, or any integers in their place (such as noisy ones).
+            Statistics of the query `counts`, exact or noisy.
         units : Units
             Protected units; only their number, and whether they are groups, is used.
         """
-        found = self.raw(likely(self.counts, counts, units), units)[0]
-        return float(np.clip(found, *self.bounds))
+        score = self.raw(likely(self.counts, counts, units), units)[0]
+        return float(np.clip(score, *self.bounds))
 
     def interval(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
-        """Return where the score of the counts without noise lies, with this probability.
+        """Return an interval for the score of the counts without noise.
 
         Parameters
         ----------
         noisy : NoisyCounts
-            What was released.
+            Released counts.
         units : Units
-            As for `value`.
+            Protected units, as for `value`.
         confidence : float
-            In (0, 1).
+            Probability that the interval contains the score, in (0, 1).
         sampling : float, default=0.0
-            1 for the score of the population that these are a random sample of; 0 for the score of
-            these records.
+            Factor of the sampling error: 0 for the score of these records, 1 for the score of the
+            population whose random sample they are.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -301,11 +310,11 @@ class PrivateScorer:
     def sampled(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
     ) -> tuple[float, float]:
-        """Return what `interval` would be if the counts had no noise."""
+        """Return the `interval` of these counts as if they had no noise."""
         return self.interval(without_noise(noisy), units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        """Return the score of predictions of public records."""
+        """Compute the score of predictions for public records."""
         raise NotImplementedError
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
@@ -314,7 +323,7 @@ class PrivateScorer:
         Parameters
         ----------
         estimator : estimator
-            A fitted one.
+            A fitted estimator.
         X : table of shape (n, n_features)
             Records that need no protection.
         y : array-like of shape (n,) or (n, n_outputs), or None
@@ -325,38 +334,42 @@ class PrivateScorer:
         gains : ndarray of shape (n,)
             Within `bounds`.
         """
-        found, query = self.predictions(estimator, X, y), cast(MeanOf, self.query)
+        query = cast(MeanOf, self.query)
+        predictions = self.predictions(estimator, X, y)
         with _computing(self):
-            return query.clipped(found.y, found.response, found.classes)
+            return query.clipped(predictions.y, predictions.response, predictions.classes)
 
     def predictions(self, estimator: Any, X: Any, y: Any = None) -> Predictions:
-        """Return what a fitted estimator predicts for records that need no protection."""
+        """Return a fitted estimator's predictions for records that need no protection."""
         y = self._labels(X, y)
         response = respond(estimator, X, self.response_method)
         self.query.check(response)
         return Predictions(y, response, getattr(estimator, "classes_", None))
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the score of a fitted estimator on data that need no protection."""
+        """Compute the score of a fitted estimator on data that need no protection."""
         labels = self._labels(X, y)
         scorer = self.prepare(labels).without_learnt_bounds() if self.query is None else self
-        found = scorer.predictions(estimator, X, labels)
+        predictions = scorer.predictions(estimator, X, labels)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, found.response)
+            sample_weight = _check_sample_weight(sample_weight, predictions.response)
         with _computing(scorer):
-            return scorer.exact(found, sample_weight)
+            return scorer.exact(predictions, sample_weight)
 
     def without_learnt_bounds(self) -> PrivateScorer:
-        """Return this prepared scorer, without bounds that are not given."""
+        """Return this prepared scorer, without bounds other than those the user gave."""
         return self
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
-        labels, n = dense(y), n_rows(X)
+        labels = dense(y)
+        n = n_rows(X)
         shape = (n,) if labels is None and self.custom else np.shape(labels)
         if n == 0 or shape[:1] != (n,):
-            found = f"X has {n} rows, and y {'is None' if labels is None else f'has shape {shape}'}"
-            raise ValueError(f"scoring={self.name!r} takes records with a label each: {found}")
+            of_y = "is None" if labels is None else f"has shape {shape}"
+            raise ValueError(
+                f"scoring={self.name!r} needs one label per record; X has {n} rows, and y {of_y}"
+            )
         return labels
 
     def __repr__(self) -> str:
@@ -366,12 +379,15 @@ class PrivateScorer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanScore(PrivateScorer):
-    """Mean over units of a gain, or minus the square root of a mean loss; clipped to `bounds`."""
+    """Mean over units of a gain, or minus the square root of a mean loss; clipped to `bounds`.
+
+    `most` is the largest loss that scikit-learn computes or, if it has no limit, the largest loss
+    of a constant prediction for the training records.
+    """
 
     query: MeanOf = UNSET
     counts: MeanOf = UNSET
     gain: str = ""
-    # The largest loss of a constant prediction, or that scikit-learn computes.
     most: float = math.inf
 
     @property
@@ -387,54 +403,56 @@ class MeanScore(PrivateScorer):
             return ""
         loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
         loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
-        below = f", below {-b:.4g} as {-b:.4g}" * (b < 0)
+        below = f", below {-b:.4g} as {-b:.4g}" if b < 0 else ""
         return f"each {loss} above {-a:.4g} counted as {-a:.4g}{below}"
 
     @classmethod
     def of(cls, name: str, gain: str, params: dict[str, Any]) -> MeanScore:
         """Return the score that is the mean of a gain of `GAINS`, or the root of one."""
-        known = GAINS[gain]
-        bounds = params.get("bounds", known.bounds)
+        entry = GAINS[gain]
+        bounds = params.get("bounds", entry.bounds)
         return cls(
             name,
             bounds if isinstance(bounds, tuple) else (-math.inf, 0.0),
             params,
-            task=known.task,
+            task=entry.task,
             gain=gain,
-            response_method=known.methods,
+            response_method=entry.methods,
         )
 
     def prepare(self, y_train: Any) -> MeanScore:
         if self.custom:
             return self
-        known = GAINS[self.gain]
-        if not self.is_mean or known.one_output:
+        entry = GAINS[self.gain]
+        if not self.is_mean or entry.one_output:
             check_one_output(self.name, y_train)
-        own = {key: value for key, value in self.params.items() if key != "bounds"}
-        gain = known.make(y_train, **own) if known.make else Named(self.gain, own)
-        bounds: Any = self.params.get("bounds", known.bounds)
+        params = {key: value for key, value in self.params.items() if key != "bounds"}
+        gain = entry.make(y_train, **params) if entry.make else Named(self.gain, params)
+        bounds: Any = self.params.get("bounds", entry.bounds)
         bounds = bounds(y_train, gain) if callable(bounds) else bounds
-        constant = None
+        constant_losses = None
         if self.learns_bounds:
-            constant = _bounds.of_constant(gain, known.constant, y_train)
-            bounds = bounds or (-_bounds.of_labels(constant), 0.0)
+            constant_losses = _bounds.of_constant(gain, entry.constant, y_train)
+            bounds = bounds or (-_bounds.of_labels(constant_losses), 0.0)
         if not np.isfinite(bounds).all():
             raise ValueError(
-                f"scoring={self.name!r}: the loss of predicting the same for all training records "
-                "is infinite. A deviance or a log error needs labels that are not negative, and "
-                "some that are positive. If labels are so large that it exceeds the range of "
-                "floats, rescale them. Or give bounds"
+                f"scoring={self.name!r}: the loss of a constant prediction for the training "
+                "records is infinite. Deviances and log errors need labels that are not negative, "
+                "and some that are positive. If labels are so large that losses exceed the range "
+                "of floats, rescale them, or pass bounds"
             )
         if not self.is_mean and "bounds" not in self.params:
             bounds = (-math.sqrt(-bounds[0]), 0.0)
-        found = self.with_gain(gain, bounds, 1 if known.counts else GRID)
-        return found if constant is None else replace(found, most=_largest(known, constant))
+        scorer = self.with_gain(gain, bounds, 1 if entry.counts else GRID)
+        if constant_losses is None:
+            return scorer
+        return replace(scorer, most=_largest_loss(entry, constant_losses))
 
     def with_gain(self, gain: Any, bounds: tuple[float, float], steps: int = GRID) -> MeanScore:
-        """Return the score with this gain between these bounds."""
+        """Return the score with this gain, and these bounds of the score."""
         a, b = bounds
-        of_gain = bounds if self.is_mean else (-(a**2), -(b**2))
-        query = MeanOf(gain, of_gain, self.response_method, steps)
+        gain_bounds = bounds if self.is_mean else (-(a**2), -(b**2))
+        query = MeanOf(gain, gain_bounds, self.response_method, steps)
         counts = replace(query, spread=True)
         return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
 
@@ -452,24 +470,26 @@ class MeanScore(PrivateScorer):
     ) -> MeanScore:
         if not self.learns_bounds:
             return self
-        known, query = GAINS[self.gain], self.counts
-        constant = self._finite(_bounds.of_constant(query.gain, known.constant, y_train))
-        gains = [query.unclipped(each.y, each.response, each.classes) for each in public]
+        entry = GAINS[self.gain]
+        query = self.counts
+        constant = self._finite(_bounds.of_constant(query.gain, entry.constant, y_train))
+        gains = [query.unclipped(p.y, p.response, p.classes) for p in public]
         losses = self._finite(-np.array(gains)) if gains else constant[None]
-        good = losses[np.argmin(losses.mean(axis=1))]
-        least = -known.bounds[0] if isinstance(known.bounds, tuple) else 0.0
-        for_score = max(least, _bounds.of_score(good, constant, score))
-        found = self._clipped_at(min(for_score, known.most))
+        best = losses[np.argmin(losses.mean(axis=1))]
+        least = -entry.bounds[0] if isinstance(entry.bounds, tuple) else 0.0
+        for_score = max(least, _bounds.of_score(best, constant, score))
+        scorer = self._clipped_at(min(for_score, entry.most))
         highest = max(least, _bounds.highest_of_choice(losses, constant, choice))
-        highest = min(highest, known.most)
-        compared = self._clipped_at(_bounds.of_choice(losses, highest, choice))
-        return replace(found, query=compared.query, ends=compared.ends)
+        highest = min(highest, entry.most)
+        for_choice = self._clipped_at(_bounds.of_choice(losses, highest, choice))
+        return replace(scorer, query=for_choice.query, ends=for_choice.ends)
 
     def _finite(self, losses: Floats) -> Floats:
+        """Replace infinite and missing losses by the largest one."""
         return np.where(np.isfinite(losses), losses, self.most)
 
     def _clipped_at(self, loss: float) -> MeanScore:
-        """Return this scorer with a loss that larger ones count as."""
+        """Return this scorer with losses clipped at `loss`."""
         lowest = -loss if self.is_mean else -math.sqrt(loss)
         return self.with_gain(self.query.gain, (lowest, 0.0), self.query.steps)
 
@@ -480,27 +500,30 @@ class MeanScore(PrivateScorer):
 
     def share_cut_off(self, public: Predictions) -> float:
         args = public.y, public.response, public.classes
-        counted, whole = self.counts.clipped(*args), self._finite(-self.counts.unclipped(*args))
-        return 1 + float(counted.sum() / (whole.sum() or 1.0))
+        gains = self.counts.clipped(*args)
+        losses = self._finite(-self.counts.unclipped(*args))
+        return 1 + float(gains.sum() / (losses.sum() or 1.0))
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds
         share = np.clip(counts[:, 0] / self.counts.largest(units), 0.0, 1.0)
-        found: Floats = self._score(a + (b - a) * share)
-        return found
+        scores: Floats = self._score(a + (b - a) * share)
+        return scores
 
     def _score(self, mean: Any) -> Any:
+        """Compute the score from a mean gain."""
         return mean if self.is_mean else -np.sqrt(-mean)
 
     def interval(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
-        """Around the nearest possible sum: the noise has some width then, at the bounds, too."""
-        nearest, most = self.counts.within_range(noisy.counts, units), self.counts.largest(units)
+        """Return an interval around the nearest possible sum, so that its width is not 0."""
+        nearest = self.counts.within_range(noisy.counts, units)
+        most = self.counts.largest(units)
         (ends,) = replace(noisy, counts=tuple(nearest[:1].tolist())).interval(confidence)
         shares = ends[0] / most, ends[1] / most
         if sampling:
-            # Less than the second sum, by what its noise has.
+            # A likely lower bound of the second sum: the noisy one less the scale of its noise.
             within = max(0.0, float(nearest[1:].sum()) - noisy.scale) / most
             shares = sampled_mean(nearest[0] / most, within, shares, units.m, confidence)
         counts = np.array(shares)[:, None] * most
@@ -510,14 +533,14 @@ class MeanScore(PrivateScorer):
     def sampled(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
     ) -> tuple[float, float]:
-        first, *spread = noisy.counts
-        less = (math.floor(count - noisy.scale) for count in spread)
-        noisy = replace(noisy, counts=(first, *less))
+        total, *spread = noisy.counts
+        lower_bounds = (math.floor(count - noisy.scale) for count in spread)
+        noisy = replace(noisy, counts=(total, *lower_bounds))
         return super().sampled(noisy, units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        found = self.counts.clipped(public.y, public.response, public.classes)
-        return float(self._score(np.average(found, weights=sample_weight)))
+        gains = self.counts.clipped(public.y, public.response, public.classes)
+        return float(self._score(np.average(gains, weights=sample_weight)))
 
     def without_learnt_bounds(self) -> MeanScore:
         if not self.learns_bounds:
@@ -527,7 +550,7 @@ class MeanScore(PrivateScorer):
 
 @contextmanager
 def _computing(scorer: PrivateScorer) -> Iterator[None]:
-    """Raise ValueError if public labels or predictions are no numbers, or exceed floats."""
+    """Turn errors from public labels or predictions that are not floats into ValueError."""
     try:
         with ignore_float_errors():
             yield
@@ -539,19 +562,21 @@ def check_one_output(name: str, y_train: Any) -> None:
     """Raise ValueError if there are several labels per record."""
     if dense(y_train).ndim > 1:
         raise ValueError(
-            f"scoring={name!r} takes one label per record; y has shape {dense(y_train).shape}. "
+            f"scoring={name!r} supports one label per record; y has shape {dense(y_train).shape}. "
             "Use 'accuracy' (all labels right), 'neg_mean_squared_error', or "
             "make_private_scorer(gain, bounds=(a, b))"
         )
 
 
-def _largest(known: Gain, constant: Floats) -> float:
+def _largest_loss(entry: Gain, constant_losses: Floats) -> float:
     """Return the largest loss that scikit-learn computes, or else that of a constant prediction."""
-    found = float(np.max(constant, where=np.isfinite(constant), initial=0.0)) or 1.0
-    return known.most if math.isfinite(known.most) else found
+    if math.isfinite(entry.most):
+        return entry.most
+    finite = np.isfinite(constant_losses)
+    return float(np.max(constant_losses, where=finite, initial=0.0)) or 1.0
 
 
-@lru_cache(maxsize=16)  # of the last evaluation, say: warned of, then shown
+@lru_cache(maxsize=16)  # the scores of an evaluation are needed for warnings, then shown
 @ignore_float_errors()
 def score_and_interval(
     scorer: PrivateScorer,
@@ -560,13 +585,16 @@ def score_and_interval(
     confidence: float = CONFIDENCE,
     sampling: float = 0.0,
 ) -> Score:
-    """Return the score of released counts, and where it lies without noise (95 %).
+    """Return the score of released counts, and its interval.
 
-    Cells of unknown labels count if they exceed the noise. A ratio without a lowest value, such as
-    R2, has the whole range until its denominator exceeds the noise. Its value is then what it
-    exceeds with a probability of 84 %, but at least scikit-learn's for 0 / 0. The score is in its
-    interval, also where rounding, or mending counts that are not possible, puts it beside: a longer
-    interval contains the exact score as often.
+    Cells of unknown labels are used if their counts exceed the noise. The interval of a ratio
+    without a lowest value, such as R2, is the whole range unless its denominator exceeds the noise.
+    The score is then one that the exact score exceeds with a probability of 84 %, but at least 0,
+    scikit-learn's value for 0 / 0.
+
+    The interval is extended to contain the score, which may lie beside it because of rounding, or
+    because impossible counts were replaced by possible ones. A longer interval contains the exact
+    score at least as often.
     """
     counts, noisy = settled(scorer.counts, noisy)
     scorer = replace(scorer, counts=counts)
@@ -574,5 +602,6 @@ def score_and_interval(
     low, high = scorer.interval(noisy, units, confidence, sampling)
     if low == -math.inf:
         least, _ = scorer.interval(noisy, units, _LIKELY)
-        value, high = max(least, 0.0), scorer.bounds[1]
+        value = max(least, 0.0)
+        high = scorer.bounds[1]
     return value, (min(low, value), max(high, value))

@@ -1,9 +1,8 @@
-"""How many records have labels that are none of the classes, by released tables (zone: released).
+"""Counts of records whose label is not one of the classes (zone: released).
 
-Each table of labels has cells for them, see `Cells`. Where noise may make their sum as large, they
-are left out, and all labels count as known: so where they are, nine of ten scores have no more
-noise than without these cells. This and the number in words are computed from released counts
-alone.
+Each table of labels has cells for such records, see `Cells`. If noise alone may explain their sum,
+the cells are left out of scores. So if all labels are known, nine of ten scores have no more noise
+than without these cells. All of this is computed from released counts.
 """
 
 from __future__ import annotations
@@ -23,14 +22,17 @@ from ..records.units import Units
 from ._queries import Query
 
 Q = TypeVar("Q", bound=Query)
-# Probability that noise alone makes scores count unknown labels, and that it is said that there are
-# some; classes that are named at most.
-_COUNTED, _SAID, _MOST_NAMED = 0.1, 1e-3, 9
+# Probability that noise alone makes scores count unknown labels, and makes a hint name them.
+_COUNTED = 0.1
+_SAID = 1e-3
+# Largest number of classes that a hint names.
+_MOST_NAMED = 9
+# Quantiles of the gamma distribution that stand for it.
 _N_PARTS = 20_000
 
 
 def settled(query: Q, noisy: NoisyCounts) -> tuple[Q, NoisyCounts]:
-    """Return what scores are computed from: unknown labels only if they exceed the noise."""
+    """Leave the counts of unknown labels out of query and counts, unless they exceed the noise."""
     if not len(query.unknown_counts(noisy.counts)) or _exceeds_noise(query, noisy, _COUNTED):
         return query, noisy
     without, counts = query.without_unknown(noisy.counts)
@@ -38,38 +40,40 @@ def settled(query: Q, noisy: NoisyCounts) -> tuple[Q, NoisyCounts]:
 
 
 def unknown_hint(query: Query, noisy: NoisyCounts, units: Units) -> str:
-    """Say how many records have unknown labels; an empty text if noise alone may show as many."""
-    counts, step = query.unknown_counts(noisy.counts), query.per_unknown(units)
+    """Return a sentence on the number of unknown labels; empty if noise alone may explain it."""
+    counts = query.unknown_counts(noisy.counts)
     if not len(counts) or not _exceeds_noise(query, noisy, _SAID):
         return ""
-    deviation = noise_std(noisy.scale, noisy.gaussian) * math.sqrt(len(counts)) / step
+    per_record = query.per_unknown(units)
+    deviation = noise_std(noisy.scale, noisy.gaussian) * math.sqrt(len(counts)) / per_record
     digits = max(0, math.floor(math.log10(max(3 * deviation, 1.0))))
-    found = min(round(float(counts.sum()) / step, -digits), units.m)
+    n_unknown = min(round(float(counts.sum()) / per_record, -digits), units.m)
     who = "groups (by weight)" if units.grouped else "records"
     return (
-        f"About {found:,.0f} of {units.m:,} {who} have labels that the training set does not have, "
-        f"or none: its classes are {named(cast(Any, query).classes)}"
+        f"About {n_unknown:,.0f} of {units.m:,} {who} have labels that the training set does not "
+        f"have, or none: its classes are {named(cast(Any, query).classes)}"
     )
 
 
 def named(classes: NDArray[Any]) -> str:
-    """Return the (first) classes in words."""
+    """List the (first) classes in words."""
     labels = classes.tolist()
-    return ", ".join(map(repr, labels[:_MOST_NAMED])) + ", ..." * (len(labels) > _MOST_NAMED)
+    more = ", ..." if len(labels) > _MOST_NAMED else ""
+    return ", ".join(map(repr, labels[:_MOST_NAMED])) + more
 
 
 def _exceeds_noise(query: Query, noisy: NoisyCounts, probability: float) -> bool:
-    """Whether noise alone makes the sum of counts as large with at most this probability."""
+    """Return True if noise alone explains the sum of counts with at most this probability."""
     counts = query.unknown_counts(noisy.counts)
     return bool(counts.sum() > noisy.scale * _quantile(len(counts), probability, noisy.gaussian))
 
 
 @lru_cache(maxsize=64)
 def _quantile(n: int, probability: float, gaussian: bool) -> float:
-    """Return what the sum of n noisy zeros exceeds with this probability, at scale 1.
+    """Upper quantile of the sum of n noisy zeros, for noise of scale 1.
 
-    The sum of n Laplace numbers is normal with variance 2 G, for G of the gamma distribution with
-    shape n.
+    The sum of n Laplace variables is normal with variance 2 G, where G has the gamma distribution
+    with shape n.
     """
     if gaussian:
         return float(-ndtri(probability) * math.sqrt(n))

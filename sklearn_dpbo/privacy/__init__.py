@@ -1,4 +1,4 @@
-"""The boundary: sensitive values, what draws cost, and the mechanisms (zone: boundary).
+"""The boundary: sensitive values, privacy losses, and the mechanisms (zone: boundary).
 
 Only `mechanisms` opens a sensitive value, and only `noise` imports the noise library.
 """

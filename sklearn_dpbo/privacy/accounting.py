@@ -1,4 +1,4 @@
-"""Privacy losses, and the budget that they are charged to (zone: boundary)."""
+"""Privacy losses, and the budget to which they are charged (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .warn import warn
 TRAINING = "training of models"
 CHOICE = "choice of the candidate"
 SCORE = "score of the chosen candidate"
-# A larger epsilon is hardly any privacy.
+# Warn of a larger epsilon, which gives hardly any privacy.
 _LARGEST = 10
-# Epsilon and delta of each fit of this process that spent its budget without a ledger.
+# Epsilon and delta of each fit of this process that spent a budget without a ledger.
 _fits: list[tuple[float, float]] = []
 _counting: ContextVar[bool] = ContextVar("counting", default=True)
 
@@ -41,9 +41,9 @@ class PrivacyLoss:
     mechanism : str
         How it was released, in words.
     assumption : str or None
-        What the loss rests on besides the sensitivity; None for a worst-case guarantee.
+        Assumption of the loss, besides the sensitivity; None for a worst-case guarantee.
     detail : str, default=""
-        Which of several releases of the same purpose, such as the name of the score.
+        Distinguishes releases of the same purpose, such as the name of the score.
     """
 
     epsilon: float
@@ -56,7 +56,7 @@ class PrivacyLoss:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and self.epsilon > 0 and 0 <= self.delta < 1):
             raise ValueError(
-                "a loss has a positive epsilon, and a delta in [0, 1); "
+                "a loss must have a positive epsilon, and a delta in [0, 1); "
                 f"found {self.epsilon!r}, {self.delta!r}"
             )
 
@@ -67,10 +67,10 @@ class PrivacyLoss:
 
 
 class Budget:
-    """A budget of (epsilon, delta), in exact sums: a release is charged before its noise is drawn.
+    """Budget of (epsilon, delta); a release is charged before its noise is drawn.
 
-    `before_first` is called before the first charge is recorded, and returns `receipts` of ledgers,
-    or None; if it raises, nothing is charged.
+    Sums of charges are exact. ``before_first()`` is called before the first charge is recorded. It
+    returns `receipts` of ledgers, or None; if it raises an error, nothing is charged.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class Budget:
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._before_first = before_first
         self._losses: list[PrivacyLoss] = []
-        self._process, self._lock = os.getpid(), RLock()
+        self._process = os.getpid()
+        self._lock = RLock()
         self.reserved = False
         self.receipts: tuple[Receipt, ...] = ()
 
@@ -104,35 +105,35 @@ class Budget:
 
     @property
     def epsilon_left(self) -> float:
-        """The rest of epsilon, rounded down."""
+        """Epsilon that is not spent yet, rounded down."""
         return round_down(self._left()[0])
 
     @property
     def delta_left(self) -> float:
-        """The rest of delta, rounded down."""
+        """Delta that is not spent yet, rounded down."""
         return round_down(self._left()[1])
 
     def require_own_process(self) -> None:
-        """Raise BudgetExceededError in a forked process: its copy of the budget does not count."""
+        """Raise BudgetExceededError in a forked process, which has only a copy of the budget."""
         if os.getpid() != self._process:
             raise BudgetExceededError(
-                "a forked process has only a copy of the budget, which its maker may spend, too. "
-                "Nothing was released: do it there, or make another budget here"
+                "a forked process has only a copy of the budget, which its parent may also spend. "
+                "Nothing was released: release in the parent, or make another budget here"
             )
 
     def charge(self, loss: PrivacyLoss) -> None:
-        """Record a loss, or raise BudgetExceededError: nothing may be released then."""
+        """Record a loss; if too little is left, raise BudgetExceededError: then release nothing."""
         self.require_own_process()
         with self._lock:
             self._require(loss)
             if not self.reserved and self._before_first is not None:
                 self.receipts = tuple(self._before_first() or ())
             self.reserved = True
-            self._require(loss)  # a handler of signals may have released something meanwhile
+            self._require(loss)  # a signal handler may have released something in between
             self._losses.append(loss)
 
     def _require(self, loss: PrivacyLoss) -> None:
-        """Raise BudgetExceededError if less is left."""
+        """Raise BudgetExceededError if less than this loss is left."""
         epsilon, delta = self._left()
         if Fraction(loss.epsilon) > epsilon or Fraction(loss.delta) > delta:
             raise BudgetExceededError(
@@ -143,10 +144,10 @@ class Budget:
 
 
 def budget_without_ledger(epsilon: float, delta: float = 0.0) -> Budget:
-    """Return the budget of a fit that no ledger adds up; warn unless it is the process's first.
+    """Return the budget of a fit without a ledger; warn unless it is the first of this process.
 
-    It counts once it is charged. The warning comes before that, as predictions, whose duration
-    depends on protected records, come in between.
+    A fit counts once it is charged. The warning is issued now, since the time until the charge
+    includes predictions, whose duration depends on protected records.
     """
     if not _counting.get():
         return Budget(epsilon, delta)
@@ -168,7 +169,7 @@ def _count(epsilon: float, delta: float) -> None:
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """Do not count fits in this thread meanwhile: the budget of what makes them covers them."""
+    """Do not count fits in this thread inside the context, as a larger budget covers them."""
     token = _counting.set(False)
     try:
         yield
@@ -177,14 +178,14 @@ def uncounted() -> Iterator[None]:
 
 
 def weak_because(epsilon: float, delta: float, m: int) -> str:
-    """Say why a guarantee for each of m units promises little; "" if it promises enough."""
-    reasons = [f"epsilon > {_LARGEST}"] * (epsilon > _LARGEST)
-    reasons += [f"delta >= 1/{m:,}"] * (delta * m >= 1)
-    return " and ".join(reasons)
+    """Return, in words, why a guarantee for each of m units is weak; "" if it is not."""
+    large_epsilon = f"epsilon > {_LARGEST}" if epsilon > _LARGEST else ""
+    large_delta = f"delta >= 1/{m:,}" if delta * m >= 1 else ""
+    return " and ".join(filter(None, (large_epsilon, large_delta)))
 
 
 def warn_of_weak_guarantee(budget: Budget, m: int, unit: str) -> None:
-    """Warn of a budget that promises little to each of m units, before it is spent."""
+    """Warn, before it is spent, of a budget whose guarantee for each of m units is weak."""
     if reasons := weak_because(budget.epsilon, budget.delta, m):
         warn(
             f"epsilon={budget.epsilon:g} and delta={budget.delta:g} promise little to each of "

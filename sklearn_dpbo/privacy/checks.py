@@ -1,4 +1,4 @@
-"""Checks of the parameters that users give (zone: public)."""
+"""Checks of users' parameters (zone: public)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_number(
     optional: bool = False,
     finite: bool = True,
 ) -> Callable[[Any], bool]:
-    """Return a check for numbers of this kind of which this holds; see `check_number`."""
+    """Return a function that checks a value; see `check_number` for the parameters."""
 
     def check(value: Any) -> bool:
         if value is None:
@@ -39,9 +39,9 @@ def check_number(
     optional: bool = False,
     finite: bool = True,
 ) -> None:
-    """Raise ValueError unless a value is a number of this kind of which this holds.
+    """Raise ValueError unless a value is a number of this kind, and ``holds(value)`` is true.
 
-    True and False are not numbers. Numbers that no float can hold are not `finite`.
+    True and False are not numbers. Numbers beyond the range of floats are not `finite`.
     """
     if not is_number(holds, kind, optional=optional, finite=finite)(value):
         none = "None or " if optional else ""
@@ -51,15 +51,15 @@ def check_number(
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a number is one that a float can hold."""
+    """Return True if a number is finite and in the range of floats."""
     try:
         return math.isfinite(value)
-    except OverflowError:  # of an integer beyond any float
+    except OverflowError:  # an integer beyond the range of floats
         return False
 
 
 def as_floats(values: Any) -> NDArray[np.float64] | None:
-    """Return an array of finite floats; None if a value is no number, not finite or too large.
+    """Convert to an array of floats; return None if a value is not a number, or not finite.
 
     Text such as "0.5" counts as a number, as `float` reads it.
     """

@@ -1,7 +1,7 @@
-"""The one numeric context of all that computes with protected numbers (zone: boundary).
+"""Numeric context of all computations with protected numbers (zone: boundary).
 
 With ``np.seterr(all="raise")``, or warnings turned into errors, a number that overflows or
-underflows would raise, which would tell that a certain record is there.
+underflows would raise an error, which would reveal that a certain record is present.
 """
 
 from __future__ import annotations

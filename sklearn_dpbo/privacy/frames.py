@@ -1,4 +1,4 @@
-"""Exceptions keep no frame that saw a protected value (zone: boundary)."""
+"""Removal of stack frames that saw a protected value from exceptions (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from types import CodeType, TracebackType
 class ClearFrames(contextlib.ContextDecorator):
     """Remove stack frames from exceptions raised inside: debuggers would show their variables.
 
-    As a decorator it covers the decorated function's frame. The traceback is kept from the first
-    frame of `public` code on, so that users can find their error.
+    As a decorator it also removes the decorated function's frame. The traceback is kept from the
+    first frame of `public` code on, so that users can find their error.
     """
 
-    # Not `contextlib.contextmanager`: it puts the traceback back that was there before.
+    # Not `contextlib.contextmanager`, which would restore the previous traceback.
     def __init__(self, *public: CodeType) -> None:
         self._public = public
 
@@ -26,11 +26,12 @@ class ClearFrames(contextlib.ContextDecorator):
         if error is None:
             return
         while traceback is not None and traceback.tb_frame.f_code not in self._public:
-            with contextlib.suppress(RuntimeError):  # the frame is still running
+            with contextlib.suppress(RuntimeError):  # raised for a frame that is still running
                 traceback.tb_frame.clear()
             traceback = traceback.tb_next
-        cause, error.__context__ = error.__cause__ if self._public else None, None
+        cause = error.__cause__ if self._public else None
+        error.__context__ = None
         try:
             raise error.with_traceback(traceback) from cause
-        finally:  # this frame stays in the traceback, and must not lead back to the others
+        finally:  # this frame stays in the traceback, and must not refer to the others
             del error, traceback

@@ -1,7 +1,7 @@
-"""The mechanisms: charge, then draw (zone: boundary).
+"""Mechanisms, which charge the budget and then draw (zone: boundary).
 
-The only module that opens what is protected, and it does so in one place: `Series`. A crash between
-a charge and its draw can only waste budget.
+Only this module opens protected values, in a single place: `Series`. A crash between a charge and
+its draw can only waste budget.
 """
 
 from __future__ import annotations
@@ -29,25 +29,26 @@ from .rounding import round_up
 from .sensitive import Secret, Sensitive
 
 R = TypeVar("R")
-# Of a protected value as it is sealed, and as it is opened.
+# Draws from a protected value, which it gets sealed and opened.
 Draw: TypeAlias = Callable[[Any, Any], R]
-# Of noise of a given scale.
+# Returns a sampler with noise of a given scale.
 Sampler: TypeAlias = Callable[[float], NoisyMax]
 
-# Noise of draws without delta, in units of n / epsilon: see `Price.shared`.
-COUNTS, GAUSSIAN_ONLY = math.sqrt(2), math.inf
-# Standard deviation of what makes continuous noise discrete.
+# Values of `pure` of `Price.shared`: for noise on counts, and for Gaussian noise in any case.
+COUNTS = math.sqrt(2)
+GAUSSIAN_ONLY = math.inf
+# Standard deviation added in quadrature, so that discrete Gaussian noise is as good as continuous.
 _DISCRETE = 2.0
 
 
 @dataclass(frozen=True)
 class Price:
-    """The cost of n draws together, and the noise of each; each may depend on the earlier ones.
+    """Cost of n draws together, and the noise of each draw, which may depend on the earlier ones.
 
-    Draws of epsilon / n each; or, with ``spread = sqrt(n) / mu``, Gaussian ones, mu-GDP in all, for
-    the largest mu that implies (epsilon, delta): Dong, Roth and Su, JRSS B 2022. That discrete
-    noise is as good as continuous, of a variance that is less by `_DISCRETE` squared, is shown in
-    the documentation, "The guarantee".
+    If `spread` is 0, each draw costs epsilon / n. Otherwise all draws have Gaussian noise and are
+    mu-GDP together, with ``spread = sqrt(n) / mu`` for the largest mu that implies
+    (epsilon, delta): Dong, Roth and Su, JRSS B 2022. The documentation, "The guarantee", shows that
+    discrete noise is as good as continuous noise whose variance is less by `_DISCRETE` squared.
     """
 
     n: int
@@ -57,15 +58,15 @@ class Price:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n, int) and self.n >= 1):
-            raise ValueError(f"n is a number of draws, from 1 up; found {self.n!r}")
+            raise ValueError(f"the number of draws must be an integer from 1 up; found {self.n!r}")
 
     @classmethod
     def shared(cls, n: int, epsilon: float, delta: float, pure: float) -> Price:
-        """Return the way to share (epsilon, delta) among n draws that has the smaller noise.
+        """Share (epsilon, delta) among n draws in the way with less noise.
 
-        Draws of epsilon / n have noise of ``pure n / epsilon`` for a sensitivity of 1.
+        For a sensitivity of 1, draws of epsilon / n have noise of ``pure n / epsilon``.
         """
-        n = int(n)  # small integers of NumPy overflow
+        n = int(n)  # NumPy's small integers overflow
         if delta > 0:
             spread = math.sqrt(n) / gdp_within(epsilon, delta)
             if math.hypot(spread, _DISCRETE) < pure * n / epsilon:
@@ -74,28 +75,29 @@ class Price:
 
     @property
     def gaussian(self) -> bool:
-        """Whether noise is Gaussian."""
+        """True if the noise is Gaussian."""
         return self.spread > 0
 
     def scale(self, sensitivity: float) -> float:
-        """Return the scale of noise that is added."""
+        """Return the scale of the noise of a draw with this sensitivity."""
         if self.gaussian:
             return math.hypot(sensitivity * self.spread, _DISCRETE)
         return _scale(self.n * sensitivity, self.epsilon)
 
 
 class Series(Generic[R]):
-    """n draws, which are charged together before the first; each may depend on the earlier ones."""
+    """n draws, charged together before the first one; each may depend on the earlier ones."""
 
     def __init__(self, budget: Budget, n: int, loss: PrivacyLoss, draw: Draw[R]) -> None:
         self._budget, self._draw, self.loss = budget, draw, loss
         self.n = self.n_left = n
-        self._charged, self._lock = False, RLock()
+        self._charged = False
+        self._lock = RLock()
 
     def charge(self) -> None:
-        """Charge all draws, unless that has been done; BudgetExceededError if too little is left.
+        """Charge all draws, once; raise BudgetExceededError if too little is left.
 
-        The first draw does so. Before it, only what adds noise by itself has to be charged.
+        The first draw calls this. Call it earlier if noise is drawn elsewhere, as in private fits.
         """
         with self._lock:
             if not self._charged:
@@ -103,7 +105,7 @@ class Series(Generic[R]):
                 self._charged = True
 
     def __call__(self, sealed: Secret) -> R:
-        """Charge, if it is the first; then draw. Nothing is drawn if the budget is exceeded."""
+        """Charge before the first draw, then draw; if the budget is exceeded, draw nothing."""
         self._budget.require_own_process()
         with self._lock:
             self.charge()
@@ -121,27 +123,28 @@ class Series(Generic[R]):
 @ClearFrames()
 @ignore_float_errors()
 def _draw(draw: Callable[[Any], R], sealed: Secret) -> R:
-    """Open the value. If drawing is interrupted, no frame that saw the value survives."""
+    """Open the value and draw; errors and interrupts carry no frame that saw the value."""
     return draw(sealed._open())
 
 
 def _scale(numerator: float, epsilon: float) -> float:
-    """Return the noise scale numerator / epsilon, rounded up: its loss is epsilon at most."""
+    """Return numerator / epsilon, rounded up, so that noise of this scale costs epsilon at most."""
     return round_up(Fraction(numerator) / Fraction(epsilon))
 
 
 class Mechanisms:
     """All ways to release protected values, charged to one budget.
 
-    Each takes `record`, what else the loss says: its `purpose`, and for some an `assumption` that
-    the sensitivity rests on, `delta`, the probability that it does not hold, and a `detail`.
+    Each method takes `record`, further fields of the `PrivacyLoss`: its `purpose`, and for some
+    methods an `assumption` of the sensitivity, `delta`, the probability that the assumption does
+    not hold, and a `detail`.
     """
 
     def __init__(self, budget: Budget, noise: Noise) -> None:
         self._budget, self._samplers = budget, noise
 
     def _series(self, price: Price, how: str, draw: Draw[R], **record: Any) -> Series[R]:
-        # That of the noise, and whatever else may fail.
+        # Delta of the noise, and the probability that an assumption does not hold.
         record["delta"] = max(price.delta, record.get("delta", 0.0))
         loss = PrivacyLoss(price.epsilon, mechanism=how, **record)
         return Series(self._budget, price.n, loss, draw)
@@ -150,7 +153,7 @@ class Mechanisms:
         """Choose the candidate with the largest score by permute-and-flip, at a cost of epsilon.
 
         McKenna and Sheldon, NeurIPS 2020: in random order, stop at candidate i with probability
-        ``exp(-(max_j N_j - N_i) epsilon / (2 D))``. One candidate alone costs nothing.
+        ``exp(-(max_j N_j - N_i) epsilon / (2 D))``. With one candidate it costs nothing.
         """
         how = f"permute-and-flip among {scores.shape[0]:,} candidates{detail}"
         return self._choose(scores, epsilon, self._samplers.permute_and_flip, how, **record)
@@ -178,11 +181,11 @@ class Mechanisms:
         purpose: str,
         among: str,
     ) -> tuple[int, Any]:
-        """Choose the model with the largest score by permute-and-flip, and open this one alone.
+        """Choose the model with the largest score by permute-and-flip, and open only this one.
 
-        `models` opens what was `fitted` on other records than those of the scores, see
-        `privately_fitted`. If the number of models is secret, so is the position that is returned:
-        neither is recorded, and one model costs as much as several.
+        `models` is a series of `privately_fitted`, which opens models that were `fitted` on other
+        records than those of the scores. If the number of models is secret, so is the returned
+        position. So neither is recorded, and one model costs as much as several.
         """
         price = Price(1, epsilon)
         choice = _choice(self._samplers.permute_and_flip, price)
@@ -191,34 +194,36 @@ class Mechanisms:
         return index, models(fitted.then(itemgetter(index)))
 
     def open_only(self, models: Series[Any], fitted: Secret) -> Any:
-        """Open the first model of a list, with no choice: `models` is as in `best_of`."""
+        """Open the first of the `fitted` models; `models` is as in `best_of`."""
         return models(fitted.then(itemgetter(0)))
 
     def privately_fitted(self, price: Price, purpose: str, how: str) -> Series[Any]:
-        """Return what opens one model that was fitted privately, for what its fits cost together.
+        """Return a series that opens one privately fitted model, for the price of all fits.
 
-        The noise is theirs: charge it (`Series.charge`) before anything is fitted.
+        The fits draw the noise, so call `Series.charge` before anything is fitted.
         """
         return self._series(price, how, _opened, purpose=purpose)
 
     def draw_number(self, n: int) -> int:
-        """Draw one of 0, ..., n - 1, each with the same probability; it tells of no record."""
+        """Draw one of 0, ..., n - 1 with equal probability, which depends on no record."""
         return self._samplers.uniform(n)
 
     def release_counts(self, counts: Sensitive, epsilon: float, **record: Any) -> NoisyCounts:
-        """Release candidates' statistics at a cost of epsilon in all.
+        """Release candidates' statistics, at a total cost of epsilon.
 
-        For n candidates, with statistics that a unit moves by D together, every number gets
-        discrete Laplace noise of scale ``n D / epsilon``.
+        Each number gets discrete Laplace noise of scale ``n D / epsilon``, for n candidates whose
+        statistics have the sensitivity D.
         """
-        q, price = math.prod(counts.shape), Price(1, epsilon)
-        how = "discrete Laplace noise" + f" on {q} counts" * (q > 1)
+        price = Price(1, epsilon)
+        n_counts = math.prod(counts.shape)
+        how = "discrete Laplace noise" + (f" on {n_counts} counts" if n_counts > 1 else "")
         return self._series(price, how, self._noisy(price), **record)(counts)
 
     def answers(self, price: Price, **record: Any) -> Series[NoisyCounts]:
-        """Return a series of releases of candidates' statistics, as `release_counts` makes them.
+        """Return a series of draws, each of which releases a candidate's statistics.
 
-        Gaussian noise has a deviation of ``D sqrt(n) / mu``: D bounds the Euclidean norm, too.
+        The noise is that of `release_counts`, or Gaussian with a standard deviation of
+        ``D sqrt(n) / mu``, as the sensitivity D bounds the Euclidean norm, too.
         """
         how = f"discrete {'Gaussian' if price.gaussian else 'Laplace'} noise"
         how += f" for {price.n} candidates"
@@ -226,11 +231,11 @@ class Mechanisms:
 
     def _noisy(self, price: Price) -> Draw[NoisyCounts]:
         def draw(counts: Sensitive, opened: NDArray[np.int64]) -> NoisyCounts:
-            scale, gaussian = price.scale(counts.shape[0] * counts.sensitivity), price.gaussian
-            noise = (
-                self._samplers.discrete_gaussian if gaussian else self._samplers.discrete_laplace
-            )
-            return NoisyCounts(tuple(noise(scale)(opened.ravel().tolist())), scale, gaussian)
+            scale = price.scale(counts.shape[0] * counts.sensitivity)
+            samplers = self._samplers
+            sampler = samplers.discrete_gaussian if price.gaussian else samplers.discrete_laplace
+            noisy = sampler(scale)(opened.ravel().tolist())
+            return NoisyCounts(tuple(noisy), scale, price.gaussian)
 
         return draw
 
@@ -243,13 +248,15 @@ class Mechanisms:
         threshold: float = math.inf,
         **record: Any,
     ) -> Series[Any]:
-        """Return a series of releases of tables of integers, with discrete Gaussian noise on each.
+        """Return a series of draws that release tables of integers with discrete Gaussian noise.
 
         The caller vouches for the price, and that a unit moves each table by its sensitivity in the
-        Euclidean norm; or by ``a_i`` times it with ``sum_i a_i^2`` at most the number of tables.
-        Of a dict, which counts what occurs, those keys alone are released, sorted, whose noisy
-        count reaches the threshold; that nothing passes which one unit alone has, the caller
-        vouches for up to a `delta` that is charged beside that of the price.
+        Euclidean norm, or table i by a_i times it, where ``sum_i a_i^2`` is at most the number of
+        tables.
+
+        For a dict of counts, release only the keys whose noisy count reaches the threshold, sorted.
+        The caller vouches that keys of a single unit pass only with a small probability, and adds
+        it to the price's delta in `delta`, which is charged.
         """
         scales = map(price.scale, sensitivities)
 
@@ -267,8 +274,9 @@ class Mechanisms:
 
 
 def _opened(sealed: Secret, model: Any) -> Any:
+    """Return an opened model, which needs no noise; refuse counts, which do."""
     if isinstance(sealed, Sensitive):
-        raise TypeError("counts get noise: what was fitted privately is no table of them")
+        raise TypeError("counts must get noise; this series opens privately fitted models only")
     return model
 
 

@@ -1,6 +1,6 @@
 """Sources of noise: exact samplers, or a seeded generator for tests (zone: boundary).
 
-The only module that imports the noise library. Only `mechanisms` applies the samplers to data.
+No other module imports the noise library. Only `mechanisms` applies the samplers to data.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import cpu_count
 
-# From twice so many numbers on, threads draw noise: a draw takes some 20 microseconds.
+# Fewest numbers per thread: a draw of noise takes some 20 microseconds.
 _NUMBERS_OF_THREAD = 500
 
-# Samplers: of an index, given integer scores; of noisy integers, given the exact ones.
+# Samples the position of the largest noisy score, given integer scores.
 NoisyMax: TypeAlias = Callable[[list[int]], int]
+# Samples noisy integers, given the exact ones.
 AddNoise: TypeAlias = Callable[[list[int]], list[int]]
 Seed: TypeAlias = tuple[int, ...]
 
 
 class Noise:
-    """Exact samplers of a given scale, seeded by the operating system (OpenDP).
+    """Exact samplers of a given scale, by OpenDP, with randomness of the operating system.
 
-    If the library cannot be imported, ImportError is raised at once, and not after hours of fits.
+    Raises ImportError at once if the library is missing, and not after hours of fits.
     """
 
     secure = True
@@ -52,7 +53,7 @@ class Noise:
         return self._noisy_max(_opendp().measures.max_divergence(), scale)
 
     def exponential_mechanism(self, scale: float) -> NoisyMax:
-        """Return a sampler of the exponential mechanism: the measure zCDP picks Gumbel noise."""
+        """Return a sampler of the exponential mechanism: for zCDP, OpenDP adds Gumbel noise."""
         return self._noisy_max(_opendp().measures.zero_concentrated_divergence(), scale)
 
     def _noisy_max(self, measure: Any, scale: float) -> NoisyMax:
@@ -62,17 +63,17 @@ class Noise:
         return sampler
 
     def uniform(self, n: int) -> int:
-        """Draw one of 0, ..., n - 1, each with the same probability."""
+        """Draw one of 0, ..., n - 1 with equal probability."""
         return secrets.randbelow(n)
 
     def discrete_laplace(self, scale: float) -> AddNoise:
-        """Return a sampler of integers with discrete Laplace noise on each."""
+        """Return a sampler that adds discrete Laplace noise to each integer."""
         metric = _opendp().metrics.l1_distance(T="i64")
         sampler: AddNoise = _opendp().measurements.make_laplace(_integers(), metric, scale=scale)
         return sampler
 
     def discrete_gaussian(self, scale: float) -> AddNoise:
-        """Return a sampler of integers with discrete Gaussian noise on each."""
+        """Return a sampler that adds discrete Gaussian noise to each integer."""
         metric = _opendp().metrics.l2_distance(T="f64")
         sampler: AddNoise = _opendp().measurements.make_gaussian(_integers(), metric, scale=scale)
 
@@ -80,9 +81,10 @@ class Noise:
             n = min(self._n_threads, len(numbers) // _NUMBERS_OF_THREAD)
             if n < 2:
                 return sampler(numbers)
-            # Noise alone: an interrupt may leave threads behind, in which no number may be seen.
+            # Threads draw noise only: an interrupt may leave them behind, and their frames must not
+            # hold a number.
             zeros = [[0] * len(numbers[i::n]) for i in range(n)]
-            with ThreadPoolExecutor(n) as threads:  # the library leaves the interpreter's lock
+            with ThreadPoolExecutor(n) as threads:  # the library releases the interpreter's lock
                 noise = chain.from_iterable(threads.map(sampler, zeros))
                 sums = [number + drawn for number, drawn in zip(numbers, noise, strict=True)]
             return [max(-(2**63), min(2**63 - 1, number)) for number in sums]
@@ -92,7 +94,7 @@ class Noise:
 
 @cache
 def _opendp() -> Any:
-    """Import parts of the noise library late: with its prelude, it takes ten times as long."""
+    """Import the needed parts of the noise library: its prelude takes ten times as long."""
     import opendp.domains
     import opendp.measurements
     import opendp.measures
@@ -122,7 +124,8 @@ class SeededNoise(Noise):
         """Return a sampler of permute-and-flip: the paper's Algorithm 1."""
 
         def sample(scores: list[int]) -> int:
-            order, best = self._rng.permutation(len(scores)), max(scores)
+            order = self._rng.permutation(len(scores))
+            best = max(scores)
             accepts = (self._rng.random() < math.exp((scores[i] - best) / scale) for i in order)
             return int(next(i for i, accepted in zip(order, accepts, strict=True) if accepted))
 
@@ -132,7 +135,7 @@ class SeededNoise(Noise):
         """Return a sampler of the largest score plus Gumbel noise."""
 
         def sample(scores: list[int]) -> int:
-            # Differences of integers first: they are exact, and small where it matters.
+            # Subtract as integers first: that is exact, and the differences that matter are small.
             best = max(scores)
             below = np.array([score - best for score in scores], dtype=float)
             return int(np.argmax(below / scale + self._rng.gumbel(size=len(scores))))
@@ -140,7 +143,7 @@ class SeededNoise(Noise):
         return sample
 
     def uniform(self, n: int) -> int:
-        """Draw from the generator: bytes, where n is beyond its integers."""
+        """Draw one of 0, ..., n - 1; from bytes if n is beyond the generator's integers."""
         if n <= 2**63:
             return int(self._rng.integers(n))
         return int.from_bytes(self._rng.bytes(n.bit_length() // 8 + 8)) % n
@@ -151,12 +154,13 @@ class SeededNoise(Noise):
 
         def sample(numbers: list[int]) -> list[int]:
             drawn = self._rng.geometric(p, size=(len(numbers), 2)).tolist()
-            return [n + up - down for n, (up, down) in zip(numbers, drawn, strict=True)]
+            pairs = zip(numbers, drawn, strict=True)
+            return [number + up - down for number, (up, down) in pairs]
 
         return sample
 
     def discrete_gaussian(self, scale: float) -> AddNoise:
-        """Return a sampler that adds normal variables, rounded."""
+        """Return a sampler that adds rounded normal variables."""
 
         def sample(numbers: list[int]) -> list[int]:
             drawn = np.rint(scale * self._rng.standard_normal(len(numbers))).astype(np.int64)
@@ -167,40 +171,42 @@ class SeededNoise(Noise):
 
 
 class _Seeds:
-    """The seeds of one `seed_noise`: for its own thread, and until it ends."""
+    """Seeds of a `seed_noise` context, which are valid in its thread until it ends."""
 
     def __init__(self, seed: Seed) -> None:
         self.seeds: Iterator[Seed | None] = chain([seed], ((*seed, k) for k in count(1)))
-        self.thread, self.active = get_ident(), True
+        self.thread = get_ident()
+        self.active = True
 
 
-# Copies of a context, as other threads and tasks get them, may outlive what they were made in.
+# Other threads and tasks get copies of this variable, which may outlive the `seed_noise` context.
+# So seeds store their thread, and whether they are active.
 _seeds: ContextVar[tuple[_Seeds, ...]] = ContextVar("seeds", default=())
 
 
 def noise_source() -> Noise:
-    """Return the source of noise: the operating system, or a seed inside `seed_noise`."""
+    """Return a secure source of noise, or a seeded one inside `seed_noise`."""
     return SeededNoise(seed) if (seed := next(seeds_here())) else Noise()
 
 
 def seeds_here() -> Iterator[Seed | None]:
-    """Return seeds for sources of noise, or for tasks; each is None outside `seed_noise`."""
-    active = [own for own in _seeds.get() if own.active]
+    """Return the seeds of the sources of noise in this thread; all None outside `seed_noise`."""
+    active = [seeds for seeds in _seeds.get() if seeds.active]
     return active[-1].seeds if active and active[-1].thread == get_ident() else repeat(None)
 
 
 @contextmanager
 def seed_noise(seed: Seed | None) -> Iterator[None]:
-    """Seed each source that this thread makes within: first by the seed, then by (*seed, k).
+    """Seed the sources of noise made in this thread and context: by `seed`, then by (*seed, k).
 
-    None changes nothing.
+    If `seed` is None, nothing changes.
     """
     if seed is None:
         yield
         return
-    own = _Seeds(seed)
-    _seeds.set((*(other for other in _seeds.get() if other.active), own))
+    seeds = _Seeds(seed)
+    _seeds.set((*(outer for outer in _seeds.get() if outer.active), seeds))
     try:
         yield
     finally:
-        own.active = False
+        seeds.active = False

@@ -1,4 +1,4 @@
-"""Released counts, and what their noise says about the counts themselves (zone: released)."""
+"""Released counts, with intervals for the exact ones (zone: released)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class NoisyCounts:
-    """Integers that were released together, with discrete noise of one scale.
+    """Integers that were released together, with discrete noise of the same scale.
 
-    ``P(Z = z)`` is proportional to ``exp(-|z| / scale)`` or, if `gaussian`, to ``exp(-z^2 / (2
-    scale^2))``.
+    The noise Z has ``P(Z = z)`` proportional to ``exp(-|z| / scale)`` or, if `gaussian`, to
+    ``exp(-z^2 / (2 scale^2))``.
     """
 
     counts: tuple[int, ...]
@@ -25,10 +25,10 @@ class NoisyCounts:
     gaussian: bool = False
 
     def interval(self, confidence: float) -> list[tuple[int, int]]:
-        """Return where the counts without noise lie, all of them with at least this probability.
+        """Return an interval per count; all exact counts are inside with probability `confidence`.
 
-        Each by itself with ``1 - (1 - confidence) / q``, for q counts (union bound). Laplace noise
-        has ``P(|Z| > t) = 2 a^(t+1) / (1 + a)``.
+        That holds at least: each of q counts is inside with ``1 - (1 - confidence) / q`` (union
+        bound). Laplace noise has ``P(|Z| > t) = 2 a^(t+1) / (1 + a)``.
         """
         outside = (1 - confidence) / len(self.counts)
         if self.gaussian:
@@ -44,23 +44,25 @@ class NoisyCounts:
         return max(0, math.ceil(tail) - 1)
 
     def noise(self, n: int, rng: np.random.Generator, terms: int = 1) -> NDArray[np.int64]:
-        """Return n draws of noise of the same distribution, shape (n, n_counts), to simulate.
+        """Simulate sums of `terms` noise variables of the same distribution, shape (n, n_counts).
 
-        Or of the sum of several such: a sum of geometric numbers is negative binomial.
+        For Laplace noise, a sum of geometric variables is negative binomial.
         """
-        p, shape = -math.expm1(-1 / self.scale), (n, len(self.counts))
+        shape = (n, len(self.counts))
         if self.gaussian:
             scale = self.scale * math.sqrt(terms)
             return np.rint(scale * rng.standard_normal(shape)).astype(np.int64)
+        p = -math.expm1(-1 / self.scale)
         draw: Any = rng.geometric if terms == 1 else partial(rng.negative_binomial, terms)
         noise: NDArray[np.int64] = draw(p, shape) - draw(p, shape)
         return noise
 
 
 def noise_std(scale: float, gaussian: bool) -> float:
-    """Return the standard deviation of discrete noise of this scale; if Gaussian, an upper bound.
+    """Return the standard deviation of discrete noise of this scale; an upper bound if Gaussian.
 
-    (Canonne, Kamath and Steinke, NeurIPS 2020, Corollary 9: nearly reached from a scale of 1 on.)
+    The bound is Corollary 9 of Canonne, Kamath and Steinke, NeurIPS 2020. It is nearly reached for
+    scales from 1 up.
     """
     if gaussian:
         return scale

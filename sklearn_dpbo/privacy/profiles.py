@@ -1,6 +1,7 @@
-"""Privacy profiles that estimators declare: checked, composed, and kept to (zone: public).
+"""Privacy profiles that estimators declare: checks, composition, and settings (zone: public).
 
-A profile is the delta of one fit for each epsilon from 0 up, whichever of two neighbours is first.
+A profile returns the delta of one fit for each epsilon from 0 up, for both orders of two
+neighbours.
 """
 
 from __future__ import annotations
@@ -14,27 +15,33 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Profile: TypeAlias = Callable[[Any], Any]
-# What computed deltas are multiplied by, so that rounding in floats cannot make them too small.
+# Factor of computed deltas, so that rounding in floats cannot make them too small.
 _UP = 1 + 1e-9
-# What rounding in a declared function may do to its values. Accountants' Fourier transforms have
-# errors of about 1e-15.
+# Tolerated rounding error of a declared function. Accountants' Fourier transforms have errors of
+# about 1e-15.
 _ROUNDING = 1e-12
-# Losses of a fit are rounded to so many steps on each side of 0, up to these multiples of epsilon:
-# any of them gives a valid bound.
-_STEPS, _REACHES = 1024, (1, 2, 4)
-# For a larger epsilon, delta is that of this one; for a smaller one, shares of it are added up.
-_MOST, _LEAST = 100.0, 1e-3
-# How two steps share epsilon: any share gives a valid bound. Their profile is looked up in a table.
-_SHARES, _POINTS = np.linspace(0, 1, 301), 2049
-# Settings are found up to this relative error, within this factor of 1.
-_TOLERANCE, _RANGE = 1e-4, 2.0**20
+# Losses of a fit are rounded to this many steps on each side of 0, up to each of these multiples of
+# epsilon. Every multiple gives a valid bound.
+_STEPS = 1024
+_REACHES = (1, 2, 4)
+# A larger epsilon counts as this one.
+_MOST = 100.0
+# A smaller epsilon is divided equally among fits, whose deltas are added up.
+_LEAST = 1e-3
+# Shares of epsilon for the first of two steps: each gives a valid bound.
+_SHARES = np.linspace(0, 1, 301)
+# Size of the table in which the profile of a step is looked up.
+_POINTS = 2049
+# Settings are found up to this relative error, between 1 / _RANGE and _RANGE.
+_TOLERANCE = 1e-4
+_RANGE = 2.0**20
 
 
 def profile_of_all(declared: Sequence[Any], factor: int) -> Profile:
     """Return the pointwise maximum of declared profiles, for neighbours with one unit replaced.
 
-    `factor` is 2 if they are for one record added or removed. What the functions return is checked
-    whenever they are called: ValueError tells what is no profile.
+    `factor` is 2 if the profiles are for one unit added or removed. Every call checks what the
+    functions return, and raises ValueError if it cannot be a profile.
     """
     profiles = [partial(_checked, function) for function in declared]
     if factor == 2:
@@ -43,7 +50,7 @@ def profile_of_all(declared: Sequence[Any], factor: int) -> Profile:
 
 
 def epsilon_of_profile(profile: Profile, delta: float) -> float:
-    """Return the least epsilon (rounded up) for which a profile is at most delta, or infinity."""
+    """Find the least epsilon (rounded up) for which a profile is at most delta, or infinity."""
     low, high = 0.0, _MOST
     for _ in range(4):  # up to about 1e-10
         epsilons = np.linspace(low, high, _STEPS + 1)
@@ -56,17 +63,17 @@ def epsilon_of_profile(profile: Profile, delta: float) -> float:
 
 
 def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
-    """Return a delta so that n adaptive fits with this profile are (epsilon, delta)-DP together.
+    """Bound delta: n adaptive fits with this profile are (epsilon, delta)-DP together.
 
-    Proof in the documentation, "The guarantee for one table".
+    The proof is in the documentation, "The guarantee for one table".
     """
     if n == 1:
         return float(profile(epsilon))
-    if epsilon < _LEAST:  # a grid would lose digits
+    if epsilon < _LEAST:  # a grid would lose precision
         return min(1.0, n * float(profile(epsilon / n)) * _UP)
     epsilon = min(epsilon, _MOST)
     deltas = profile(np.outer(_REACHES, np.linspace(0, epsilon, _STEPS + 1)))
-    deltas = np.minimum.accumulate(deltas, axis=1)  # what holds for an epsilon does for larger ones
+    deltas = np.minimum.accumulate(deltas, axis=1)  # a bound for epsilon is one for larger epsilons
     bounds = map(partial(_delta_on_grid, n, epsilon), _REACHES, deltas)
     return min(1.0, *bounds)
 
@@ -74,11 +81,11 @@ def delta_of_n(profile: Profile, n: int, epsilon: float) -> float:
 def setting_within(
     delta_of: Callable[[float], float], delta: float, name: str, *, is_noise: bool
 ) -> float:
-    """Return the setting with the least noise for which `delta_of` it is at most delta.
+    """Find the setting with the least noise for which ``delta_of(setting)`` is at most delta.
 
-    The larger it is, the smaller is the delta if it `is_noise`, and the larger if not.
+    Delta falls with the setting if it `is_noise`, and rises otherwise.
     """
-    deltas: dict[float, float] = {}  # by loss: the setting, or 1 / noise
+    deltas: dict[float, float] = {}  # by loss, which is the setting or, if it is noise, 1 / setting
 
     def setting(loss: float) -> float:
         return 1 / loss if is_noise else loss
@@ -113,7 +120,7 @@ def setting_within(
 
 
 def _check_order(deltas: dict[float, float], name: str) -> None:
-    """Raise ValueError if delta shrinks while settings go on to more loss."""
+    """Raise ValueError unless delta rises with the loss; `deltas` are by setting, in this order."""
     values = list(deltas.items())
     for (setting, delta), (more, less) in pairwise(values):
         if less < 0.9 * delta - _ROUNDING:
@@ -126,9 +133,9 @@ def _check_order(deltas: dict[float, float], name: str) -> None:
 
 
 def _checked(declared: Any, epsilon: Any) -> Any:
-    """Return what a declared function returns for these epsilons, 0 or larger, if it can be true.
+    """Call a declared function for these epsilons; raise ValueError if it cannot be a profile.
 
-    It is called with increasing epsilons, in one dimension.
+    The function gets increasing epsilons from 0 up, in one dimension.
     """
     epsilons, places = np.unique(np.minimum(epsilon, _MOST), return_inverse=True)
     deltas = np.asarray(declared(epsilons))
@@ -144,18 +151,18 @@ def _checked(declared: Any, epsilon: Any) -> Any:
         )
     possible = (deltas >= -_ROUNDING) & (deltas <= 1 + _ROUNDING)
     if not possible.all():
-        at = int(np.argmin(possible))
+        i = int(np.argmin(possible))
         raise ValueError(
             "a declared profile must return deltas from 0 to 1; found "
-            f"{deltas[at]:.6g} for epsilon={epsilons[at]:.6g}"
+            f"{deltas[i]:.6g} for epsilon={epsilons[i]:.6g}"
         )
     grows = deltas[1:] > deltas[:-1] * (1 + 1e-6) + _ROUNDING
     if grows.any():
-        at = int(np.argmax(grows))
+        i = int(np.argmax(grows))
         raise ValueError(
             "a declared profile must not grow with epsilon; found "
-            f"delta={deltas[at]:.6g} for epsilon={epsilons[at]:.6g}, and "
-            f"{deltas[at + 1]:.6g} for {epsilons[at + 1]:.6g}"
+            f"delta={deltas[i]:.6g} for epsilon={epsilons[i]:.6g}, and "
+            f"{deltas[i + 1]:.6g} for {epsilons[i + 1]:.6g}"
         )
     falling = np.maximum.accumulate(deltas[::-1])[::-1]
     return np.clip(falling, 0.0, 1.0)[places].reshape(np.shape(epsilon))
@@ -164,45 +171,48 @@ def _checked(declared: Any, epsilon: Any) -> Any:
 def _below_zero(epsilon: Any, delta: Any) -> Any:
     """Return the delta at -epsilon of a profile that has this delta at epsilon.
 
-    ``sup P - e^-e Q = 1 - e^-e + e^-e (sup Q - e^e P)``, and P, Q may change places.
+    ``sup P - e^-e Q = 1 - e^-e + e^-e (sup Q - e^e P)``, and the profile is the same for (P, Q) and
+    (Q, P).
     """
     return -np.expm1(-epsilon) + np.exp(-epsilon) * delta
 
 
 def _of_two_steps(profile: Profile, epsilon: Any) -> Any:
-    """Return the delta of two steps, each with this profile: ``h(e) + exp(e) h(epsilon - e)``."""
+    """Bound the delta of two steps, each with the profile h: ``h(e) + exp(e) h(epsilon - e)``."""
     total = np.minimum(epsilon, _MOST)[..., None]
     second = total / 2 + (total / 2 + total.max() / 4) * _SHARES
     first = total - second
     size = np.abs(first)
     table = np.linspace(0, second.max(), _POINTS)
-    deltas = profile(table)  # convex in exp(epsilon): nowhere above straight lines
+    deltas = profile(table)  # convex in exp(epsilon), so interpolation bounds it from above
     of_first, of_second = (np.interp(np.exp(e), np.exp(table), deltas) for e in (size, second))
     of_first = np.where(first < 0, _below_zero(size, of_first), of_first)
     return np.minimum((of_first + np.exp(first) * of_second).min(axis=-1) * _UP, 1.0)
 
 
 def _delta_on_grid(n: int, epsilon: float, reach: int, deltas: Any) -> float:
-    """Return the delta of n fits, whose deltas are known on a grid up to ``reach * epsilon``.
+    """Bound the delta of n fits, from deltas of one fit on a grid up to ``reach * epsilon``.
 
-    ``G_0(x) = max(0, 1 - e^x)``, and ``G_(k+1)(x) = infinite + sum over i of P(i) G_k(x - i)``.
+    ``G_0(x) = max(0, 1 - e^x)``, and ``G_(k+1)(x) = infinite + sum over i of P(i) G_k(x - i)``,
+    where P(i) is the probability of a loss i, and `infinite` that of an infinite loss.
     """
     step = reach * epsilon / _STEPS
     above = step * np.arange(_STEPS + 1)
     both = np.concatenate([_below_zero(above, deltas)[:0:-1], deltas])
     masses = _masses(step * np.arange(-_STEPS, _STEPS + 1), both)
-    at = _STEPS // reach + np.arange(-n * _STEPS, n * _STEPS + 1)
-    bound = np.maximum(0.0, -np.expm1(step * at))
+    steps = _STEPS // reach + np.arange(-n * _STEPS, n * _STEPS + 1)
+    bound = np.maximum(0.0, -np.expm1(step * steps))
     for _ in range(n):
         bound = deltas[-1] + np.convolve(bound, masses, "valid")
     return float(bound[0]) * _UP
 
 
 def _masses(losses: Any, deltas: Any) -> Any:
-    """Return the probabilities of finite losses of a pair whose deltas are nowhere below the true.
+    """Compute probabilities of finite losses for a pair with at least these deltas.
 
-    The true delta is a convex function of exp(epsilon), 1 at 0: so it is nowhere above the lower
-    convex hull of points that it is not above. There, each loss bends the line.
+    The true delta is a convex function of exp(epsilon), and 1 at 0. So if it is at most `deltas` on
+    the grid, it is at most their lower convex hull everywhere. The hull is the profile of a pair
+    with these losses: a loss has a positive probability where the hull bends.
     """
     points = [(-1, 0.0, 1.0)]
     for i, (alpha, delta) in enumerate(zip(np.exp(losses), deltas, strict=True)):
@@ -212,10 +222,11 @@ def _masses(losses: Any, deltas: Any) -> Any:
         points.append(point)
     slopes = [_slope(*pair) for pair in pairwise(points)]
     masses = np.zeros(len(deltas))
-    for (i, alpha, _), (left, right) in zip(points[1:], pairwise([*slopes, 0.0]), strict=True):
-        masses[i] = alpha * (right - left)
+    for (i, alpha, _), (before, after) in zip(points[1:], pairwise([*slopes, 0.0]), strict=True):
+        masses[i] = alpha * (after - before)
     return masses
 
 
-def _slope(one: tuple[int, float, float], other: tuple[int, float, float]) -> float:
-    return (other[2] - one[2]) / (other[1] - one[1])
+def _slope(start: tuple[int, float, float], end: tuple[int, float, float]) -> float:
+    """Return the slope of the line between two points (i, alpha, delta)."""
+    return (end[2] - start[2]) / (end[1] - start[1])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Receipt(NamedTuple):
-    """Evidence that a release was charged to a ledger, and to which state of it.
+    """Evidence that a release was charged to a ledger, with the state of the ledger.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class Receipt(NamedTuple):
     head : str
         SHA-256 hash of this charge and all before it, in hexadecimal digits.
     parts : str, default=""
-        Of which parts of the data set all its records are, and whose word that is; empty if the
+        Parts of the data set that all records are in, and who vouches for it; empty if the
         charge counts for all records.
     mechanism, purpose : str, default=""
         What made the release, and what for, as the ledger has them.

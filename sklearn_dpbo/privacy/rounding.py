@@ -1,4 +1,4 @@
-"""Fractions to floats, rounded up or down, and the largest float that will do (zone: public)."""
+"""Fractions as floats, rounded up or down, and a bisection for floats (zone: public)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def round_down(x: Fraction) -> float:
 
 
 def divide(whole: float, share: float | Fraction) -> tuple[float, float]:
-    """Return this share of the whole, and the rest; both rounded down."""
+    """Divide into a share of the whole and the rest, both rounded down."""
     part = Fraction(whole) * Fraction(share)
     return round_down(part), round_down(Fraction(whole) - part)
 
 
 def largest(holds: Callable[[float], bool], start: float) -> float:
-    """Return the largest number from 0 up of which this holds; it holds of all smaller ones."""
+    """Find the largest x >= 0 with ``holds(x)``, which must be true for all smaller numbers."""
     high = start
     while holds(high):
         high *= 2

@@ -1,6 +1,6 @@
 """Values that depend on protected records, and cannot be read by accident (zone: boundary).
 
-Sensitivity travels with the value (`Sensitive`); loss travels with the draw (`PrivacyLoss`).
+A `Sensitive` carries its sensitivity, as a draw carries its loss (`PrivacyLoss`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .frames import ClearFrames
 
 
 class Secret:
-    """Anything computed from protected records. It cannot be printed, stored or compared.
+    """Value computed from protected records. It cannot be printed, stored or compared.
 
-    Where even the *order* of computation depends on protected records, all of it happens inside
-    (`then`). Only a series of draws opens it, and only a worker packs it, for its parent.
+    If even the *order* of computations depends on protected records, run all of them inside
+    (`then`). Only a series of draws opens a secret, and only a worker packs it, for its parent.
     """
 
     __slots__ = ("__value",)
@@ -29,17 +29,17 @@ class Secret:
 
     @classmethod
     def gathered(cls, secrets: Sequence[Secret]) -> Secret:
-        """Return several as one: the list of their values."""
-        return Secret([each.__value for each in secrets])
+        """Return one secret whose value is the list of the values of several."""
+        return Secret([secret.__value for secret in secrets])
 
     @ClearFrames()
     def then(self, compute: Callable[[Any], Any]) -> Secret:
-        """Return ``compute(value)``, sealed again; if that fails, the error is always the same."""
+        """Return ``compute(value)``, sealed; errors do not depend on the value."""
         return Secret(self.__computed(compute))
 
     @ClearFrames()
     def measured(self, compute: Callable[[Any], Any], sensitivity: int) -> Sensitive:
-        """Return ``compute(value)``, integers whose sensitivity the caller vouches for."""
+        """Return the integers ``compute(value)``; the caller vouches for their sensitivity."""
         return Sensitive(self.__computed(compute), sensitivity)
 
     @ignore_float_errors()
@@ -66,21 +66,22 @@ class Secret:
 
     __array__ = __iter__ = __len__ = __getitem__ = __contains__ = _refuse
     __int__ = __float__ = __index__ = __complex__ = __bool__ = _refuse
-    # What object has must be overridden; the types of its methods cannot be kept.
+    # These override methods of `object`, with other types.
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
 
     def __dir__(self) -> list[str]:
-        """List public names only: inspecting all members would show the value among them."""
+        """List public names only, as the value would be shown among all members."""
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 class Sensitive(Secret):
-    """Integers computed from protected records, a row per candidate, and how far a unit moves them.
+    """Integers computed from protected records, with their sensitivity.
 
-    `sensitivity` bounds ``sum_j |value(V)[i, j] - value(V')[i, j]|`` for every row i and all
-    validation sets V, V' that differ in one unit.
+    The value has the shape (n_candidates, n_statistics). `sensitivity` bounds
+    ``sum_j |value(V)[i, j] - value(V')[i, j]|`` for every row i and all validation sets V, V' that
+    differ in one unit.
     """
 
     __slots__ = ("__sensitivity", "__shape")
@@ -92,30 +93,31 @@ class Sensitive(Secret):
         if not isinstance(sensitivity, int) or sensitivity < 1:
             raise ValueError(f"a sensitivity must be a positive integer; found {sensitivity!r}")
         super().__init__(value)
-        self.__sensitivity, self.__shape = sensitivity, (n_candidates, n_statistics)
+        self.__sensitivity = sensitivity
+        self.__shape = (n_candidates, n_statistics)
 
     @property
     def sensitivity(self) -> int:
-        """How far a unit moves the integers of a candidate, all together."""
+        """Bound of the sum of the changes that one unit makes to a candidate's integers."""
         return self.__sensitivity
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of candidates, and of integers of each."""
+        """The numbers of candidates and of statistics."""
         return self.__shape
 
     def take(self, index: Any) -> Sensitive:
-        """Return the candidates at these (public) positions, of the same sensitivity."""
+        """Return the candidates at these (public) positions."""
         return self.measured(lambda value: value[np.atleast_1d(index)], self.sensitivity)
 
     def followed_by(self, other: Sensitive) -> Sensitive:
-        """Return these candidates and then those, of the same statistics."""
+        """Append other candidates with the same statistics."""
         if self.sensitivity != other.sensitivity:
-            raise ValueError("only statistics of the same sensitivity can stand in one table")
+            raise ValueError("only statistics of the same sensitivity can be appended")
         return Secret.gathered([self, other]).measured(np.concatenate, self.sensitivity)
 
     def plus(self, offsets: NDArray[np.int64]) -> Sensitive:
-        """Return each candidate's statistics with a public number added, the same for all data."""
+        """Add a public number to the statistics of each candidate, shape (n_candidates,)."""
         whole = np.asarray(offsets, dtype=np.int64)[:, None]
         return self.measured(lambda value: value + whole, self.sensitivity)
 
@@ -127,7 +129,7 @@ Sealed = TypeVar("Sealed", Sensitive, Secret)
 
 
 class InTransit(Generic[Sealed]):
-    """Carries a protected value from a worker to its parent: the only way to pickle one."""
+    """Carrier of a protected value from a worker to its parent: the only way to pickle one."""
 
     __slots__ = ("content",)
 

@@ -1,6 +1,6 @@
-"""Open a budget, and spend it: the one way of entry points to mechanisms (zone: boundary).
+"""Budgets of entry points, through which alone they reach mechanisms (zone: boundary).
 
-A budget is opened before anything protected is looked at (`Spending.begin`), and charged to its
+A budget is opened before any access to protected records (`Spending.begin`), and charged to its
 ledger before the first draw.
 """
 
@@ -12,12 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 from ..exceptions import BudgetExceededError
-from .accounting import (
-    Budget,
-    PrivacyLoss,
-    budget_without_ledger,
-    warn_of_weak_guarantee,
-)
+from .accounting import Budget, PrivacyLoss, budget_without_ledger, warn_of_weak_guarantee
 from .mechanisms import Mechanisms
 from .noise import noise_source
 from .noisy_counts import NoisyCounts
@@ -27,7 +22,7 @@ from .sensitive import Sensitive
 
 
 class Grant(NamedTuple):
-    """What a ledger allows a budget, and what charges it there."""
+    """Epsilon and delta that a ledger allows a budget, and the function that charges them there."""
 
     epsilon: float
     delta: float
@@ -35,15 +30,15 @@ class Grant(NamedTuple):
 
 
 class Ledger:
-    """What budgets are charged to."""
+    """Interface of ledgers, to which budgets are charged."""
 
     def _grant(self, epsilon: float, delta: float, **charge: Any) -> Grant:
-        """Return what charges this; an error if less is left. `charge` is what the entry says."""
+        """Return a grant, or raise an error if less is left; `charge` has fields of its entry."""
         raise NotImplementedError
 
 
 class Part(NamedTuple):
-    """A table of counts to release, with its weight beside the others', and what it is called."""
+    """Table of counts to release, with its weight when several share epsilon."""
 
     counts: Sensitive
     weight: Fraction | int
@@ -52,7 +47,7 @@ class Part(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a report says of a budget and its noise."""
+    """Facts of a budget and its noise, for a report."""
 
     epsilon: float
     delta: float
@@ -63,10 +58,10 @@ class Spent(NamedTuple):
 
 
 class Spending(Mechanisms):
-    """The mechanisms, with a budget that is charged to a ledger before the first draw.
+    """Mechanisms with a budget that is charged to a ledger before the first draw.
 
-    Each method that returns something released charges first and draws then; if the charge fails,
-    nothing is drawn. Shares of epsilon are exact, and rounded down once.
+    Each method that releases something charges first and draws then; if the charge fails, nothing
+    is drawn. Shares of epsilon are computed exactly, and rounded down once.
     """
 
     _divided = False
@@ -85,11 +80,11 @@ class Spending(Mechanisms):
         estimator: Any = None,
         time: datetime | None = None,
     ) -> Self:
-        """Open a budget; call this before anything protected is looked at.
+        """Open a budget; call this before any access to protected records.
 
-        The charge will bear the time of this call, or a `time` before, which no protected record
-        can move. Raises an error if the ledger has less left, and ImportError without the noise
-        library.
+        The charge will have the time of this call, or an earlier `time`, so that it does not depend
+        on protected records. Raises an error if less is left in the ledger, and ImportError if the
+        noise library is missing.
         """
         noise = noise_source()
         if ledger is None:
@@ -99,33 +94,32 @@ class Spending(Mechanisms):
                 f"ledger is a PrivacyLedger or None; found {ledger!r}. Open one: "
                 "PrivacyLedger(path, name_of_the_data_set)"
             )
-        granted = ledger._grant(
+        grant = ledger._grant(
             epsilon, delta, what=what, mechanism=mechanism, unit=unit, assumption=assumption,
             estimator=estimator, time=time,
         )  # fmt: skip
-        charge = granted.charge
-        return cls(Budget(granted.epsilon, granted.delta, lambda: [charge()]), noise)
+        return cls(Budget(grant.epsilon, grant.delta, lambda: [grant.charge()]), noise)
 
     def of_other_records(self) -> Spending:
-        """Return as much to spend on other records of the data set, which pay for themselves.
+        """Return a budget of the same epsilon for other records of the data set, once.
 
-        The caller vouches that no unit has records in both, so that the ledger is charged once: by
-        the first part, before anything of the other is released. There is one other part.
+        The caller vouches that no unit has records in both parts (parallel composition). So the
+        ledger is charged only once, by the first part, before anything of the other is released.
         """
         if self._divided:
-            raise BudgetExceededError("there is a budget of the other records already")
+            raise BudgetExceededError("the budget of the other records exists already")
         self._divided = True
         return Spending(Budget(self.epsilon, before_first=self._require_charged), self._samplers)
 
     def _require_charged(self) -> None:
         if not self._budget.reserved:
-            raise BudgetExceededError("the first part of the records has to be charged first")
+            raise BudgetExceededError("the first part of the records must be charged first")
 
     def warn_if_weak(self, m: int, unit: str) -> None:
-        """Warn if the budget promises little to each of m units."""
+        """Warn if the guarantee for each of m units is weak."""
         warn_of_weak_guarantee(self._budget, m, unit)
 
-    # ------------------------------------------------------------ what there is, and shares of it
+    # ------------------------------------------------------------ epsilon and delta, and shares
     @property
     def epsilon(self) -> float:
         """The whole epsilon, as the ledger counts it."""
@@ -133,19 +127,19 @@ class Spending(Mechanisms):
 
     @property
     def delta(self) -> float:
-        """The whole delta, likewise."""
+        """The whole delta, as the ledger counts it."""
         return self._budget.delta
 
     def share(self, share: Fraction | float = 1) -> float:
-        """Return this share of what is left of epsilon."""
+        """Return a share of the remaining epsilon."""
         return round_down(Fraction(self._budget.epsilon_left) * Fraction(share))
 
     def share_of_delta(self, share: Fraction | float = 1) -> float:
-        """Return this share of what is left of delta."""
+        """Return a share of the remaining delta."""
         return round_down(Fraction(self._budget.delta_left) * Fraction(share))
 
     def all_but(self, share: float) -> float:
-        """Return what is left of epsilon less this share of the whole, which is kept for later."""
+        """Return the remaining epsilon minus a share of the whole, which is kept for later."""
         kept = Fraction(self.epsilon) * Fraction(share)
         return round_down(Fraction(self._budget.epsilon_left) - kept)
 
@@ -153,23 +147,24 @@ class Spending(Mechanisms):
     def release(
         self, counts: Sensitive, epsilon: float | None = None, **record: Any
     ) -> NoisyCounts:
-        """Release counts with discrete Laplace noise; without epsilon, for all that is left."""
+        """Release counts with discrete Laplace noise, by default for all remaining epsilon."""
         cost = self._budget.epsilon_left if epsilon is None else epsilon
         return self.release_counts(counts, cost, **record)
 
     def release_each(self, parts: Sequence[Part]) -> list[NoisyCounts]:
-        """Release several tables, which share all that is left of epsilon by their weights."""
+        """Release several tables, which share all remaining epsilon by their weights."""
         noisy = []
         for i, (counts, weight, purpose, detail) in enumerate(parts):
             epsilon = self.share(Fraction(weight) / sum(Fraction(p.weight) for p in parts[i:]))
             noisy.append(self.release_counts(counts, epsilon, purpose=purpose, detail=detail))
         return noisy
 
-    # ------------------------------------------------------------ what was released
+    # ------------------------------------------------------------ facts for reports
     @property
     def spent(self) -> Spent:
-        """What was released so far, and how."""
-        budget, noise = self._budget, self._samplers
+        """Losses, noise and receipts of all releases so far."""
+        budget = self._budget
+        noise = self._samplers
         return Spent(
             budget.epsilon, budget.spent[1], budget.losses, noise.description, noise.secure,
             budget.receipts,

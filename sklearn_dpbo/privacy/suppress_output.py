@@ -1,12 +1,12 @@
-"""Suppress output while protected records are read or predicted (zone: public).
+"""Suppression of output while protected records are read or predicted (zone: public).
 
-Warnings, log lines and prints of an estimator may quote the records that it predicts, or tell by
+Warnings, log lines and prints of an estimator may quote the records that it predicts, or reveal by
 their presence that a certain record is there. So may the state of global random generators.
 
-All of that belongs to the whole process, so threads share one suppression. Another thread may
-meanwhile save what it finds and put it back later, as `warnings.catch_warnings` does with filters
-and `contextlib.redirect_stdout` with a stream. So filters stay as they are, and the streams that
-are put in place have an effect only while a thread suppresses output, wherever they are kept.
+All of these belong to the whole process, so threads share one suppression. Meanwhile another thread
+may store the current state and restore it later, as `warnings.catch_warnings` does with filters and
+`contextlib.redirect_stdout` with a stream. So filters are not changed. The streams that replace
+others drop output only while a thread suppresses it, wherever references to them are kept.
 """
 
 from __future__ import annotations
@@ -36,20 +36,22 @@ from sklearn import get_config, set_config
 from .float_errors import ignore_float_errors
 
 _REGISTRY = "__warningregistry__"
-# Of numpy's usual generator: 624 words, and the position among them.
+# Size of the state of numpy's default global generator: 624 words, and the position among them.
 _MT19937_BYTES = 625 * 4
 
 
 @contextlib.contextmanager
 def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterator[None]:
-    """Drop warnings, logging and what is written to stdout and stderr; leave no trace of them.
+    """Drop warnings, logging, and output to stdout and stderr; ignore floating-point errors.
 
-    Floating-point errors are ignored.
-
-    Native code writes to file descriptors 1 and 2. Processes that are started while they are
-    redirected inherit that, so joblib starts none; and what threads add up depends on which is
-    first. Without `descriptors` it may start processes.
-    Modules' registries of warnings take long to keep: not once for each candidate in a worker.
+    Parameters
+    ----------
+    descriptors : bool, default=True
+        Redirect file descriptors 1 and 2, to which native code writes. New processes would inherit
+        the redirection, and sums over threads depend on their order. So joblib runs sequentially.
+    registries : bool, default=True
+        Restore modules' registries of warnings at the end. This takes too long to do for each
+        candidate in a worker.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(without_autologging())
@@ -65,11 +67,11 @@ def suppress_output(descriptors: bool = True, registries: bool = True) -> Iterat
 
 
 class drop_errors:  # noqa: N801, as it is used like a function
-    """Drop any error; restore warning filters, global generators, numerical settings.
+    """Drop any error; restore warning filters, global generators and numerical settings.
 
-    So no call of an estimator shows in the next; to be used within a suppression of output. Of the
-    filters, the list that is in use now gets its entries back; what other threads put in its place
-    stays. It can be entered many times, and each time restores what was there when it was made.
+    So calls of an estimator do not influence later ones. Use it while output is suppressed. It can
+    be entered many times, and each time restores the state at its creation. The current list of
+    filters gets its entries back; if another thread replaces the list, the new one is not changed.
     """
 
     def __init__(self) -> None:
@@ -96,18 +98,18 @@ _SETTERS: Any = (np.seterr, special.seterr, set_config)
 
 
 def _settings() -> tuple[Any, ...]:
-    """Return what is set for floating-point errors of numpy and scipy, and for scikit-learn."""
+    """Return the settings for floating-point errors of numpy and scipy, and of scikit-learn."""
     return np.geterr(), special.geterr(), get_config()
 
 
 @contextlib.contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back until the end.
+    """Delay Ctrl-C until the end of the context.
 
-    Inside, it would be raised while one record or another is predicted, and come out, or be
-    dropped with what else that record raises.
+    Inside, it would be raised while some record is predicted, and its effect would depend on that
+    record: it would be raised, or dropped with that record's own errors.
     """
-    if threading.current_thread() is not threading.main_thread():  # no other is interrupted
+    if threading.current_thread() is not threading.main_thread():  # only that one is interrupted
         yield
         return
     held: list[Any] = []
@@ -121,9 +123,9 @@ def hold_interrupts() -> Iterator[None]:
 
 
 def _generators() -> Callable[[], None]:
-    """Keep the state of the global random generators; return a function that restores it.
+    """Store the state of the global random generators; return a function that restores it.
 
-    A normal number that they keep for the next call is dropped: every draw changes the state then.
+    Drop normal numbers that they store for the next call, so that every draw changes the state.
     """
     state = (*random.getstate()[:2], None)
     random.setstate(state)
@@ -140,9 +142,9 @@ def _generators() -> Callable[[], None]:
 
 
 def _numpy_generator() -> Callable[[], None]:
-    """Keep the state of numpy's global generator; return a function that restores it.
+    """Store the state of numpy's global generator; return a function that restores it.
 
-    To set the state takes longer than many predictions of one record. So that of the usual
+    Setting the state takes longer than many predictions of one record. So the state of the default
     generator is set only if its memory has changed.
     """
     numpy: Any = np.random
@@ -166,32 +168,40 @@ def _numpy_generator() -> Callable[[], None]:
 
 
 class _ProcessContext:
-    """A context of the whole process: the first thread to enter begins it, the last one ends it."""
+    """Context of the whole process: the first thread to enter begins it, the last one ends it.
+
+    ``begin(stack)`` begins it, and registers at the stack what ends it.
+    """
 
     def __init__(self, begin: Callable[[contextlib.ExitStack], None]) -> None:
+        self._begin = begin
         # Re-entrant: the collector may end an interrupted context while this thread enters one.
-        self._begin, self._lock = begin, threading.RLock()
-        self.depth, self._stack = 0, contextlib.ExitStack()
+        self._lock = threading.RLock()
+        self._stack = contextlib.ExitStack()
+        self.depth = 0
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        """Enter; `begin` gets the stack of what is undone at the end.
+        """Enter the context.
 
-        Ctrl-C ends neither half way: all later output would be lost.
+        Ctrl-C must not interrupt its beginning or end: all later output would be lost.
         """
-        entered, interrupted = 0, None
+        entered = False
+        interrupted = None
         try:
             with hold_interrupts(), self._lock:
-                self.depth, entered = self.depth + 1, 1
+                self.depth += 1
+                entered = True
                 if self.depth == 1:
                     self._stack = contextlib.ExitStack()
                     self._begin(self._stack)
             yield
-        finally:  # also after an error on the way in
+        finally:  # also if `begin` raised an error
             while entered:
                 try:
                     with hold_interrupts(), self._lock:
-                        self.depth, entered = self.depth - 1, 0
+                        self.depth -= 1
+                        entered = False
                         if self.depth == 0:
                             self._stack.close()
                 except KeyboardInterrupt as error:
@@ -202,30 +212,30 @@ class _ProcessContext:
 
 def _suspend_autologging(stack: contextlib.ExitStack) -> None:
     mlflow = sys.modules.get("mlflow.utils.autologging_utils")
-    # MLflow's own suspension ends with the first that leaves: do not touch that of a user.
+    # MLflow's suspension ends with the first context that ends: do not touch that of a user.
     if mlflow is not None and not getattr(mlflow, "_AUTOLOGGING_GLOBALLY_DISABLED", False):
         stack.enter_context(mlflow.disable_autologging())
 
 
 def _begin_suppression(stack: contextlib.ExitStack) -> None:
-    # Python calls it to show or to record a warning, whatever the filters say.
+    # Python calls this to show or to record a warning that passes the filters.
     _replace(warnings, "_showwarnmsg", lambda message: None, stack)
-    # Called with what a finalizer or another thread raised.
+    # Python calls these with errors of finalizers and of other threads.
     _replace(sys, "unraisablehook", _silent(sys.unraisablehook), stack)
     _replace(threading, "excepthook", _silent(threading.excepthook), stack)
-    # In a notebook or a test they write to no file descriptor.
+    # In a notebook or a test, these streams write to no file descriptor.
     _replace(sys, "stdout", _Stream.of(sys.stdout), stack)
     _replace(sys, "stderr", _Stream.of(sys.stderr), stack)
     stack.callback(logging.disable, logging.root.manager.disable)
     logging.disable(sys.maxsize)  # levels above CRITICAL, too
-    # Whole: a normal number that they keep, too.
+    # The whole state, with a stored normal number, which `_generators` drops.
     stack.callback(np.random.set_state, np.random.get_state(legacy=False))
     stack.callback(random.setstate, random.getstate())
     stack.callback(_generators())
 
 
 def _replace(module: ModuleType, name: str, ours: Any, stack: contextlib.ExitStack) -> None:
-    """Replace what a module has under a name, until the end or until somebody else does."""
+    """Replace an attribute of a module, until the stack ends or somebody else replaces it."""
     theirs = getattr(module, name)
 
     def put_back() -> None:
@@ -237,12 +247,12 @@ def _replace(module: ModuleType, name: str, ours: Any, stack: contextlib.ExitSta
 
 
 def _silent(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a hook that is silent while output is suppressed, wherever it is kept."""
+    """Return a hook that does nothing while output is suppressed."""
     return lambda facts: None if _suppression.depth else hook(facts)
 
 
 def _keep_registries(stack: contextlib.ExitStack) -> None:
-    """Restore what modules remember of warnings, which they do of suppressed ones, too."""
+    """Restore modules' registries of warnings, which would contain suppressed ones."""
     before = {key: dict(names[_REGISTRY]) for key, names in _with_registry().items()}
 
     def restore() -> None:
@@ -251,38 +261,40 @@ def _keep_registries(stack: contextlib.ExitStack) -> None:
                 names[_REGISTRY].clear()
                 names[_REGISTRY].update(before[key])
             else:
-                del names[_REGISTRY]  # that it is there would tell, too
+                del names[_REGISTRY]  # its presence would reveal that there was a warning
 
     stack.callback(restore)
 
 
 def _with_registry() -> dict[int, dict[str, Any]]:
-    """Return the names of each module that remembers warnings, and of those shown once, by id."""
+    """Return the namespaces of modules with a registry, by id; 0 stands for the one of "once"."""
     shown_once = {_REGISTRY: warnings.onceregistry}  # type: ignore[attr-defined]
-    return {0: shown_once} | {id(own): own for own in _names() if _REGISTRY in own}
+    return {0: shown_once} | {id(names): names for names in _namespaces() if _REGISTRY in names}
 
 
-# The modules of the last call, and the names of each: to ask thousands takes milliseconds.
+# The modules of the last call, and their namespaces: to list thousands takes milliseconds.
 _listed: list[tuple[tuple[Any, ...], list[dict[str, Any]]]] = [((), [])]
 
 
-def _names() -> list[dict[str, Any]]:
-    modules, (known, names) = tuple(sys.modules.values()), _listed[0]
-    if len(modules) != len(known) or not all(map(operator.is_, modules, known)):
-        names = [vars(module) for module in modules if type(module) is ModuleType]
-        _listed[0] = modules, names
-    return names
+def _namespaces() -> list[dict[str, Any]]:
+    """Return the namespaces of all imported modules."""
+    modules = tuple(sys.modules.values())
+    listed, namespaces = _listed[0]
+    if len(modules) != len(listed) or not all(map(operator.is_, modules, listed)):
+        namespaces = [vars(module) for module in modules if type(module) is ModuleType]
+        _listed[0] = modules, namespaces
+    return namespaces
 
 
 class _Stream:
-    """A stream that drops what is written while output is suppressed; otherwise another stream."""
+    """Stream that drops what is written while output is suppressed, and else passes it on."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     @classmethod
     def of(cls, stream: Any) -> Any:
-        """Return the stream in its place; itself if there is none, or if it is one of these."""
+        """Wrap a stream, unless it is None or wrapped already."""
         return stream if stream is None or isinstance(stream, cls) else cls(stream)
 
     def __getattr__(self, name: str) -> Any:
@@ -291,41 +303,39 @@ class _Stream:
 
 @cache
 def _nowhere() -> TextIO:
-    """Return a file that stays open to the end: another thread may be about to write to it."""
+    """Return a null file that stays open, as another thread may be about to write to it."""
     nowhere = open(os.devnull, "w")
-    atexit.register(nowhere.close)  # or the interpreter warns of it
+    atexit.register(nowhere.close)  # otherwise the interpreter warns
     return nowhere
 
 
 def _redirect_descriptors(stack: contextlib.ExitStack) -> None:
-    """Send what goes to file descriptors 1 and 2 nowhere."""
+    """Redirect file descriptors 1 and 2 to the null device."""
     sink = os.open(os.devnull, os.O_WRONLY)
     stack.callback(os.close, sink)
     _flush()
     for descriptor in (1, 2):
         try:
             kept = os.dup(descriptor)
-        except OSError:  # it is closed
+        except OSError:  # the descriptor is closed
             continue
         stack.callback(os.close, kept)
         stack.callback(os.dup2, kept, descriptor)
         os.dup2(sink, descriptor)
-    stack.callback(_flush)  # before buffers could reach the real descriptors
+    stack.callback(_flush)  # runs first, before buffers could reach the real descriptors
 
 
 def _flush() -> None:
-    """Empty the buffers of Python's streams and of the C library, which are written late."""
+    """Flush the buffers of Python's streams and of the C library."""
     for stream in (sys.__stdout__, sys.__stderr__, sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # None, or closed
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # the stream is None, closed
             stream.flush()  # type: ignore[union-attr]
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # not on every platform
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # platforms without this function
         ctypes.CDLL(None).fflush(None)
 
 
-# Suspends what MLflow's autologging does with fits and predictions, if it is loaded.
+# Suspends MLflow's autologging of fits and predictions, if MLflow is loaded.
 without_autologging = _ProcessContext(_suspend_autologging)
-_redirection, kept_registries = (
-    _ProcessContext(_redirect_descriptors),
-    _ProcessContext(_keep_registries),
-)
+_redirection = _ProcessContext(_redirect_descriptors)
+kept_registries = _ProcessContext(_keep_registries)
 _suppression = _ProcessContext(_begin_suppression)

@@ -1,4 +1,4 @@
-"""Warnings that name the line of the user's code (zone: public)."""
+"""Warnings that refer to a line of the user's code (zone: public)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import sys
 import warnings
 from pathlib import Path
 
-# Of this package, and of decorators in it.
+# Starts of the file names of this package, and of decorators in it.
 _OURS = str(Path(__file__).parents[1]) + os.sep, contextlib.__file__
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning at the nearest caller outside the package."""
-    frame, depth = sys._getframe(1), 2
+    frame = sys._getframe(1)
+    depth = 2
     while frame.f_code.co_filename.startswith(_OURS) and frame.f_back is not None:
-        frame, depth = frame.f_back, depth + 1
+        frame = frame.f_back
+        depth += 1
     warnings.warn(message, category, stacklevel=depth)

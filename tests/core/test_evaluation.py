@@ -184,7 +184,7 @@ class Times(LogisticRegression):
 @pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss"])
 def test_a_candidate_whose_response_is_no_probabilities_fails(two_classes, scoring):
     problem = problem_of(two_classes)
-    with pytest.warns(FitFailedWarning, match="not a probability of each class"):
+    with pytest.warns(FitFailedWarning, match="must return probabilities of all classes"):
         found = evaluate(Times(), problem, [{"factor": 3.0}, {"factor": 1.0}], scoring)
     assert found.fitted == [1]
     ranked = evaluate(Times(), problem, [{"factor": 3.0}], "roc_auc")  # only the order counts

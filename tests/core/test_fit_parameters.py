@@ -258,7 +258,9 @@ WEIGHTED = {
 def test_scorers_that_ask_for_weights_are_refused(kind, ledger):
     refit = "ours" if kind == "in a dict" else kind != "in a list" or "f1"
     search = search_over(scoring=WEIGHTED[kind], refit=refit, ledger=ledger)
-    with pytest.raises(ValueError, match="weights concern fits alone.*Pass them to fit") as caught:
+    with pytest.raises(
+        ValueError, match="weights are used for fits, not for scores.*Pass them to fit"
+    ) as caught:
         search.fit(X, Y, X_val=X_VAL, y_val=Y_VAL)
     assert not FITS and not ledger.history
     assert str(weights(140)[5])[:6] not in str(caught.value), "weights may be protected"
@@ -268,7 +270,7 @@ def test_weights_of_a_fit_that_the_default_score_requests_are_refused(ledger):
     with sklearn.config_context(enable_metadata_routing=True):
         model = Stopped().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         search = search_over(model, ledger=ledger)
-        with pytest.raises(ValueError, match=r"requests \['sample_weight'\]: scores are not weig"):
+        with pytest.raises(ValueError, match=r"requests \['sample_weight'\]: sample weights are"):
             search.fit(X, Y, sample_weight=weights(200))
         assert not FITS and not ledger.history
         model.set_score_request(sample_weight=False)

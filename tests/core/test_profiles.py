@@ -423,5 +423,5 @@ def test_an_audit_tests_the_declared_profile():
 
 def test_no_epsilon_and_delta_are_taken_for_a_profile():
     training = Declared().private_training()
-    with pytest.raises(ValueError, match="no epsilon and delta say.*'profile'"):
+    with pytest.raises(ValueError, match="composition must be one of.*'profile'"):
         training.fit  # noqa: B018

@@ -101,7 +101,7 @@ def test_without_noise_candidates_are_ranked_as_the_metric_ranks_them(name, para
     every = [np.array(list(map(rng.multinomial, sizes, each))) for each in rates]
     scorer, units = adapted(name, every[0], **params), Units.of(int(sizes.sum()))
     chosen = scorer.for_choice(units, len(every), 1e9)
-    exact = OF_MATRIX[name].of(np.array(every, dtype=float), None, **own(name, params))
+    exact = OF_MATRIX[name].function(np.array(every, dtype=float), None, **own(name, params))
     ranks = []
     for C in every:
         y, predicted = (np.repeat(i.ravel(), C.ravel()) for i in np.indices(C.shape))

@@ -11,16 +11,23 @@ import pytest
 from few import few
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
-from sklearn_dpbo import make_private_scorer
+from sklearn_dpbo import (
+    PrivateBayesSearchCV,
+    make_private_scorer,
+    private_comparison,
+    private_evaluation,
+)
 from sklearn_dpbo.metrics import _metrics
-from sklearn_dpbo.metrics._gains import GAINS
+from sklearn_dpbo.metrics._gains import GAINS, Gain
 from sklearn_dpbo.metrics._make import NAMES, _reference, references
 from sklearn_dpbo.metrics._registry import METRICS, OF_MATRIX, OfMatrix
 from sklearn_dpbo.metrics._response import Predictions
 from sklearn_dpbo.metrics._scorers import score_and_interval
 from sklearn_dpbo.privacy.noisy_counts import NoisyCounts
 from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.testing import seeded_noise
 
 # Of each parameter that a score needs, an example.
 NEEDED = {"beta": 2.0, "cost_matrix": [[0, 1], [3, 0]], "k": 1}
@@ -61,7 +68,7 @@ def problems(name, metric):
     rng = np.random.default_rng(0)
     if not metric.of_one:
         tables += [1.0 * rng.multinomial(m, np.ones(9) / 9).reshape(3, 3) for m in [2, 4, 30] * 5]
-    values = [float(metric.of(C, None, **own)) for C in tables]
+    values = [float(metric.function(C, None, **own)) for C in tables]
     found = [*_wrong_bounds(metric, tables, values, own), *_wrong_rank(metric, own, rng)]
     found += _wrong_follows(metric, tables, own)
     try:
@@ -81,12 +88,12 @@ def _wrong_bounds(metric, tables, values, own):
     low, high = metric.bounds
     if not np.allclose([min(values), max(values)], [low, high]):
         yield f"bounds: {metric.bounds}, but values are from {min(values):.3g} to {max(values):.3g}"
-    ends = [float(metric.of(C, end, **own)) for C in tables for end in metric.bounds]
+    ends = [float(metric.function(C, end, **own)) for C in tables for end in metric.bounds]
     if not (np.isfinite(ends).all() and low - 1e-9 <= min(ends) <= max(ends) <= high + 1e-9):
-        yield "of: where it is undefined, it is no number within the bounds"
+        yield "function: where it is undefined, it is no number within the bounds"
     noisy = np.array([[[3.0, -1.0], [1.0, -1.0]], [[0.0, -2.0], [2.0, 0.0]]])
-    if not all(np.isfinite(metric.of(noisy, end, **own)).all() for end in metric.bounds):
-        yield "of: of negative counts, it is no number"
+    if not all(np.isfinite(metric.function(noisy, end, **own)).all() for end in metric.bounds):
+        yield "function: of negative counts, it is no number"
 
 
 def _wrong_follows(metric, tables, own):
@@ -97,7 +104,7 @@ def _wrong_follows(metric, tables, own):
     other_errors = [C[i, -(i + j) % 3] for C in tables if len(C) == 3]
     seen = {}
     for C in tables + other_errors:
-        value = float(metric.of(C, None, **own))
+        value = float(metric.function(C, None, **own))
         if not np.isclose(seen.setdefault(of[metric.follows](C), value), value):
             yield f"follows: from more than {metric.follows!r}"
             return
@@ -112,7 +119,7 @@ def _wrong_rank(metric, own, rng):
     for share in (0.0, 0.5, 0.9, 0.2):  # of correct predictions, at least
         sizes = rng.integers(5, 400, K) if metric.order == "fixed" else np.array([40, 300, 90])[:K]
         C = sizes[:, None] * (share * np.eye(K) + (1 - share) * rng.dirichlet(np.ones(K), K))
-        G = _metrics.gradient(lambda C: metric.of(C, None, **own), C)
+        G = _metrics.gradient(lambda C: metric.function(C, None, **own), C)
         G -= G.mean(axis=1, keepdims=True)
         weights.append(G / np.linalg.norm(G))
     if not np.allclose(weights, weights[0], atol=0.02):  # half a record is added to each cell
@@ -136,7 +143,7 @@ def _wrong_slopes(metric, own, rng):
                     yield "order: a record moves a ranking by more than its bounds say"
                     return
         M = rng.uniform(5, 40, (K, K))
-        score = derivative(lambda C: metric.of(C, None, **own), M)
+        score = derivative(lambda C: metric.function(C, None, **own), M)
         for ranking in itertools.islice(metric.order(M, **own), 4):
             value = derivative(ranking.value, M)
             if (score * value).sum() / (value**2).sum() != pytest.approx(ranking.slope, rel=0.02):
@@ -196,8 +203,8 @@ PLANTED = {
     "no order": (balanced(order=None), "order: None"),
     "half of the noise": (replace(OF_MATRIX["f1"], order=narrow), "order: a record moves"),
     "undefined": (
-        balanced(of=lambda C, end: _metrics.balanced_accuracy(C, end and 2 * end)),
-        "of: where it is undefined",
+        balanced(function=lambda C, end: _metrics.balanced_accuracy(C, end and 2 * end)),
+        "function: where it is undefined",
     ),
 }  # fmt: skip
 
@@ -212,7 +219,7 @@ def test_an_incomplete_entry_is_no_entry():
     with pytest.raises(TypeError, match="'follows' and 'order'"):
         OfMatrix((0.0, 1.0), _metrics.accuracy)
     with pytest.raises(TypeError, match="'bounds'"):
-        OfMatrix(of=_metrics.accuracy, follows="correct", order="fixed")
+        OfMatrix(function=_metrics.accuracy, follows="correct", order="fixed")
 
 
 # ------------------------------------------------------------ all scores
@@ -303,3 +310,54 @@ def test_gains_have_the_bounds_of_their_entries(name, monkeypatch):
 def test_the_page_lists_all_metrics():
     script = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "figures" / "scores.py"))
     assert script["PAGE"].read_text() == script["page"](), "run: python docs/figures/scores.py"
+
+
+# ------------------------------------------------------------ a new entry, and nothing else
+def doubled(C, undefined):
+    """Twice the balanced accuracy less 1: from -1 to 1."""
+    return 2 * _metrics.balanced_accuracy(C, undefined and max(undefined, 0.0)) - 1
+
+
+def right_or_wrong(y, response, classes):
+    """1 for a correct prediction, -1 for a wrong one."""
+    return np.where(y == response, 1.0, -1.0)
+
+
+ADDED = {
+    "doubled": (
+        OF_MATRIX, OfMatrix((-1.0, 1.0), doubled, "recalls", "by sizes", reference=None),
+    ),
+    "right_or_wrong": (GAINS, Gain(right_or_wrong, (-1.0, 1.0))),
+}  # fmt: skip
+
+
+@pytest.fixture(params=ADDED)
+def added(request, monkeypatch):
+    """Name of a signed metric that has an entry, which the tables of all names repeat."""
+    registry, entry = ADDED[request.param]
+    for table in (registry, NAMES, *([METRICS] if registry is OF_MATRIX else [])):
+        monkeypatch.setitem(table, request.param, entry)
+    return request.param
+
+
+def test_a_metric_that_has_an_entry_alone_is_released_with_its_sign(added):
+    """The first column predicts 15 % of each class correctly, the second one 85 %."""
+    assert added not in OF_MATRIX or not problems(added, OF_MATRIX[added])
+    y_val = np.repeat([0.0, 1.0], 2000)
+    right = np.arange(4000) % 20 < 3
+    X_val = np.stack([np.where(right, y_val, 1 - y_val), np.where(right, 1 - y_val, y_val)], axis=1)
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 25)
+    bad, good = (DecisionTreeClassifier(max_depth=1).fit(X, column) for column in X.T)
+    data = {"X": X, "y": X[:, 0], "epsilon": 10.0}
+    with warnings.catch_warnings(), seeded_noise(0):
+        warnings.simplefilter("ignore")
+        search = PrivateBayesSearchCV(
+            bad, {"max_depth": [1]}, n_iter=1, epsilon=10.0, scoring=added, random_state=0
+        ).fit(X, X[:, 0], X_val=X_val, y_val=y_val)
+        low, high = search.best_score_interval_
+        assert -0.75 < low < search.best_score_ < high < -0.65
+        if added in OF_MATRIX:  # what follows from released matrices
+            estimate = private_evaluation(bad, X_val, y_val, **data).score(added)
+            assert -0.75 < estimate.low < estimate.value < estimate.high < -0.65
+            gain = private_comparison(bad, good, X_val, y_val, **data).score(added)
+            assert 1.3 < gain.low < gain.value < gain.high < 1.5

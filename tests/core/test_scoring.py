@@ -219,7 +219,7 @@ def test_make_private_scorer_refuses_invalid_arguments(arguments, message):
 
 
 def test_prepare_refuses_labels_that_the_score_does_not_fit():
-    with pytest.raises(ValueError, match="is not for 3 classes, as in y: use 'roc_auc_ovr'"):
+    with pytest.raises(ValueError, match="does not support 3 classes, as in y: use 'roc_auc_ovr'"):
         prepared("roc_auc", CLASSES)
     for k in (0, 3, 2.5, "2", True):
         with pytest.raises(ValueError, match="k must be a number of classes below 3"):
@@ -229,7 +229,7 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
     with pytest.raises(ValueError, match="none negative"):
         prepared("weighted_accuracy", class_weight={"a": 1, "b": 1, "c": -1})
     for C in (None, [[0, 1], [1, 0]], np.ones((3, 3)), [[0, 1], [1]], np.full((3, 3), np.nan)):
-        with pytest.raises(ValueError, match="cost_matrix is a square table"):
+        with pytest.raises(ValueError, match="cost_matrix must be a square table"):
             prepared("neg_cost", cost_matrix=C)
     for name in (
         "balanced_accuracy",

@@ -442,7 +442,7 @@ def test_the_delta_of_the_noise_is_charged():
 def test_counts_are_not_opened_as_a_model_is():
     spending = Spending(Budget(1.0), SeededNoise(0))
     models = spending.privately_fitted(Price(1, 1e-9), "fits", "theirs")
-    with pytest.raises(TypeError, match="counts get noise"):
+    with pytest.raises(TypeError, match="counts must get noise"):
         models(counts())
     for n in (0, 1e-9, -1):
         with pytest.raises(ValueError, match="number of draws"):

@@ -73,7 +73,7 @@ def test_answer_is_the_smallest_to_within_its_tolerance():
         ({"score_range": 2.0}, "score_range without them"),
         ({"class_shares": {0: 1.0}}, "two or more positive shares; found {0: 1.0}"),
         ({"class_shares": {0: 1.0, 1: 0.0}}, "two or more positive shares"),
-        ({"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}}, "is not for 3 classes"),
+        ({"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}}, "does not support 3 classes"),
         ({"scoring": ["f1", "roc_auc"]}, "a plan is for one score"),
         ({"scoring": "f2"}, "is not a score"),
         ({"target_score_error": 0.5}, "target_score_error must be None or above 0 and below 0.5"),

@@ -260,7 +260,7 @@ def counts_unknown(name):
     """
     C = np.arange(1.0, 13).reshape(4, 3)
     needed = {"beta": 2} if "fbeta" in name else {}
-    known, whole = (OF_MATRIX[name].of(M, None, **needed) for M in (C, np.c_[C, np.zeros(4)]))
+    known, whole = (OF_MATRIX[name].function(M, None, **needed) for M in (C, np.c_[C, np.zeros(4)]))
     return np.isclose(known, whole)
 
 

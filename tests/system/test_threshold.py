@@ -238,7 +238,7 @@ def test_threshold_is_tuned_after_a_search_and_both_losses_add_up_in_the_ledger(
         ({"scoring": "average_precision"}, "says nothing about a threshold"),
         ({"scoring": make_private_scorer("f1", pos_label="yes")}, "is not a class of y"),
         ({"estimator": LogisticRegression}, "with a fit method"),
-        ({"scoring": make_private_scorer("neg_cost", cost_matrix=np.eye(3))}, "of 2 classes"),
+        ({"scoring": make_private_scorer("neg_cost", cost_matrix=np.eye(3))}, "for 2 classes"),
         ({"estimator": 3}, "with a fit method"),
         ({"estimator": PrivateBayesSearchCV(LogisticRegression(), {"C": [1]}, refit=False)},
          "fit it first"),
