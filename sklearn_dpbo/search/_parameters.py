@@ -6,8 +6,9 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from sklearn.base import clone
@@ -29,6 +30,13 @@ from ._worst_case import WorstCase
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given, and what it may be at most.
 _LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
+# What searches of other libraries call parameters, and what they are called here.
+_NAMES_OF_OTHERS = {
+    "param_distributions": "param_grid",  # scikit-learn, Optuna
+    "search_spaces": "param_grid",  # scikit-optimize
+    "n_trials": "n_iter",
+}
+_P = ParamSpec("_P")
 RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
@@ -88,6 +96,19 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "response_method": _one_of(*RESPONSE_METHODS),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
 }
+
+
+def own_names(init: Callable[_P, None]) -> Callable[_P, None]:
+    """Return an `__init__` whose errors for names of other libraries say what to write."""
+
+    @wraps(init)
+    def checked(*args: _P.args, **params: _P.kwargs) -> None:
+        for other, own in _NAMES_OF_OTHERS.items():
+            if other in params:
+                raise TypeError(f"{type(args[0]).__name__} calls {other} {own}: write {own}=...")
+        init(*args, **params)
+
+    return checked
 
 
 def setup_of(

@@ -19,7 +19,7 @@ from ._delegation import (
     remember_scored,
     replace_fitted,
 )
-from ._parameters import prepare_scorer, setup_of
+from ._parameters import own_names, prepare_scorer, setup_of
 from ._release import Design
 from ._results import (
     already_released,
@@ -56,9 +56,9 @@ class PrivateBayesSearchCV(
         module globals or files.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
-        mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of
-        lists is evaluated completely, unless `n_iter` is smaller; in a larger space, the strategy
-        chooses candidates.
+        mixed. scikit-optimize's dimensions and Optuna's distributions will do, too. A list has at
+        most 20,000 values. A list of dicts is a conditional space. A grid of lists is evaluated
+        completely, unless `n_iter` is smaller; in a larger space, the strategy chooses candidates.
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
@@ -205,6 +205,7 @@ class PrivateBayesSearchCV(
     ({'C': 10.0}, 0.954)
     """
 
+    @own_names
     def __init__(
         self,
         estimator: Any,

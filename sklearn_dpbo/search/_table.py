@@ -47,7 +47,7 @@ from ._one_table import (
     plan_fits,
     search_table,
 )
-from ._parameters import check_parameters, n_listed, scorers_of, space_of
+from ._parameters import check_parameters, n_listed, own_names, scorers_of, space_of
 from ._release import Design, expected_widths
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._space import SearchSpace
@@ -192,6 +192,7 @@ class PrivateTableSearchCV(
     0.94
     """
 
+    @own_names
     def __init__(
         self,
         estimator: Any,

@@ -312,6 +312,24 @@ def test_positional_validation_set_raises_type_error(two_classes, estimator):
         estimator.fit(X, y, X_val, y_val)
 
 
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("param_distributions", "param_grid"),
+        ("search_spaces", "param_grid"),
+        ("n_trials", "n_iter"),
+    ],
+)
+@pytest.mark.parametrize("search", [PrivateBayesSearchCV, PrivateTableSearchCV])
+def test_parameters_by_their_names_in_other_libraries_are_refused_with_the_own_name(
+    search, name, own
+):
+    with pytest.raises(TypeError, match=f"{search.__name__} calls {name} {own}: write {own}="):
+        search(SVC(), **{name: {"C": [1.0]}})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bounds'"):
+        search(SVC(), {}, bounds=1)
+
+
 @pytest.mark.parametrize("error_score", [np.nan, 1.0])
 def test_failed_candidate_is_never_selected(two_classes, error_score):
     with pytest.warns(FitFailedWarning, match="2 of 3"):
