@@ -200,6 +200,18 @@ def remember_scored(search: Any, X_val: Any) -> None:
         _VALIDATED[search] = ref(X_val)
 
 
+def refuse_dispatch(X: Any) -> None:
+    """Raise ValueError if models, which are fitted on numpy's arrays, would not predict these."""
+    of_other_library = hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray)
+    if of_other_library and get_config()["array_api_dispatch"]:
+        library = type(X).__module__.split(".")[0]
+        raise ValueError(
+            "models are fitted on numpy's arrays here and, with array_api_dispatch=True, would "
+            f"refuse to predict those of {library}: pass np.asarray(X), here and to predict, or "
+            "call sklearn.set_config(array_api_dispatch=False)"
+        )
+
+
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
     """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
 
@@ -242,6 +254,7 @@ class RoutesToEstimator:
         check_named(self, fit_params)
         if X is None:
             raise ValueError("X is None: pass the records to fit on as X")
+        refuse_dispatch(X)
         if given["X_val"] is not None:
             refuse_steps_before(self)
         rng = check_random_state(self.random_state)

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from scipy.stats import loguniform
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_multilabel_classification
 from sklearn.decomposition import PCA
@@ -27,6 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from sklearn_dpbo import (
+    PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
@@ -328,6 +330,64 @@ def test_parameters_by_their_names_in_other_libraries_are_refused_with_the_own_n
         search(SVC(), **{name: {"C": [1.0]}})
     with pytest.raises(TypeError, match="unexpected keyword argument 'bounds'"):
         search(SVC(), {}, bounds=1)
+
+
+def refused_before_a_charge(two_classes, tmp_path, error, message, kind):
+    """Search with tables and labels of this kind."""
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 5000.0, create=True)
+    X, y, X_val, y_val = map(kind, two_classes)
+    for search in (
+        search_over(Ridge(), {"alpha": [0.1, 1.0]}, ledger=ledger),
+        PrivateThresholdClassifier(LogisticRegression(), ledger=ledger),
+    ):
+        with pytest.raises(error, match=message):
+            search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_polars_without_what_reads_it_is_refused_before_a_charge(
+    two_classes, tmp_path, missing, monkeypatch
+):
+    def to_pandas(self):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    for kind in (pl.DataFrame, pl.Series):
+        monkeypatch.setattr(kind, "to_pandas", to_pandas)
+    message = f"tables of polars .* {missing} is not installed: pip install pandas pyarrow"
+    for kind in (pl.DataFrame, lambda table: pl.Series(table) if table.ndim == 1 else table):
+        path = tmp_path / str(kind == pl.DataFrame)
+        path.mkdir()
+        refused_before_a_charge(two_classes, path, ImportError, message, kind)
+
+
+class ArrayOfOtherLibrary:
+    def __init__(self, values):
+        self._values, self.shape, self.ndim = values, values.shape, values.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+    def __len__(self):
+        return len(self._values)
+
+    def __dlpack__(self):
+        raise NotImplementedError
+
+
+def test_arrays_that_models_would_not_predict_are_refused_before_a_charge(
+    two_classes, tmp_path, monkeypatch
+):
+    """scikit-learn refuses to predict arrays of another library than a model was fitted on."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with config_context(array_api_dispatch=True):
+        message = r"those of test_search: pass np.asarray\(X\)"
+        refused_before_a_charge(two_classes, tmp_path, ValueError, message, ArrayOfOtherLibrary)
+    X, y, X_val, y_val = map(ArrayOfOtherLibrary, two_classes)
+    search = search_over(LogisticRegression(), {"C": [0.1, 1.0]}).fit(
+        X, y, X_val=X_val, y_val=y_val
+    )
+    assert len(search.predict(X_val)) == len(y_val)
 
 
 @pytest.mark.parametrize("error_score", [np.nan, 1.0])
