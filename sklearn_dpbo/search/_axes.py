@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exceptions import InvalidParameterError
 from ..privacy.float_errors import ignore_float_errors
 
 # Each value without an order is a column of the surrogate; many numbers are a distribution.
@@ -154,7 +155,7 @@ def axis_of(name: str, values: Any) -> Axis:
     if is_object and getattr(values, "prior", None) is None:
         values = getattr(values, "choices", getattr(values, "categories", values))
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
-        raise ValueError(
+        raise InvalidParameterError(
             f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
             f"[{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, 1000) or "
             "uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space of "

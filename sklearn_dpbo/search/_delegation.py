@@ -44,7 +44,7 @@ def delegate(name: str, summary: str) -> Any:
         check_is_fitted(self)
         return getattr(self._delegate(name), name)(X)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"""{summary}
 
         Parameters
@@ -140,7 +140,7 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on protected records,
@@ -162,6 +162,11 @@ class DelegatesToBest(Delegates):
         """
         estimator = self._delegate("score")
         check_is_fitted(self)
+        if X is None:
+            raise TypeError(
+                f"{type(self).__name__}.score() scores the best estimator on records that you "
+                "pass, X and y; the score that was released is best_score_"
+            )
         validated = _VALIDATED.get(self)
         if validated is not None and X is validated():
             warn(

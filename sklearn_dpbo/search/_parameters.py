@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import numpy as np
 from sklearn.base import clone
 
-from ..exceptions import GuaranteeAssumptionWarning
+from ..exceptions import GuaranteeAssumptionWarning, InvalidParameterError
 from ..metrics._make import resolve_scorers
 from ..metrics._scorers import PrivateScorer
 from ..prediction.fitting import FitOptions, set_candidate
@@ -152,8 +152,8 @@ def check_values(params: dict[str, Any]) -> None:
         holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
         if not holds(value):
             hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
-            kind = type(value).__name__
-            raise ValueError(f"{name} must be {expected}; found {value!r} ({kind}){hint}")
+            found = f"{value!r} ({type(value).__name__})"
+            raise InvalidParameterError(f"{name} must be {expected}; found {found}{hint}")
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:
@@ -175,6 +175,12 @@ def prepare_scorer(scorer: PrivateScorer, session: Session) -> PrivateScorer:
         raise ValueError(
             f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
             "gain of your own (make_private_scorer)"
+        )
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields and not scorer.custom:
+        raise ValueError(
+            f"scoring={scorer.name!r} takes one label per record, and y has the fields {fields}: "
+            "pass scoring=make_private_scorer(gain, bounds=(a, b)), whose gain takes such labels"
         )
     return scorer.prepare(y).with_bounds(y, (), reach, reach)
 
@@ -214,7 +220,7 @@ def _resolve_strategy(strategy: Any) -> Strategy:
     if isinstance(strategy, Strategy):
         return strategy
     found = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
-    raise ValueError(
+    raise InvalidParameterError(
         "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
         + found
     )

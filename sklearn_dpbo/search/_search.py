@@ -171,6 +171,8 @@ class PrivateBayesSearchCV(
         exact and not private; its attribute `clipping` says what larger losses count as.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
+    n_splits_ : int
+        1: how often records are held out.
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

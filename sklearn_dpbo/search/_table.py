@@ -165,6 +165,8 @@ class PrivateTableSearchCV(
         The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is not private.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
+    n_splits_ : int
+        1: how often records are held out.
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

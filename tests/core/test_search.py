@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from scipy.stats import loguniform
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_multilabel_classification
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
@@ -34,7 +36,7 @@ from sklearn_dpbo import (
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.exceptions import InvalidParameterError, PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
@@ -303,6 +305,30 @@ def test_invalid_parameters_raise_value_error_before_any_fit(two_classes, params
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not [name for name in vars(search) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        dict(n_iter="8"), dict(refit=3), dict(verbose="loud"), dict(param_grid=3),
+        dict(param_grid=[3]), dict(param_grid={"C": 3}), dict(param_grid={"C": "abc"}),
+        dict(strategy=3), dict(estimator=KMeans()), dict(estimator=IsolationForest()),
+    ],
+)  # fmt: skip
+def test_what_has_a_wrong_type_is_a_type_error_too_as_in_scikit_learn(two_classes, params):
+    X, y, X_val, y_val = two_classes
+    for error in (TypeError, ValueError, InvalidParameterError):
+        with pytest.raises(error):
+            search_over().set_params(**params).fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def test_a_call_without_records_names_the_method_and_what_was_released(two_classes):
+    search = fitted(two_classes)
+    with pytest.raises(TypeError, match=r"PrivateBayesSearchCV.score\(\) .* best_score_"):
+        search.score()
+    with pytest.raises(TypeError, match=r"^predict_proba\(\) missing 1 required .*'X'"):
+        search.predict_proba()
+    assert search.n_splits_ == 1
 
 
 @pytest.mark.parametrize(
