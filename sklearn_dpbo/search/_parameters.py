@@ -77,6 +77,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",
     ),
+    "timeout": (is_number(lambda t: t > 0, optional=True), "None or a positive number of seconds"),
     "n_fits": (
         is_number(lambda n: 1 <= n <= 10_000, Integral, optional=True),
         "None or a whole number from 1 to 10,000",
@@ -238,6 +239,8 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         )
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
+    if search.timeout is not None and not strategy.takes_timeout:
+        raise ValueError(f"{name} has no exploration that timeout= could end: leave it out")
     if search.release not in strategy.releases:
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"

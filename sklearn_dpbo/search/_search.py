@@ -32,6 +32,8 @@ from ._results import (
 from ._strategy import Strategy, Task
 from ._utility import warn_of_low_utility
 
+_TIMED = " How many were explored depends on how long fits on the training set took (timeout)."
+
 
 class PrivateBayesSearchCV(
     DelegatesToBest,
@@ -122,6 +124,10 @@ class PrivateBayesSearchCV(
         delta > 0). The choice keeps its own share, because it is more accurate without that noise.
         Candidates then predict the validation set twice. Only `WorstCase` releases more than
         "best".
+    timeout : float or None, default=None
+        Seconds after which the exploration within the training set ends; what is being fitted then
+        is finished, and as many candidates as without it, or fewer, are validated. The result then
+        depends on how fast the machine is, too. An error says if nothing is explored.
 
     Attributes
     ----------
@@ -227,6 +233,7 @@ class PrivateBayesSearchCV(
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
         release: str = "best",
+        timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -244,6 +251,7 @@ class PrivateBayesSearchCV(
         self.ledger = ledger
         self.prediction = prediction
         self.release = release
+        self.timeout = timeout
 
     def fit(
         self,
@@ -312,7 +320,7 @@ class PrivateBayesSearchCV(
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as candidates.progress:
             with note_on_error(lambda: spent_before(session)):
-                release = strategy.run(Task(space, session, n_iter, rng))
+                release = strategy.run(Task(space, session, n_iter, rng, self.timeout))
             privacy = session.report(
                 condition=candidates.condition,
                 title="Differentially private hyper-parameter search",
@@ -320,7 +328,8 @@ class PrivateBayesSearchCV(
                 released=clipping_in_words(release.scorers or candidates.scorers)
                 * bool(release.scores)
                 + also_released(self, release, list(scorers))
-                + strategy.released,
+                + strategy.released
+                + _TIMED * (self.timeout is not None),
                 assumption=strategy.assumption,
             )
             fitted = results_of(self, release, list(scorers), candidates, privacy)
