@@ -24,7 +24,7 @@ class GuaranteeAssumptionWarning(PrivacyWarning):
 
 
 class InvalidParameterError(ValueError, TypeError):
-    """A parameter has an invalid value or type; as in scikit-learn, it is both of these errors."""
+    """A parameter has an invalid type or form; as in scikit-learn, it is both of these errors."""
 
 
 class BatchDependentError(ValueError):

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -154,7 +154,8 @@ def check_values(params: dict[str, Any]) -> None:
         if not holds(value):
             hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
             found = f"{value!r} ({type(value).__name__})"
-            raise InvalidParameterError(f"{name} must be {expected}; found {found}{hint}")
+            error = ValueError if isinstance(value, Real) else InvalidParameterError
+            raise error(f"{name} must be {expected}; found {found}{hint}")
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:

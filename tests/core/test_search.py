@@ -312,7 +312,7 @@ def test_invalid_parameters_raise_value_error_before_any_fit(two_classes, params
 @pytest.mark.parametrize(
     "params",
     [
-        dict(n_iter="8"), dict(refit=3), dict(verbose="loud"), dict(param_grid=3),
+        dict(n_iter="8"), dict(refit=[]), dict(verbose="loud"), dict(param_grid=3),
         dict(param_grid=[3]), dict(param_grid={"C": 3}), dict(param_grid={"C": "abc"}),
         dict(strategy=3), dict(estimator=KMeans()), dict(estimator=IsolationForest()),
     ],
