@@ -4,6 +4,7 @@ __all__ = [
     "BatchDependentError",
     "BudgetExceededError",
     "GuaranteeAssumptionWarning",
+    "InvalidParameterError",
     "LedgerError",
     "LowUtilityWarning",
     "PrivacyWarning",
@@ -20,6 +21,10 @@ class PrivacyWarning(UserWarning):
 
 class GuaranteeAssumptionWarning(PrivacyWarning):
     """The guarantee depends on an assumption that cannot be checked."""
+
+
+class InvalidParameterError(ValueError, TypeError):
+    """A parameter has an invalid type or form; as in scikit-learn, it is both of these errors."""
 
 
 class BatchDependentError(ValueError):

@@ -112,7 +112,7 @@ def _as_array_or_frame(X: Any) -> Any:
     check_readable("X", X, real=True)
     X = np.asarray(X)
     if X.dtype.kind not in "biufO":
-        raise ValueError(f"X has to be numbers; found an array of {kind_of(X.dtype) or 'fields'}")
+        raise ValueError(f"X has to be numbers; found an array of {kind_of(X.dtype)}")
     if np.ndim(X) != 2:
         raise ValueError(
             f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "

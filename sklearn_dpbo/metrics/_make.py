@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from sklearn import metrics
-from sklearn.base import is_classifier, is_clusterer, is_regressor
+from sklearn.base import is_classifier, is_clusterer, is_outlier_detector, is_regressor
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ..exceptions import InvalidParameterError
 from ..privacy.checks import as_floats, check_number
 from ._gains import GAINS, Custom, Gain
 from ._metrics import AVERAGES
@@ -203,9 +204,14 @@ def resolve_scorer(scoring: Any, estimator: Any) -> PrivateScorer:
     if scoring is None and (is_classifier(estimator) or is_regressor(estimator)):
         scoring = "accuracy" if is_classifier(estimator) else "r2"
     if scoring is None:
-        raise ValueError(
+        how = "a gain of each record by itself, make_private_scorer(gain, bounds=(a, b))"
+        if is_clusterer(estimator):
+            how = _OF_CLUSTERERS
+        if is_outlier_detector(estimator):
+            how = "'balanced_accuracy', for example, if y is 1 for inliers and -1 for outliers"
+        raise InvalidParameterError(
             f"{type(estimator).__name__} is neither a classifier nor a regressor, so it needs "
-            f"scoring=. For clusterers, {_OF_CLUSTERERS}"
+            f"scoring=: {how}"
         )
     if is_several(scoring):
         raise ValueError(f"scoring= takes one score here; found {scoring!r}")

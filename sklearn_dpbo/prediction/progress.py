@@ -96,11 +96,15 @@ class Progress:
 
     def __init__(self, estimator: Any = None, n_fits: int = 0, verbose: int = 0) -> None:
         self._estimator, self._verbose = estimator, verbose
-        self._n_fits, self._n_fitted, self._root = n_fits, 0, None
+        self._n_fits, self._n_fitted = n_fits, 0
         self._seconds = 0.0
+        self._root = self._search = None
+        self._refits = bool(n_fits and getattr(estimator, "refit", False))
         if hasattr(estimator, "_init_callback_context"):
-            self._root = estimator._init_callback_context(max_subtasks=n_fits)
+            n_tasks = (n_fits > 0) + self._refits
+            self._root = estimator._init_callback_context(max_subtasks=n_tasks)
             call_hook(self._root.call_on_fit_task_begin, estimator=estimator)
+            self._search = self._begin("search", self._root, n_fits) if n_fits else None
 
     def expect(self, n: int) -> None:
         """Expect n more fits, which may be more than were planned."""
@@ -118,17 +122,28 @@ class Progress:
         if self._verbose:
             state = "failed" if fit.error else how
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)
-        if self._root is not None:
-            self._root.max_subtasks = self._n_fits
-            task = self._root.subcontext(task_name="candidate")
-            task.init_time = self._root.init_time
-            for hook in (task.call_on_fit_task_begin, task.call_on_fit_task_end):
-                call_hook(hook, estimator=self._estimator)
+        if self._search is not None:
+            self._search.max_subtasks = self._n_fits
+            self._end(self._begin("candidate-split-evaluation", self._search))
 
     def end(self) -> None:
-        """Tell that the search has ended well."""
+        """Tell that the search has ended well, and has its model: only now, with the result set."""
+        if self._search is not None:
+            self._end(self._search)
+            if self._refits:
+                self._end(self._begin("refit-with-best-params", self._root))
         if self._root is not None:
-            call_hook(self._root.call_on_fit_task_end, estimator=self._estimator)
+            self._end(self._root)
+
+    def _begin(self, name: str, parent: Any, n_subtasks: int = 0) -> Any:
+        """Tell that a task of this name, one of GridSearchCV's, begins; all have the same time."""
+        task = parent.subcontext(task_name=name, max_subtasks=n_subtasks)
+        task.init_time = parent.init_time
+        call_hook(task.call_on_fit_task_begin, estimator=self._estimator)
+        return task
+
+    def _end(self, task: Any) -> None:
+        call_hook(task.call_on_fit_task_end, estimator=self._estimator)
 
 
 @contextlib.contextmanager

@@ -47,6 +47,7 @@ _KINDS = {
     **dict.fromkeys("UT", "text"),
     "c": "complex numbers",
     "S": "bytes",
+    "V": "fields",
 }
 
 

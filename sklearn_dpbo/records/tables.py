@@ -42,7 +42,7 @@ def as_table(X: Any) -> Any:
     """
     if hasattr(X, "to_pandas"):
         _refuse_dates(X)
-        given, X = X, _without_attrs(X.to_pandas())
+        given, X = X, _without_attrs(_in_pandas(X))
         if is_series(X):
             return _column_of_objects(given, X)
         # There, a missing cell decides whether a column has integers, or truth values.
@@ -57,6 +57,18 @@ def as_table(X: Any) -> Any:
     if issparse(X):
         return X
     return without_length(np.asanyarray(X) if hasattr(X, "__array__") else objects(X))
+
+
+def _in_pandas(X: Any) -> Any:
+    """Return a table or column of another library as one of pandas."""
+    try:
+        return X.to_pandas()
+    except ModuleNotFoundError as error:
+        library = type(X).__module__.split(".")[0]
+        raise ImportError(
+            f"tables of {library} are read by way of pandas and pyarrow, and {error.name} is not "
+            "installed: pip install pandas pyarrow"
+        ) from None
 
 
 def of_own_rows(values: Any) -> Any:

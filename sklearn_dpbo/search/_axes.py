@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exceptions import InvalidParameterError
 from ..privacy.float_errors import ignore_float_errors
 
 # Each value without an order is a column of the surrogate; many numbers are a distribution.
@@ -146,13 +147,19 @@ Axis = Categories | Distribution
 def axis_of(name: str, values: Any) -> Axis:
     """Return the axis of an entry of param_grid; raise ValueError if the entry is malformed."""
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
-    if callable(quantile) and not isinstance(values, type):
+    is_object = not isinstance(values, type)
+    if callable(quantile) and is_object:
         return Distribution(name, quantile, _is_discrete(values))
+    if is_object and all(map(_has_place, (getattr(values, end, None) for end in ("low", "high")))):
+        return _range_of(name, values)
+    if is_object and getattr(values, "prior", None) is None:
+        values = getattr(values, "choices", getattr(values, "categories", values))
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
-        raise ValueError(
+        raise InvalidParameterError(
             f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
             f"[{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, 1000) or "
-            f"uniform(0, 1) for a range, randint(1, 11) for whole numbers; {found(values)}"
+            "uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space of "
+            f"scikit-optimize, whose categories are equally likely, or of Optuna); {found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
@@ -165,6 +172,31 @@ def axis_of(name: str, values: Any) -> Axis:
     different = _distinct(values)
     ordered = all(map(_has_place, different))
     return Categories(name, different, _coordinates(different, ordered), ordered)
+
+
+def _range_of(name: str, declared: Any) -> Distribution:
+    """Return the range that a space of scikit-optimize or Optuna declares, ends included.
+
+    Whole numbers, and others that have a step, are the nearest ones to evenly distributed numbers,
+    or logarithms. Half a step is added at both ends, so that these are as likely as others.
+    """
+    low, high = declared.low, declared.high
+    whole = np.dtype(getattr(declared, "dtype", type(low))).kind in "iu"
+    step = getattr(declared, "step", None) or (1 if whole else 0)
+    prior = getattr(declared, "prior", "uniform")
+    log = getattr(declared, "log", prior == "log-uniform")
+    if not low <= high or (log and low <= 0) or prior not in _PRIORS:
+        raise ValueError(f"param_grid[{name!r}] is no range of numbers; {found(declared)}")
+    ends = np.array([low - step / 2, high + step / 2])
+    first, last = np.log(ends) if log else ends
+
+    def quantile(u: NDArray[np.float64]) -> Any:
+        values = first + u * (last - first)
+        values = np.exp(values) if log else values
+        values = np.rint((values - low) / step) * step + low if step else values
+        return np.clip(values, low, high)
+
+    return Distribution(name, quantile, step > 0)
 
 
 def _refuse_prior(name: str, values: Sequence[Any] | NDArray[Any]) -> None:

@@ -41,7 +41,7 @@ def delegate(name: str, summary: str) -> Any:
         check_is_fitted(self)
         return getattr(self._delegate(name), name)(X)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"""{summary}
 
         Parameters
@@ -138,7 +138,7 @@ class DelegatesToBest(Delegates):
             "no protection: another fit on protected ones costs again"
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the best estimator on data that need no protection.
 
         It is computed exactly, *without privacy*: do not publish the score on protected records,
@@ -160,6 +160,11 @@ class DelegatesToBest(Delegates):
         """
         estimator = self._delegate("score")
         check_is_fitted(self)
+        if X is None:
+            raise TypeError(
+                f"{type(self).__name__}.score() scores the best estimator on records that you "
+                "pass, X and y; the score that was released is best_score_"
+            )
         if was_scored_on(self, X):
             warn(
                 "score() of protected records is exact, and protects none of them. What may be "
@@ -188,6 +193,18 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
     """
     kept = {k: v for k, v in vars(estimator).items() if not k.endswith("_")}
     estimator.__dict__ = {**kept, **fitted}
+
+
+def refuse_dispatch(X: Any) -> None:
+    """Raise ValueError if models, which are fitted on numpy's arrays, would not predict these."""
+    of_other_library = hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray)
+    if of_other_library and get_config()["array_api_dispatch"]:
+        library = type(X).__module__.split(".")[0]
+        raise ValueError(
+            "models are fitted on numpy's arrays here and, with array_api_dispatch=True, would "
+            f"refuse to predict those of {library}: pass np.asarray(X), here and to predict, or "
+            "call sklearn.set_config(array_api_dispatch=False)"
+        )
 
 
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
@@ -232,6 +249,7 @@ class RoutesToEstimator:
         check_named(self, fit_params)
         if X is None:
             raise ValueError("X is None: pass the records to fit on as X")
+        refuse_dispatch(X)
         if given["X_val"] is not None:
             refuse_steps_before(self)
         rng = check_random_state(self.random_state)

@@ -5,6 +5,8 @@ The validation set is not within reach of what is fitted and scored here.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -114,6 +116,15 @@ def _score(
     """Return the score of a fitted candidate, and what it answers."""
     answers = Responses.of(estimator, test.X, test.y, asked) if asked else None
     return score(estimator, test.X, test.y), answers
+
+
+def time_limit(seconds: float | None) -> Callable[[], bool]:
+    """Return what says whether so many seconds have passed since this call; never, if None.
+
+    Ask it before the validation set is predicted only: how long that takes depends on records.
+    """
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
 
 
 def report_failures(errors: tuple[str | None, ...]) -> None:

@@ -16,7 +16,14 @@ from ..metrics._response import Responses
 from ..metrics._scorers import PrivateScorer
 from ..privacy.warn import warn
 from ..records.tables import dense, n_rows
-from ._explore import PublicEvaluator, PublicFit, explore, methods_asked, report_failures
+from ._explore import (
+    PublicEvaluator,
+    PublicFit,
+    explore,
+    methods_asked,
+    report_failures,
+    time_limit,
+)
 from ._history import History
 from ._proposals import Domain, PublicModel, choose_batch, validation_batch
 from ._release import Design
@@ -75,6 +82,7 @@ class Guidance:
         space, n_iter, rng = task.space, task.n_iter, task.rng
         self._options, self._space, self._candidates = options, space, task.candidates
         self._n_iter, self._rng, self._session = n_iter, rng, task.session
+        self._timeout = task.timeout
         self.history = History(space.none)
         self._few, self._scores_of_few = space.none, list[float]()
         self._best_score = -math.inf
@@ -108,6 +116,11 @@ class Guidance:
         """Fit n_iter candidates, or all of a smaller space; ValueError if all fits fail."""
         if self._kind == "public":
             self._explore()
+        if self._timeout is not None and not len(self.history):
+            raise ValueError(
+                f"timeout={self._timeout!r} ends the exploration within the training set, and this "
+                "search explores nothing (a whole grid, guidance='none', or few fits): leave it out"
+            )
         points = validation_batch(
             self._space, self._model, self._start, self._pool, self._n_left, self._rng
         )
@@ -282,6 +295,8 @@ class Guidance:
         n = min(math.ceil(_PUBLIC_SHARE * self._n_iter), self._n_iter - fewest)
         if n < _LEAST_EXPLORED:
             return
+        self._candidates.before_fits()  # or the clock would tell of protected records
+        is_late, cut_short = time_limit(self._timeout), False
         points, history = self._first_explored(n), self.history
         while len(points):
             params = self._space.params(points)
@@ -289,10 +304,12 @@ class Guidance:
             if np.isnan(history.public_scores).all():
                 break
             self._model = self._learn()
+            if cut_short := is_late():
+                break
             points = self._promising(self._model, min(self._options.batch_size, n - len(history)))
-        self._n_left -= len(history)
+        self._n_left -= n if cut_short else len(history)
         if self._model is not None and self._options.public_cv is None:
-            self._score_again(self._model, fewest)
+            self._score_again(self._model, fewest, is_late())
 
     def _first_explored(self, n: int) -> Points:
         """Return where to start, half of n at most, and points that fill the space."""
@@ -314,10 +331,16 @@ class Guidance:
         chosen = choose_batch(posterior, n, domain.find(self.history.points))
         return domain.points.take(np.array(chosen, dtype=int))
 
-    def _score_again(self, model: PublicModel, fewest: int) -> None:
-        """Where noise is large, score the best explored candidates again and validate fewer."""
+    def _score_again(self, model: PublicModel, fewest: int, is_late: bool) -> None:
+        """Where noise is large, score the best explored candidates again and validate fewer.
+
+        If it is late, only validate fewer.
+        """
         enough = max(fewest, _FEWEST, self._units_of_epsilon / _UNITS_PER_CANDIDATE)
         n_fits = self._n_left - math.ceil(min(enough, self._n_left))
+        if is_late:
+            self._n_left -= n_fits // _N_OTHER_CUTS * _N_OTHER_CUTS
+            return
         n_succeeded = int(np.isfinite(self.history.public_scores).sum())
         if n := min(n_fits // _N_OTHER_CUTS, n_succeeded):
             explored = self.history.points.identities()

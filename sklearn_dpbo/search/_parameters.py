@@ -6,13 +6,14 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable
-from numbers import Integral
-from typing import Any
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec
 
 import numpy as np
 from sklearn.base import clone
 
-from ..exceptions import GuaranteeAssumptionWarning
+from ..exceptions import GuaranteeAssumptionWarning, InvalidParameterError
 from ..metrics._make import resolve_scorers
 from ..metrics._scorers import PrivateScorer
 from ..prediction.fitting import FitOptions, set_candidate
@@ -29,6 +30,13 @@ from ._worst_case import WorstCase
 _N_ITER = 64
 # Candidates of a grid above which n_iter must be given, and what it may be at most.
 _LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
+# What searches of other libraries call parameters, and what they are called here.
+_NAMES_OF_OTHERS = {
+    "param_distributions": "param_grid",  # scikit-learn, Optuna
+    "search_spaces": "param_grid",  # scikit-optimize
+    "n_trials": "n_iter",
+}
+_P = ParamSpec("_P")
 RESPONSE_METHODS = {
     "auto": ("predict_proba", "decision_function"),
     "predict_proba": ("predict_proba",),
@@ -69,6 +77,7 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
         is_number(lambda n: 1 <= n <= _MOST_FITS, Integral, optional=True),
         f"None or a whole number from 1 to {_MOST_FITS:,}",
     ),
+    "timeout": (is_number(lambda t: t > 0, optional=True), "None or a positive number of seconds"),
     "n_fits": (
         is_number(lambda n: 1 <= n <= 10_000, Integral, optional=True),
         "None or a whole number from 1 to 10,000",
@@ -88,6 +97,19 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "response_method": _one_of(*RESPONSE_METHODS),
     "thresholds": (_are_thresholds, "a whole number, 4 to 2**16, or two finite numbers or more"),
 }
+
+
+def own_names(init: Callable[_P, None]) -> Callable[_P, None]:
+    """Return an `__init__` whose errors for names of other libraries say what to write."""
+
+    @wraps(init)
+    def checked(*args: _P.args, **params: _P.kwargs) -> None:
+        for other, own in _NAMES_OF_OTHERS.items():
+            if other in params:
+                raise TypeError(f"{type(args[0]).__name__} calls {other} {own}: write {own}=...")
+        init(*args, **params)
+
+    return checked
 
 
 def setup_of(
@@ -131,8 +153,9 @@ def check_values(params: dict[str, Any]) -> None:
         holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
         if not holds(value):
             hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
-            kind = type(value).__name__
-            raise ValueError(f"{name} must be {expected}; found {value!r} ({kind}){hint}")
+            found = f"{value!r} ({type(value).__name__})"
+            error = ValueError if isinstance(value, Real) else InvalidParameterError
+            raise error(f"{name} must be {expected}; found {found}{hint}")
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:
@@ -154,6 +177,12 @@ def prepare_scorer(scorer: PrivateScorer, session: Session) -> PrivateScorer:
         raise ValueError(
             f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
             "gain of your own (make_private_scorer)"
+        )
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields and not scorer.custom:
+        raise ValueError(
+            f"scoring={scorer.name!r} takes one label per record, and y has the fields {fields}: "
+            "pass scoring=make_private_scorer(gain, bounds=(a, b)), whose gain takes such labels"
         )
     return scorer.prepare(y).with_bounds(y, (), reach, reach)
 
@@ -193,7 +222,7 @@ def _resolve_strategy(strategy: Any) -> Strategy:
     if isinstance(strategy, Strategy):
         return strategy
     found = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
-    raise ValueError(
+    raise InvalidParameterError(
         "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
         + found
     )
@@ -211,6 +240,8 @@ def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateS
         )
     if assumes and len(scorers) > 1:
         raise ValueError(f"{name} releases one score; scoring has {list(scorers)}")
+    if search.timeout is not None and not strategy.takes_timeout:
+        raise ValueError(f"{name} has no exploration that timeout= could end: leave it out")
     if search.release not in strategy.releases:
         raise ValueError(
             f"{name} releases one candidate's score: leave out release={search.release!r}"

@@ -60,9 +60,12 @@ def _spread(
             f"{who} gives no finite number for any training record: there is nothing to set a "
             "threshold in"
         )
+    if scores[0] == scores[-1]:
+        raise ValueError(
+            f"{who} makes constant predictions: it gives all training records the same number, so "
+            "no threshold divides them. Pass thresholds=[...] if it gives others different numbers"
+        )
     low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
-    if low == high:  # of an estimator that responds the same to everything
-        low, high = low - 1, high + 1
     # The same as np.quantile, which is slow for many quantiles.
     positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
     quantiles = np.interp(positions, np.arange(len(scores)), scores)

@@ -102,6 +102,7 @@ def results_of(
         "privacy_": privacy,
         "scorer_": dict(zip(names, scorers, strict=True)) if several else scorers[0],
         "multimetric_": several,
+        "n_splits_": 1,
         "choice_counts_": release.choice_counts,
     }
     if release.report is not None:

@@ -19,7 +19,7 @@ from ._delegation import (
     RoutesToEstimator,
     replace_fitted,
 )
-from ._parameters import prepare_scorer, setup_of
+from ._parameters import own_names, prepare_scorer, setup_of
 from ._release import Design
 from ._results import (
     already_released,
@@ -31,6 +31,8 @@ from ._results import (
 )
 from ._strategy import Strategy, Task
 from ._utility import warn_of_low_utility
+
+_TIMED = " How many were explored depends on how long fits on the training set took (timeout)."
 
 
 class PrivateBayesSearchCV(
@@ -56,9 +58,9 @@ class PrivateBayesSearchCV(
         module globals or files.
     param_grid : dict or list of dict
         Parameter names and their values: lists (categories) or scipy.stats distributions, also
-        mixed. A list has at most 20,000 values. A list of dicts is a conditional space. A grid of
-        lists is evaluated completely, unless `n_iter` is smaller; in a larger space, the strategy
-        chooses candidates.
+        mixed. scikit-optimize's dimensions and Optuna's distributions will do, too. A list has at
+        most 20,000 values. A list of dicts is a conditional space. A grid of lists is evaluated
+        completely, unless `n_iter` is smaller; in a larger space, the strategy chooses candidates.
     epsilon : float, default=1.0
         Privacy loss of everything that is released, in total.
     delta : float, default=0.0
@@ -122,6 +124,10 @@ class PrivateBayesSearchCV(
         delta > 0). The choice keeps its own share, because it is more accurate without that noise.
         Candidates then predict the validation set twice. Only `WorstCase` releases more than
         "best".
+    timeout : float or None, default=None
+        Seconds after which the exploration within the training set ends; what is being fitted then
+        is finished, and as many candidates as without it, or fewer, are validated. The result then
+        depends on how fast the machine is, too. An error says if nothing is explored.
 
     Attributes
     ----------
@@ -173,6 +179,8 @@ class PrivateBayesSearchCV(
         exact and not private; its attribute `clipping` says what larger losses count as.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
+    n_splits_ : int
+        1: how often records are held out.
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -207,6 +215,7 @@ class PrivateBayesSearchCV(
     ({'C': 10.0}, 0.954)
     """
 
+    @own_names
     def __init__(
         self,
         estimator: Any,
@@ -226,6 +235,7 @@ class PrivateBayesSearchCV(
         ledger: PrivacyLedger | None = None,
         prediction: str = "auto",
         release: str = "best",
+        timeout: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -243,6 +253,7 @@ class PrivateBayesSearchCV(
         self.ledger = ledger
         self.prediction = prediction
         self.release = release
+        self.timeout = timeout
 
     def fit(
         self,
@@ -311,7 +322,7 @@ class PrivateBayesSearchCV(
         n_fits = int(min(n_iter, space.n_points))
         with watched(self, n_fits, self.verbose) as candidates.progress:
             with note_on_error(lambda: spent_before(session)):
-                release = strategy.run(Task(space, session, n_iter, rng))
+                release = strategy.run(Task(space, session, n_iter, rng, self.timeout))
             privacy = session.report(
                 condition=candidates.condition,
                 title="Differentially private hyper-parameter search",
@@ -319,7 +330,8 @@ class PrivateBayesSearchCV(
                 released=clipping_in_words(release.scorers or candidates.scorers)
                 * bool(release.scores)
                 + also_released(self, release, list(scorers))
-                + strategy.released,
+                + strategy.released
+                + _TIMED * (self.timeout is not None),
                 assumption=strategy.assumption,
             )
             fitted = results_of(self, release, list(scorers), candidates, privacy)

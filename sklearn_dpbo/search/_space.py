@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from ..exceptions import InvalidParameterError
 from ._axes import EDGE, Axis, Categories, axis_of, found, key_of
 
 # Sobol points are drawn in blocks until there are enough different ones. After this many blocks
@@ -68,9 +69,10 @@ class SearchSpace:
     def __init__(self, param_grid: Any) -> None:
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if isinstance(grids, str) or not isinstance(grids, Iterable) or not (grids := list(grids)):
-            raise ValueError(f"param_grid is a dict or a non-empty list of dicts; {found(grids)}")
+            what = "a dict or a non-empty list of dicts"
+            raise InvalidParameterError(f"param_grid is {what}; {found(grids)}")
         if other := [grid for grid in grids if not isinstance(grid, Mapping)]:
-            raise ValueError(f"each entry of param_grid is a dict; {found(other[0])}")
+            raise InvalidParameterError(f"each entry of param_grid is a dict; {found(other[0])}")
         self.grids = grids
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}

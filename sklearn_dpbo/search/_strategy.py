@@ -93,12 +93,15 @@ class Task:
         Largest number of candidates to evaluate.
     rng : numpy.random.Generator
         For public randomness only.
+    timeout : float or None, default=None
+        Seconds after which nothing more is explored within the training set.
     """
 
     space: SearchSpace
     session: Session
     n_iter: int
     rng: np.random.Generator
+    timeout: float | None = None
 
     @property
     def candidates(self) -> Candidates:
@@ -118,6 +121,8 @@ class Strategy(BaseEstimator):
     assumption: str | None = None
     # What a search may be asked to release: see its parameter `release`.
     releases: tuple[str, ...] = ("best",)
+    # Whether it ends its exploration as `Task.timeout` says.
+    takes_timeout: bool = False
 
     @property
     def released(self) -> str:

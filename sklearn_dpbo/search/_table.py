@@ -47,7 +47,7 @@ from ._one_table import (
     plan_fits,
     search_table,
 )
-from ._parameters import check_parameters, n_listed, scorers_of, space_of
+from ._parameters import check_parameters, n_listed, own_names, scorers_of, space_of
 from ._release import Design, expected_widths
 from ._results import also_released, clipping_in_words, note_on_error, results_of, spent_before
 from ._space import SearchSpace
@@ -167,6 +167,8 @@ class PrivateTableSearchCV(
         The metric used. Called as a function, ``scorer_(estimator, X, y)``, it is not private.
     multimetric_ : bool
         Whether `scoring` is a collection of metrics, such as a list or a dict.
+    n_splits_ : int
+        1: how often records are held out.
     n_features_in_ : int
         Number of features. Only if refit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -194,6 +196,7 @@ class PrivateTableSearchCV(
     0.94
     """
 
+    @own_names
     def __init__(
         self,
         estimator: Any,

@@ -95,6 +95,7 @@ class WorstCase(Strategy):
     """
 
     releases = ("best", "evaluation", "all")
+    takes_timeout = True
 
     def __init__(
         self,

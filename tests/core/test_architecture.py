@@ -40,6 +40,7 @@ ZONES = ("public", "sensitive", "boundary", "released")
 CLOCKS = {
     "prediction.fitting": "how long a fit on public rows takes",
     "prediction.rehearsal": "how long predictions of public rows take",
+    "search._explore": "when to end an exploration, before protected records are predicted",
     "learners._base": "when a fit begins, before it reads records",
     "privacy.ledger._budget": "the time of a charge",
     "privacy.ledger._ledger": "the time of a charge that names none; when a ledger was made",

@@ -1,5 +1,8 @@
 """Which candidates are explored, explored again and validated, and what public scores add."""
 
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from few import few
@@ -9,13 +12,17 @@ from scipy.stats import loguniform, randint, uniform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 
-from sklearn_dpbo import PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo import PrivacyLedger, PrivateBayesSearchCV, make_private_scorer
+from sklearn_dpbo.prediction.session import Session
 from sklearn_dpbo.privacy.sensitive import Sensitive
 from sklearn_dpbo.records.units import Units
+from sklearn_dpbo.search import _explore
+from sklearn_dpbo.search._guidance import Guidance
 from sklearn_dpbo.search._proposals import (
     PublicModel,
 )
 from sklearn_dpbo.search._space import SearchSpace
+from sklearn_dpbo.search._strategy import Strategy
 from sklearn_dpbo.search._utility import noise_hints
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
@@ -64,6 +71,10 @@ class Level(ClassifierMixin, BaseEstimator):
         return (X[:, 0] < share).astype(int)
 
 
+class Elsewhere(Strategy):
+    """A strategy that knows of no timeout."""
+
+
 def numbered(m):
     return (np.arange(m)[:, None] + 0.5) / m, np.ones(m, dtype=int)
 
@@ -85,6 +96,74 @@ def test_own_parameters_are_validated(guidance, n_iter):
     validated = [p for p, v in zip(found["params"], found["validated"], strict=True) if v]
     assert {"x": 0.05, "y": 0.95} in validated
     assert len(found["params"]) == n_iter
+
+
+# ---------------------------------------------------------------- timeout
+class Clock:
+    """A clock that is late once it has been asked so often after the start."""
+
+    def __init__(self, late_at):
+        self.late_at, self.n_asked = late_at, -1
+
+    def monotonic(self):
+        self.n_asked += 1
+        return 100.0 * (self.n_asked >= self.late_at)
+
+
+def counted(search):
+    validated = search.cv_results_["validated"]
+    return int((~validated).sum()), int(validated.sum())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dpbo.exceptions.LowUtilityWarning")
+@pytest.mark.parametrize("m", [100, 4000])
+def test_timeout_ends_the_exploration_between_batches_and_validates_no_more(m, monkeypatch):
+    """With few records, better scores of the explored candidates replace some validations."""
+    whole = search_of(m, n_iter=64)
+    for late_at in (1, 2, 9):
+        monkeypatch.setattr(_explore, "time", clock := Clock(late_at))
+        search = search_of(m, n_iter=64, timeout=60)
+        explored, validated = counted(search)
+        assert explored == min(11 + 8 * (late_at - 1), 22)
+        assert 0 < validated <= counted(whole)[1]
+        assert clock.n_asked <= late_at + 1
+    assert counted(search) == counted(whole), "it was never late"
+    assert search.cv_results_["params"] == whole.cv_results_["params"]
+    assert "(timeout)" in search.privacy_.details()
+    assert "(timeout)" not in whole.privacy_.details()
+
+
+def test_no_clock_is_asked_once_protected_records_are_predicted(monkeypatch):
+    monkeypatch.setattr(_explore, "time", clock := Clock(9))
+    compare, asked_before = Session.compare, []
+
+    def predicting(*args):
+        asked_before.append(clock.n_asked)
+        return compare(*args)
+
+    monkeypatch.setattr(Session, "compare", predicting)
+    search_of(timeout=60)
+    assert asked_before == [clock.n_asked] and clock.n_asked > 1
+    candidates = SimpleNamespace(before_fits=Mock(side_effect=RuntimeError("too late")))
+    with pytest.raises(RuntimeError, match="too late"):
+        Guidance._explore(SimpleNamespace(_start=[], _n_iter=64, _candidates=candidates))
+    assert asked_before == [clock.n_asked]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        dict(space={"x": [0.1, 0.2, 0.3]}, n_iter=None),
+        dict(strategy=WorstCase("none")),
+        dict(n_iter=7),
+        dict(strategy=Elsewhere()),
+    ],
+)
+def test_timeout_is_refused_where_nothing_is_explored(params, tmp_path):
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 1.0, create=True)
+    with pytest.raises(ValueError, match="timeout.* leave it out"):
+        search_of(timeout=60, ledger=ledger, **params)
+    assert not ledger.history
 
 
 # ---------------------------------------------------------------- grids

@@ -10,8 +10,9 @@ import pytest
 import scipy.stats
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupShuffleSplit
+from sklearn.svm import OneClassSVM
 
 from sklearn_dpbo import (
     PrivacyLedger,
@@ -151,6 +152,31 @@ def test_a_clusterer_is_scored_by_a_gain_of_each_record(two_classes, scoring):
     call = said[said.index("make_private_scorer(") : said.index(" with def gain")]
     search = search_over(grid, KMeans(n_init=1, random_state=0), scoring=eval(call, names))
     assert -10 < search.fit(two_classes[0], X_val=two_classes[2]).best_score_ < 0
+
+
+def test_an_outlier_detector_is_not_taken_for_a_clusterer(two_classes):
+    X, y, X_val, y_val = two_classes
+    data, grid = (X, 2 * y - 1, X_val, 2 * y_val - 1), {"nu": [0.1, 0.5]}
+    said = refused(data, grid, OneClassSVM())
+    assert "OneClassSVM" in said and "-1 for outliers" in said and "cluster" not in said
+    name = said.split("scoring=: '")[1].split("'")[0]
+    assert 0 < fit(data, grid, OneClassSVM(), scoring=name).best_score_ <= 1
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error", "f1"])
+def test_targets_with_fields_need_a_gain_that_takes_them(two_classes, scoring):
+    """As scikit-survival's: an event, and the time until then."""
+
+    def with_fields(X, y):
+        return np.array(list(zip(y > 0, X[:, 0], strict=True)), [("event", bool), ("time", float)])
+
+    X, y, X_val, y_val = two_classes
+    data = X, with_fields(X, y), X_val, with_fields(X_val, y_val)
+    kind = LogisticRegression() if scoring == "f1" else Ridge()
+    said = refused(data, {"random_state": [0, 1]}, kind, scoring=scoring)
+    assert "y has the fields ('event', 'time')" in said and "make_private_scorer" in said
+    said = refused((X, y, X_val, data[3]))
+    assert said == "y_val holds fields instead of numbers: code it as for training"
 
 
 # ------------------------------------------------------------------- ledgers that run out

@@ -11,10 +11,13 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from scipy.stats import loguniform
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_multilabel_classification
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
@@ -27,12 +30,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from sklearn_dpbo import (
+    PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateTableSearchCV,
     PrivateThresholdClassifier,
     make_private_scorer,
 )
-from sklearn_dpbo.exceptions import PrivacyWarning
+from sklearn_dpbo.exceptions import InvalidParameterError, PrivacyWarning
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.strategies import WorstCase
 from sklearn_dpbo.testing import seeded_noise
@@ -271,6 +275,8 @@ BAD = [
     (dict(delta=-1e-9), r"delta must be in \[0, 1\)"),
     (dict(n_iter=0), "n_iter must be None or a whole number"),
     (dict(n_iter=2.5), "n_iter must be None or a whole number"),
+    (dict(timeout=0), "timeout must be None or a positive number of seconds"),
+    (dict(timeout="60"), "timeout must be"),
     (dict(grid=[]), "param_grid"),
     (dict(grid={"C": []}), "'C'.* is empty"),
     (dict(grid={"CC": [1]}), "cannot be set on.*Valid parameters are"),
@@ -304,12 +310,112 @@ def test_invalid_parameters_raise_value_error_before_any_fit(two_classes, params
 
 
 @pytest.mark.parametrize(
+    "params",
+    [
+        dict(n_iter="8"), dict(refit=[]), dict(verbose="loud"), dict(param_grid=3),
+        dict(param_grid=[3]), dict(param_grid={"C": 3}), dict(param_grid={"C": "abc"}),
+        dict(strategy=3), dict(estimator=KMeans()), dict(estimator=IsolationForest()),
+    ],
+)  # fmt: skip
+def test_what_has_a_wrong_type_is_a_type_error_too_as_in_scikit_learn(two_classes, params):
+    X, y, X_val, y_val = two_classes
+    for error in (TypeError, ValueError, InvalidParameterError):
+        with pytest.raises(error):
+            search_over().set_params(**params).fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def test_a_call_without_records_names_the_method_and_what_was_released(two_classes):
+    search = fitted(two_classes)
+    with pytest.raises(TypeError, match=r"PrivateBayesSearchCV.score\(\) .* best_score_"):
+        search.score()
+    with pytest.raises(TypeError, match=r"^predict_proba\(\) missing 1 required .*'X'"):
+        search.predict_proba()
+    assert search.n_splits_ == 1
+
+
+@pytest.mark.parametrize(
     "estimator", [search_over(), PrivateThresholdClassifier(DummyClassifier())]
 )
 def test_positional_validation_set_raises_type_error(two_classes, estimator):
     X, y, X_val, y_val = two_classes
     with pytest.raises(TypeError, match="positional arguments"):
         estimator.fit(X, y, X_val, y_val)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("param_distributions", "param_grid"),
+        ("search_spaces", "param_grid"),
+        ("n_trials", "n_iter"),
+    ],
+)
+@pytest.mark.parametrize("search", [PrivateBayesSearchCV, PrivateTableSearchCV])
+def test_parameters_by_their_names_in_other_libraries_are_refused_with_the_own_name(
+    search, name, own
+):
+    with pytest.raises(TypeError, match=f"{search.__name__} calls {name} {own}: write {own}="):
+        search(SVC(), **{name: {"C": [1.0]}})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bounds'"):
+        search(SVC(), {}, bounds=1)
+
+
+def refused_before_a_charge(two_classes, tmp_path, error, message, kind):
+    """Search with tables and labels of this kind."""
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 5000.0, create=True)
+    X, y, X_val, y_val = map(kind, two_classes)
+    for search in (
+        search_over(Ridge(), {"alpha": [0.1, 1.0]}, ledger=ledger),
+        PrivateThresholdClassifier(LogisticRegression(), ledger=ledger),
+    ):
+        with pytest.raises(error, match=message):
+            search.fit(X, y, X_val=X_val, y_val=y_val)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_polars_without_what_reads_it_is_refused_before_a_charge(
+    two_classes, tmp_path, missing, monkeypatch
+):
+    def to_pandas(self):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    for kind in (pl.DataFrame, pl.Series):
+        monkeypatch.setattr(kind, "to_pandas", to_pandas)
+    message = f"tables of polars .* {missing} is not installed: pip install pandas pyarrow"
+    for kind in (pl.DataFrame, lambda table: pl.Series(table) if table.ndim == 1 else table):
+        path = tmp_path / str(kind == pl.DataFrame)
+        path.mkdir()
+        refused_before_a_charge(two_classes, path, ImportError, message, kind)
+
+
+class ArrayOfOtherLibrary:
+    def __init__(self, values):
+        self._values, self.shape, self.ndim = values, values.shape, values.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+    def __len__(self):
+        return len(self._values)
+
+    def __dlpack__(self):
+        raise NotImplementedError
+
+
+def test_arrays_that_models_would_not_predict_are_refused_before_a_charge(
+    two_classes, tmp_path, monkeypatch
+):
+    """scikit-learn refuses to predict arrays of another library than a model was fitted on."""
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with config_context(array_api_dispatch=True):
+        message = r"those of test_search: pass np.asarray\(X\)"
+        refused_before_a_charge(two_classes, tmp_path, ValueError, message, ArrayOfOtherLibrary)
+    X, y, X_val, y_val = map(ArrayOfOtherLibrary, two_classes)
+    search = search_over(LogisticRegression(), {"C": [0.1, 1.0]}).fit(
+        X, y, X_val=X_val, y_val=y_val
+    )
+    assert len(search.predict(X_val)) == len(y_val)
 
 
 @pytest.mark.parametrize("error_score", [np.nan, 1.0])

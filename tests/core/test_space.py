@@ -121,6 +121,97 @@ def test_candidates_of_several_dicts_are_counted_as_in_a_parameter_grid():
     assert SearchSpace([{"a": [1.0]}, {"a": stats.uniform(0, 2)}]).n_points == math.inf
 
 
+class Declares:
+    """A space as scikit-optimize and Optuna declare theirs, in attributes."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+def values_of(declared, n=256):
+    return [params["p"] for params in filled({"p": declared}, n).params]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (Declares(low=2.0, high=6.0, log=False, step=None), stats.uniform(2, 4)),
+        (Declares(low=1, high=1000, dtype="float", prior="log-uniform"), stats.loguniform(1, 1e3)),
+        (Declares(low=1e-3, high=1e3, log=True, step=None), stats.loguniform(1e-3, 1e3)),
+    ],
+)
+def test_a_declared_range_is_the_distribution_of_scipy(declared, expected):
+    found = np.array(values_of(declared))
+    assert found.dtype == float
+    assert stats.kstest(found, expected.cdf).statistic < 0.01
+    assert (found >= declared.low).all() and (found <= declared.high).all()
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (Declares(low=1, high=3, log=False, step=1), [1, 2, 3]),
+        (Declares(low=1, high=9, log=False, step=4), [1, 5, 9]),
+        (Declares(low=1, high=3, log=True, step=1), [1, 2, 3]),
+        (Declares(low=0, high=2, dtype=np.int64, prior="uniform"), [0, 1, 2]),
+        (Declares(low=7, high=7, log=False, step=1), [7]),
+        (Declares(low=0.5, high=1.0, log=False, step=0.25), [0.5, 0.75, 1.0]),
+        (Declares(choices=("b", "a", None)), ["b", "a", None]),
+        (Declares(categories=("b", "a"), prior=None), ["b", "a"]),
+    ],
+)
+def test_declared_values_are_found_each_once_and_both_ends_too(declared, expected):
+    found = sorted(values_of(declared), key=expected.index)
+    assert found == expected and list(map(type, found)) == list(map(type, expected))
+    space = SearchSpace({"p": declared})
+    for value in expected:
+        assert list(space.params(space.locate({"p": value}))) == [{"p": value}]
+
+
+def test_the_ends_of_declared_whole_numbers_are_as_likely_as_others():
+    axis = axis_of("p", Declares(low=1, high=4, log=False, step=1))
+    values = axis.quantiles((np.arange(400) + 0.5) / 400)
+    assert np.unique(values, return_counts=True)[1].tolist() == [100] * 4
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        Declares(low=2.0, high=1.0, log=False, step=None),
+        Declares(low=0.0, high=1.0, log=True, step=None),
+        Declares(low=0, high=5, dtype=np.int64, prior="log-uniform"),
+        Declares(low=0.0, high=1.0, prior="normal"),
+        Declares(categories=("a", "b"), prior=[0.9, 0.1]),
+        Declares,
+    ],
+)
+def test_what_declares_no_space_is_refused(declared):
+    with pytest.raises(ValueError, match=r"param_grid\['p'\].*found"):
+        SearchSpace({"p": declared})
+
+
+def test_spaces_of_scikit_optimize_and_optuna_are_accepted():
+    skopt = pytest.importorskip("skopt.space")
+    optuna = pytest.importorskip("optuna.distributions")
+    for low, high in ((1e-2, 1e2), (1, 10)):
+        of_each = [
+            values_of(space)
+            for space in (
+                stats.loguniform(low, high),
+                skopt.Real(low, high, prior="log-uniform"),
+                optuna.FloatDistribution(low, high, log=True),
+            )
+        ]
+        assert np.allclose(of_each, of_each[0])
+    for space in (skopt.Integer(1, 5), optuna.IntDistribution(1, 5), stats.randint(1, 6)):
+        assert sorted(values_of(space)) == [1, 2, 3, 4, 5]
+    assert sorted(values_of(optuna.IntDistribution(1, 64, log=True))) == [*range(1, 65)]
+    steps = optuna.FloatDistribution(0.1, 0.7, step=0.2)
+    assert all(map(steps._contains, values_of(steps))) and len(values_of(steps)) == 4
+    for space in (skopt.Categorical(["a", "b"]), optuna.CategoricalDistribution(["a", "b"])):
+        assert values_of(space) == ["a", "b"]
+
+
 def test_distribution_without_finite_quantiles_raises():
     with pytest.raises(ValueError, match="'C'.*not finite"):
         filled({"C": stats.norm(0, -1)})

@@ -23,6 +23,7 @@ from leaks import (
     walk,
 )
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from test_kusner2015 import NOISY, known_data
 from test_kusner2015 import search_of as gp_search_of
 
@@ -37,6 +38,9 @@ pytestmark = pytest.mark.filterwarnings(
 )
 has_callbacks = find_spec("sklearn.callback") is not None
 needs_callbacks = pytest.mark.skipif(not has_callbacks, reason="scikit-learn before 1.9")
+
+
+CANDIDATE, REFIT = "candidate-split-evaluation", "refit-with-best-params"
 
 
 class Spy:
@@ -116,9 +120,11 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
     search = search_of(n_jobs=n_jobs, fail="fit", refit=True)
     with joblib.parallel_config(backend), pytest.warns(match="1 of 4 candidates failed"):
         search.set_callbacks(spy).fit(**public, **protected)
-    fits = [(hook, "candidate", i) for i in range(4) for hook in ("begin", "end")]
+    fits = [(hook, CANDIDATE, i) for i in range(4) for hook in ("begin", "end")]
+    refit = [(hook, REFIT, 1) for hook in ("begin", "end")]
     assert spy.order == [
-        ("setup", "fit", 0), ("begin", "fit", 0), *fits, ("end", "fit", 0), ("teardown", "fit", 0)
+        ("setup", "fit", 0), ("begin", "fit", 0), ("begin", "search", 0), *fits,
+        ("end", "search", 0), *refit, ("end", "fit", 0), ("teardown", "fit", 0),
     ]  # fmt: skip
     assert all(not any(facts.values()) for _, _, _, facts, _, _ in spy.events)
     assert len({event[-1].init_time for event in spy.events}) == 1
@@ -126,6 +132,25 @@ def test_callbacks_are_called_for_each_fit_and_for_no_prediction(n_jobs, backend
         "the search is fitted when the last hook is called"
     )
     assert not [name for name in vars(search) if name.startswith("_callback")]
+
+
+@needs_callbacks
+@pytest.mark.parametrize("refit", [True, False])
+def test_tasks_are_those_of_grid_search(refit):
+    def path(task):
+        return [] if task is None else [*path(task.parent), task.task_name]
+
+    def tasks_of(spy):
+        totals = {event[1]: event[-1].max_subtasks for event in spy.events}
+        return [(event[0], path(event[-1])) for event in spy.events], totals
+
+    public, protected = data()
+    ours, theirs = Spy(), Spy()
+    search = search_of(refit=refit)
+    search.set_callbacks(ours).fit(**public, **protected)
+    grid = GridSearchCV(search.estimator, search.param_grid, cv=ShuffleSplit(1), refit=refit)
+    grid.set_callbacks(theirs).fit(**public)
+    assert tasks_of(ours) == tasks_of(theirs)
 
 
 @pytest.mark.first(1)
@@ -137,7 +162,7 @@ def test_callbacks_hear_of_every_fit_with_every_guidance(guidance, seeded):
     search_of(strategy=WorstCase(guidance, public_scores="none")).set_callbacks(spy).fit(
         **public, **protected
     )
-    assert len(spy.of("end", "candidate")) == 16
+    assert len(spy.of("end", CANDIDATE)) == 16
     assert not spy.leaks and not spy.tables
 
 
@@ -148,7 +173,7 @@ def test_secret_candidates_are_not_reported_to_callbacks():
     search = gp_search_of(GPNoisy(**NOISY), estimator=WatchedPath(), n_iter=8)
     search.estimator.set_callbacks(inner)
     search.set_callbacks(spy).fit(**known_data())
-    assert len(spy.of("end", "candidate")) == 1
+    assert len(spy.of("end", CANDIDATE)) == 1
     assert len([event for event in inner.events if event[0] == "setup"]) == 1
 
 
@@ -169,7 +194,7 @@ def test_callbacks_and_their_frames_receive_no_raw_score(n_jobs, backend, params
     search = search_of(n_jobs=n_jobs, **params).set_callbacks(spy)
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
-    assert len(spy.of("end", "candidate")) >= 4
+    assert len(spy.of("end", CANDIDATE)) >= 4
     assert spy.frames
     assert not spy.leaks and not spy.tables
 
@@ -259,13 +284,13 @@ def test_callbacks_of_estimator_receive_training_records_only(backend):
 
 
 # ------------------------------------------------------------ exceptions
-BEFORE = [("setup", "fit"), ("begin", "fit"), ("begin", "candidate"), ("end", "candidate")]
-AFTER = [("end", "fit"), ("teardown", "fit")]
+BEFORE = [("setup", "fit"), ("begin", "fit"), ("begin", CANDIDATE), ("end", CANDIDATE)]
+AFTER = [("end", "search"), ("begin", REFIT), ("end", "fit"), ("teardown", "fit")]
 CASES = [(RuntimeError, 1, at) for at in BEFORE + AFTER]
 CASES += [(KeyboardInterrupt, 1, at) for at in (BEFORE[-1], AFTER[-1])]
 # With workers only one hook: after an exception joblib kills them and starts new ones.
 CASES += [
-    pytest.param(kind, 2, ("end", "candidate"), marks=pytest.mark.slow)
+    pytest.param(kind, 2, ("end", CANDIDATE), marks=pytest.mark.slow)
     for kind in (RuntimeError, KeyboardInterrupt)
 ]
 
@@ -324,9 +349,11 @@ def test_scikit_learn_progress_bar_shows_all_candidates(
     with joblib.parallel_config(backend):
         search.fit(**public, **protected)
     (monitor,) = monitors
-    bar = monitor.root_rich_task
-    assert bar.total == 16 and sorted(bar.children) == list(range(16)) and bar.progress == 1
-    assert "PrivateBayesSearchCV - fit" in capsys.readouterr().out
+    root, shown = monitor.root_rich_task, capsys.readouterr().out
+    bar = root.children[0]
+    assert bar.total == 16 and sorted(bar.children) == list(range(16))
+    assert bar.progress == 1 and root.progress == 1
+    assert "PrivateBayesSearchCV - fit" in shown and "PrivateBayesSearchCV - search #0" in shown
 
 
 # ------------------------------------------------------------ verbose

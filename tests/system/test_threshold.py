@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -330,6 +331,19 @@ def test_predictions_agree_with_the_tuned_score(kind):
 def test_estimators_without_threshold_raise_value_error(rare, estimator, says):
     with pytest.raises(ValueError, match=says):
         fitted(rare, estimator)
+
+
+@pytest.mark.parametrize("strategy", ["prior", "most_frequent"])
+def test_constant_predictions_raise_value_error_before_a_charge(rare, tmp_path, strategy):
+    """As in TunedThresholdClassifierCV. Thresholds that are given need no training records."""
+    ledger = PrivacyLedger(tmp_path / "budget.db", "records", 10.0, create=True)
+    model = PrivateThresholdClassifier(DummyClassifier(strategy=strategy), ledger=ledger)
+    X, y, X_val, y_val = rare
+    with pytest.raises(ValueError, match="DummyClassifier makes constant predictions"):
+        model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert not ledger.history
+    model.set_params(thresholds=[0.3, 0.6]).fit(X, y, X_val=X_val, y_val=y_val)
+    assert model.best_threshold_ in (0.3, 0.6)
 
 
 def test_one_class_raises_value_error(rare):
