@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,12 +34,20 @@ _FOLDS = 4
 _MAX_THRESHOLDS = 512
 
 
+class OutputTables(NamedTuple):
+    """Outputs on a data set and on its neighbour, as tables of shape (n_runs, n_columns)."""
+
+    names: list[str]
+    table: Floats
+    neighbour: Floats
+
+
 @dataclass(frozen=True)
 class Event:
     """The event ``score(outputs) >= threshold``.
 
-    `score` returns a number for each output of a table. `bound`, of epsilon, is on the runs that
-    chose the event, and so too large.
+    `score` computes a number for each row of a table of outputs. `bound` is a lower bound of
+    epsilon on the runs that chose the event, and so is too large.
     """
 
     text: str
@@ -51,23 +59,24 @@ class Event:
 def epsilon_lower_bound(
     k: ArrayLike, k_neighbour: ArrayLike, n: int, *, delta: float, tail: float
 ) -> Floats:
-    """Return a lower bound of epsilon if an event occurred k and k' times in n runs each.
+    """Bound epsilon from below if an event occurred k and k' times in n runs each.
 
     ``ln((p - delta) / p')`` with the lower Clopper-Pearson bound p of P(E) and the upper one p' of
     P'(E), each of which fails with probability `tail`; -inf where ``p <= delta``.
     """
-    k, k_neighbour = np.asarray(k), np.asarray(k_neighbour)
+    k = np.asarray(k)
+    k_neighbour = np.asarray(k_neighbour)
     with ignore_float_errors():
         p = np.where(k > 0, beta.ppf(tail, k, n - k + 1), 0.0)
         q = np.where(k_neighbour < n, beta.ppf(1 - tail, k_neighbour + 1, n - k_neighbour), 1.0)
         return np.where(p > delta, np.log((p - delta) / q), -math.inf)
 
 
-def as_tables(outputs: Sequence[Any], neighbour: Sequence[Any]) -> tuple[list[str], Floats, Floats]:
-    """Return (names of columns, table, table of the neighbour) of outputs as in `audit_mechanism`.
+def as_tables(outputs: Sequence[Any], neighbour: Sequence[Any]) -> OutputTables:
+    """Convert outputs, as in `audit_mechanism`, to tables of numbers.
 
-    A part of the outputs that is always a number is a column, and so is "[part = value]", 1 or 0,
-    for each of few values. Constant columns are left out.
+    A part of the outputs that is always a number becomes a column. If a part has few values, each
+    value also becomes a column, named "[part = value]", of 0 and 1. Constant columns are left out.
     """
     rows = [_as_dict(output) for output in [*outputs, *neighbour]]
     columns: dict[str, Floats] = {}
@@ -75,7 +84,7 @@ def as_tables(outputs: Sequence[Any], neighbour: Sequence[Any]) -> tuple[list[st
         columns |= _columns(name, [row.get(name) for row in rows])
     columns = {name: numbers for name, numbers in columns.items() if np.ptp(numbers) > 0}
     table = np.column_stack([np.empty((len(rows), 0)), *columns.values()])
-    return [*columns], table[: len(outputs)], table[len(outputs) :]
+    return OutputTables([*columns], table[: len(outputs)], table[len(outputs) :])
 
 
 def _as_dict(output: Any) -> dict[str, Any]:
@@ -87,7 +96,7 @@ def _as_dict(output: Any) -> dict[str, Any]:
 
 
 def _columns(name: str, values: list[Any]) -> dict[str, Floats]:
-    """Return the columns of one part of the outputs, by their names."""
+    """Convert one part of all outputs to columns, by their names."""
     labels: NDArray[Any]
     if all(isinstance(v, Real) for v in values):
         # Decision trees accept neither NaN nor numbers beyond single precision.
@@ -107,22 +116,31 @@ def _columns(name: str, values: list[Any]) -> dict[str, Floats]:
 def choose_event(
     names: Sequence[str], table: Floats, neighbour: Floats, *, delta: float, tail: float
 ) -> Event:
-    """Return the event with the largest bound on these runs.
+    """Choose the event with the largest bound on these runs.
 
-    Scores are each column and its negative, and the probability, by a discriminant and by a tree,
-    that an output is from the first table.
+    Its score is a column, the negative of a column, or the probability, according to a discriminant
+    or a tree, that an output is from the first table.
     """
     events = []
-    for text, sign, score, seen in (*_plain(names, table, neighbour), *_learnt(table, neighbour)):
-        bound, threshold = _best_threshold(*seen, delta=delta, tail=tail)
-        events.append(Event(f"{text} {sign * threshold:.6g}", score, threshold, bound))
+    for candidate in (*_plain(names, table, neighbour), *_learnt(table, neighbour)):
+        bound, threshold = _best_threshold(*candidate.values, delta=delta, tail=tail)
+        text = f"{candidate.text} {candidate.sign * threshold:.6g}"
+        events.append(Event(text, candidate.score, threshold, bound))
     same = Event("all outputs are the same", lambda t: np.zeros(len(t)), 1.0, 0.0)
     return max(events, key=lambda event: event.bound, default=same)
 
 
-# What is compared and how, in words; the sign of it in the score; the score; its values on both
-# tables.
-Candidate: TypeAlias = tuple[str, int, Score, tuple[Floats, Floats]]
+class Candidate(NamedTuple):
+    """A score that may define an event.
+
+    `text`: what is compared, and how; `sign`: -1 if the score is the negative of what the text
+    names; `values`: of the score, on both tables.
+    """
+
+    text: str
+    sign: int
+    score: Score
+    values: tuple[Floats, Floats]
 
 
 def _column(table: Floats, j: int, sign: int) -> Floats:
@@ -134,7 +152,8 @@ def _plain(names: Sequence[str], *tables: Floats) -> Iterator[Candidate]:
     for j, name in enumerate(names):
         for sign, relation in ((1, ">="), (-1, "<=")):
             score = partial(_column, j=j, sign=sign)
-            yield f"{name} {relation}", sign, score, (score(tables[0]), score(tables[1]))
+            values = score(tables[0]), score(tables[1])
+            yield Candidate(f"{name} {relation}", sign, score, values)
 
 
 def _probability(table: Floats, model: Any, used: NDArray[np.bool_]) -> Floats:
@@ -143,7 +162,7 @@ def _probability(table: Floats, model: Any, used: NDArray[np.bool_]) -> Floats:
 
 
 def _learnt(*tables: Floats) -> Iterator[Candidate]:
-    """Yield scores that are learnt; their values are cross-validated."""
+    """Yield learnt scores, with cross-validated values."""
     both = np.concatenate(tables)
     n = len(tables[0])
     is_first = np.arange(len(both)) < n
@@ -159,13 +178,13 @@ def _learnt(*tables: Floats) -> Iterator[Candidate]:
             X = both[:, used]
             p = cross_val_predict(model, X, is_first, cv=_FOLDS, method="predict_proba")[:, 1]
             score = partial(_probability, model=model.fit(X, is_first), used=used)
-            yield f"probability by {name} >=", 1, score, (p[:n], p[n:])
+            yield Candidate(f"probability by {name} >=", 1, score, (p[:n], p[n:]))
 
 
 def _best_threshold(
     scores: Floats, scores_neighbour: Floats, *, delta: float, tail: float
 ) -> tuple[float, float]:
-    """Return (bound, threshold) of the threshold with the largest bound."""
+    """Return (bound, threshold) for the threshold with the largest bound."""
     thresholds = np.unique(np.concatenate([scores, scores_neighbour]))
     if len(thresholds) > _MAX_THRESHOLDS:
         thresholds = thresholds[np.linspace(0, len(thresholds) - 1, _MAX_THRESHOLDS).astype(int)]

@@ -25,15 +25,15 @@ from ._report import AuditReport
 
 # Size of the largest array of a fitted model that is compared.
 _LARGEST = 256
-# Smallest number of fits to compare pairs of training sets by.
+# Smallest number of fits with which pairs of training sets are compared.
 _FEW = 50
-# Number of given records to predict, and of those that differ.
+# Number of records to predict: of all, and of those that differ.
 _N_PROBES = 4
 # Other libraries' estimators accept seeds below this.
 _SEEDS = 2**31 - 1
 
-# The arguments of `fit`, without and with names.
-Given = tuple[tuple[Any, ...], dict[str, Any]]
+# Positional and keyword arguments of `fit`.
+FitArguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def audit_search(
@@ -55,7 +55,7 @@ def audit_search(
     Parameters
     ----------
     search : PrivateBayesSearchCV or PrivateThresholdClassifier
-        Without a ledger, because an audit fits it 2 n times.
+        It must have no ledger, because an audit fits it 2 n times.
     train : tuple (X, y)
         The training set.
     held_out, held_out_neighbour : tuple (X_val, y_val) or (X_val, y_val, groups_val)
@@ -90,8 +90,8 @@ def audit_search(
     if "refit" in prepared.get_params(deep=False):
         prepared.set_params(refit=False)
     names = ("X_val", "y_val", "groups_val")
-    both = (held_out, held_out_neighbour)
-    pair = [(train, dict(zip(names, data, strict=False))) for data in both]
+    validation_sets = (held_out, held_out_neighbour)
+    pair = [(train, dict(zip(names, data, strict=False))) for data in validation_sets]
     fit = _Fit(prepared, [], output)
     seeds = _seeds(random_state)
     claim = fit.fitted(pair[0], *next(seeds)).privacy_
@@ -114,42 +114,43 @@ def audit_estimator(
 ) -> AuditReport:
     """Bound the epsilon of an estimator from below, by fitting it on two training sets.
 
-    The mechanism is ``estimator.fit``. A few fits on several pairs of training sets, each of which
-    differ in one unit, find the pair that shows most. The estimator is then fitted n times on each
-    side of it; one half of these fits chooses the event, and the other half bounds epsilon (see
-    `audit_mechanism`). The claim is what the estimator declares (`PrivateTraining`), for one unit
-    replaced: if it declares epsilon for one record added or removed, the claim is twice as much. Of
-    a declared profile, it is the epsilon at a delta of 0.05.
+    The mechanism is ``estimator.fit``. There are several pairs of training sets that differ in one
+    unit. A few fits find the pair that is easiest to distinguish. The estimator is then fitted n
+    times on each side of this pair; one half of these fits chooses the event, and the other half
+    bounds epsilon (see `audit_mechanism`). The claim is the guarantee that the estimator declares
+    (`PrivateTraining`), for one unit replaced: if it declares epsilon for one record added or
+    removed, the claim is twice this epsilon. If it declares a profile, the claim is its epsilon at
+    a delta of 0.05.
 
     Parameters
     ----------
     estimator : estimator
-        One that protects the records it is fitted on, and declares how, such as a
-        `PrivateTableSearchCV`. At a small delta, thousands of fits show little of Gaussian noise:
-        set its epsilon to 2 or 3, and its delta to 0.05.
+        An estimator that protects the records it is fitted on, and declares how, such as a
+        `PrivateTableSearchCV`. With Gaussian noise and a small delta, thousands of fits give a
+        small bound: set epsilon to 2 or 3, and delta to 0.05.
     X, y : array-like
         A few records that span the allowed range (see `training_neighbours`), and their labels. An
         audit does not protect them.
     n : int, default=2000
-        Number of fits on each of the two training sets, 100 or more. To choose the pair takes a
-        tenth of it, for each pair.
+        Number of fits on each of the two training sets, 100 or more. The choice of the pair needs n
+        / 10 more for each pair.
     groups : array-like of shape (n_samples,), default=None
-        Whom each record belongs to; all records of one group are then replaced.
+        Group of each record; all records of one group are then replaced.
     pairs : dict of str to pair of tuples (X, y) or (X, y, groups), default=None
         Training sets to compare; the keys say what changes. None takes those of
         `training_neighbours`.
     confidence : float, default=0.99
         As in `audit_mechanism`.
     output : callable, default=None
-        Takes a fitted estimator and returns what to compare: a number, a text, or a sequence or
-        dict of them. None compares the numbers in its fitted attributes; of a search, also the best
-        candidate; and of a model without `coef_` its predictions for the records in which the
-        training sets differ and a few others.
-        A fit that raises an error counts as an output.
+        Takes a fitted estimator and returns the output to compare: a number, a text, or a sequence
+        or dict of these. None compares the numbers in the fitted attributes. For a search, it also
+        compares the best candidate; for a model without `coef_`, predictions for the records in
+        which the training sets differ and for a few others. A fit that raises an error counts as an
+        output.
     random_state : int, default=None
-        Seeds the noise, if the estimator allows that: the audit is then reproducible, but of the
-        seeded generator and not of the noise that is used in production. None draws fresh noise,
-        whatever seed the estimator has.
+        Seed of the noise, if the estimator allows one. The audit is then reproducible, but it
+        audits the seeded generator and not the noise that is used in production. None draws new
+        noise, whatever seed the estimator has.
     n_jobs : int or None, default=None
         As in `audit_mechanism`.
 
@@ -180,25 +181,27 @@ def audit_estimator(
     # Estimators of other libraries seed their noise by `random_state`. Searches do not.
     seeded = [name for name in params if name.rpartition("__")[2] == "random_state"]
     seeded = [] if _is_search(estimator) else seeded
-    whole = (X, y) if groups is None else (X, y, groups)
-    if training.groups is None and max(map(len, [whole, *(one for one, _ in pairs.values())])) > 2:
+    all_data = (X, y) if groups is None else (X, y, groups)
+    has_groups = any(len(data) > 2 for data in [all_data, *(first for first, _ in pairs.values())])
+    if training.groups is None and has_groups:
         raise ValueError(
-            f"{type(estimator).__name__} protects single records and no groups: leave groups out"
+            f"{type(estimator).__name__} protects single records, not groups: leave out groups"
         )
     if training.classes is not None and params[training.classes] is None:
         prepared.set_params(**{training.classes: np.unique(np.asarray(y))})
     claim = training.claim(params)
     seeds = _seeds(random_state)
 
-    def given(data: Sequence[Any]) -> Given:
+    def fit_arguments(data: Sequence[Any]) -> FitArguments:
         return tuple(data[:2]), dict(zip([str(training.groups)], data[2:], strict=False))
 
     def outputs(name: str, n: int) -> tuple[list[Any], list[Any]]:
         fit = _Fit(prepared, seeded, output, _probes(X, *pairs[name]))
-        own = [next(seeds) for _ in range(n)]
-        return runs_on([given(data) for data in pairs[name]], fit, own, n_jobs)
+        seeds_of_fits = [next(seeds) for _ in range(n)]
+        return runs_on([fit_arguments(data) for data in pairs[name]], fit, seeds_of_fits, n_jobs)
 
-    _Fit(prepared, seeded, output).fitted(given(whole), *next(seeds))  # so that errors show
+    # Once without catching errors, which later count as outputs.
+    _Fit(prepared, seeded, output).fitted(fit_arguments(all_data), *next(seeds))
     name = next(iter(pairs))
     if len(pairs) > 1:
         n_few = max(_FEW, n // 10)
@@ -209,9 +212,9 @@ def audit_estimator(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Fits a clone of an estimator with fresh noise, and returns what is compared.
+    """Function that fits a clone of an estimator with new noise, and returns its output.
 
-    `seeded`: parameters that take the seed, too; `probes`: records that are predicted.
+    `seeded`: names of parameters that also get the seed; `probes`: tables of records to predict.
     """
 
     estimator: Any
@@ -219,21 +222,21 @@ class _Fit:
     output: Callable[[Any], Any] | None
     probes: Sequence[Any] = ()
 
-    def __call__(self, given: Given, seed: int | None) -> Any:
+    def __call__(self, arguments: FitArguments, seed: int | None) -> Any:
         try:
-            estimator = self.fitted(given, seed)
+            estimator = self.fitted(arguments, seed)
         except Exception as error:
             return {"error": type(error).__name__}
         if self.output is not None:
             return self.output(estimator)
         return _released(estimator, self.probes)
 
-    def fitted(self, given: Given, seed: int | None) -> Any:
+    def fitted(self, arguments: FitArguments, seed: int | None) -> Any:
         estimator = clone(self.estimator).set_params(**dict.fromkeys(self.seeded, seed))
-        seeded = seed_noise(None if seed is None else (seed,))
-        with uncounted(), warnings.catch_warnings(), seeded:
+        args, kwargs = arguments
+        with uncounted(), warnings.catch_warnings(), seed_noise(None if seed is None else (seed,)):
             warnings.simplefilter("ignore")
-            return estimator.fit(*given[0], **given[1])
+            return estimator.fit(*args, **kwargs)
 
 
 def _is_search(estimator: Any) -> bool:
@@ -241,14 +244,15 @@ def _is_search(estimator: Any) -> bool:
 
 
 def _prepared(estimator: Any) -> Any:
-    """Return a clone without a ledger; of a search, one that always evaluates the same candidates.
+    """Clone an estimator; ValueError if it has a ledger.
 
-    That makes its audit more sensitive.
+    A search gets a seed for its candidates: if all fits evaluate the same ones, the audit is more
+    sensitive.
     """
     for name, value in estimator.get_params().items():
         if name.rpartition("__")[2] == "ledger" and value is not None:
             raise ValueError(
-                f"an audit fits thousands of times, and no ledger pays for that: set {name}=None"
+                f"an audit fits thousands of times, which no ledger can pay for: set {name}=None"
             )
     prepared = clone(estimator)
     if _is_search(estimator) and estimator.random_state is None:
@@ -264,7 +268,7 @@ def _seeds(random_state: int | None) -> Iterator[tuple[int | None]]:
 
 
 def _probes(X: Any, data: Sequence[Any], neighbour: Sequence[Any]) -> list[Any]:
-    """Return a few records, and some in which the data sets differ."""
+    """Select a few records of X, and a few in which the data sets differ."""
     probes = [(X, np.arange(min(_N_PROBES, n_rows(X))))]
     if len(rows := np.flatnonzero(differing(data[0], neighbour[0]))[:_N_PROBES]):
         probes += [(data[0], rows), (neighbour[0], rows)]
@@ -272,7 +276,7 @@ def _probes(X: Any, data: Sequence[Any], neighbour: Sequence[Any]) -> list[Any]:
 
 
 def _released(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
-    """Return the numbers that a fitted estimator shows, as in `audit_estimator`."""
+    """Collect the numbers that a fitted estimator shows, as in `audit_estimator`."""
     released = {f"best {name}": v for name, v in getattr(estimator, "best_params_", {}).items()}
     model = getattr(estimator, "best_estimator_", estimator)
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
@@ -291,7 +295,7 @@ def _released(estimator: Any, probes: Sequence[Any]) -> dict[str, Any]:
 
 
 def _named(name: str, value: Any) -> dict[str, Any]:
-    """Return numbers or texts, each with a name; nothing for other values, or if they are many."""
+    """Name the numbers or texts in a value; other values, and large arrays, have none."""
     if isinstance(value, Real):
         return {name: value}
     values = np.empty(0)

@@ -36,21 +36,21 @@ def audit_mechanism(
     Parameters
     ----------
     mechanism : callable
-        Takes a data set and returns a number, a text, or a sequence or dict of them. Its noise must
-        be fresh in each call.
+        Takes a data set and returns a number, a text, or a sequence or dict of these. Its noise
+        must be new in each call.
     pair : tuple of two data sets
         Neighbours in the sense of the mechanism's guarantee, as different as it allows. An audit
         does not protect them, because it repeats the release n times.
     n : int, default=4000
         Number of runs on each data set, 100 or more.
     epsilon : float, default=None
-        The claimed epsilon, to compare the bound with; None if nothing is claimed.
+        The claimed epsilon, with which the bound is compared; None if nothing is claimed.
     delta : float, default=0.0
         The claimed delta, in [0, 1).
     confidence : float, default=0.99
         Probability that the bound holds, in (0.5, 1).
     subject : str, default=None
-        What is audited, for the report; None is the mechanism's name.
+        Name of what is audited, for the report; None is the mechanism's name.
     n_jobs : int or None, default=None
         Number of parallel jobs, as joblib takes it.
 
@@ -72,7 +72,7 @@ def audit_mechanism(
     """
     check(n, epsilon, delta, confidence)
     name: str = getattr(mechanism, "__name__", type(mechanism).__name__)
-    outputs = runs_on(pair, mechanism, [()] * n, n_jobs)
+    outputs = runs_on(pair, mechanism, [() for _ in range(n)], n_jobs)
     return report_on(subject or name, outputs, epsilon, delta, confidence)
 
 
@@ -87,15 +87,14 @@ def check(n: int, epsilon: float | None, delta: float, confidence: float) -> Non
 def runs_on(
     pair: Sequence[Any],
     mechanism: Callable[..., Any],
-    further: Sequence[tuple[Any, ...]],
+    arguments: Sequence[tuple[Any, ...]],
     n_jobs: int | None,
 ) -> tuple[list[Any], list[Any]]:
-    """Return the outputs of runs on each data set, one for each tuple of further arguments.
+    """Run a mechanism on both data sets, once for each tuple of further arguments.
 
-    The data sets take turns, so that whatever changes with time does not tell them apart.
+    Runs alternate between the data sets, so that changes over time do not distinguish them.
     """
-    one, other = pair
-    calls = (delayed(mechanism)(data, *more) for more in further for data in (one, other))
+    calls = (delayed(mechanism)(data, *args) for args in arguments for data in pair)
     outputs = Parallel(n_jobs=n_jobs)(calls)
     return outputs[::2], outputs[1::2]
 
@@ -108,10 +107,10 @@ def report_on(
     confidence: float,
 ) -> AuditReport:
     """Choose events on the first half of the runs, and bound epsilon on the second half."""
-    names, *tables = as_tables(*outputs)
+    names, table, neighbour = as_tables(*outputs)
     reports = [
         _bounded(subject, names, pair, epsilon, delta, confidence)
-        for pair in (tables, tables[::-1])
+        for pair in ((table, neighbour), (neighbour, table))
     ]
     return max(reports, key=lambda report: report.epsilon_lower_bound)
 
@@ -131,12 +130,12 @@ def _bounded(
     tail = (1 - confidence) / 4
     event = choose_event(names, pair[0][:half], pair[1][:half], delta=delta, tail=tail)
     scores = event.score(pair[0][half:]), event.score(pair[1][half:])
-    k, k_other = (int((s >= event.threshold).sum()) for s in scores)
-    bound = max(0.0, float(epsilon_lower_bound(k, k_other, n, delta=delta, tail=tail)))
+    k, k_neighbour = (int((s >= event.threshold).sum()) for s in scores)
+    bound = max(0.0, float(epsilon_lower_bound(k, k_neighbour, n, delta=delta, tail=tail)))
     evidence = (
         f"The event ({event.text}) occurred in {k:,} of {n:,} runs on one data set and in "
-        f"{k_other:,} of {n:,} on its neighbour. {half:,} other runs on each were used to choose "
-        "it."
+        f"{k_neighbour:,} of {n:,} on its neighbour. {half:,} other runs on each were used to "
+        "choose it."
     )
     return AuditReport(
         subject, epsilon, delta, bound, confidence, event.text, evidence, scores, event.threshold
@@ -144,7 +143,7 @@ def _bounded(
 
 
 def rough_bound(outputs: tuple[list[Any], list[Any]], delta: float) -> float:
-    """Return a rough lower bound of epsilon: too large, as the same runs choose the event."""
-    names, *tables = as_tables(*outputs)
-    pairs = (tables, tables[::-1])
+    """Estimate a lower bound of epsilon; it is too large, as the same runs choose the event."""
+    names, table, neighbour = as_tables(*outputs)
+    pairs = ((table, neighbour), (neighbour, table))
     return max(choose_event(names, *pair, delta=delta, tail=_ROUGH).bound for pair in pairs)

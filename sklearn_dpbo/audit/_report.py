@@ -23,17 +23,21 @@ class AuditReport:
     Parameters
     ----------
     subject : str
-        What was audited.
+        Name of what was audited.
     epsilon, delta : float
         The claim; epsilon is None if nothing is claimed.
-    epsilon_lower_bound, confidence : float
-        A smaller epsilon is refuted, with this probability over the audit.
-    event, evidence : str
-        The event that tells the two data sets apart, and how often it occurred, in words.
-    scores : tuple of two ndarray
-        The numbers that the event compares with `threshold`: of the runs on each data set.
+    epsilon_lower_bound : float
+        Smaller claims of epsilon are refuted.
+    confidence : float
+        Probability, over the audit, that the lower bound holds.
+    event : str
+        The event that distinguishes the two data sets, in words.
+    evidence : str
+        Number of runs with the event on each data set, in words.
+    scores : tuple of two ndarray of shape (n_runs,)
+        Scores of the runs on each data set, which the event compares with `threshold`.
     threshold : float
-        The event has occurred if the score is at least this.
+        The event is ``score >= threshold``.
     """
 
     subject: str
@@ -48,34 +52,35 @@ class AuditReport:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim is false, with that confidence.
+        """True if the claim is false, with that confidence.
 
-        False does not prove the claim: other data sets or events may give a larger bound.
+        If it is False, the claim is not proven: other data sets or events may give a larger bound.
         """
         return self.epsilon is not None and self.epsilon_lower_bound > self.epsilon
 
     def __str__(self) -> str:
         claim = "" if self.epsilon is None else f" Claimed: {self.epsilon:g}."
         verdict = " THE CLAIM IS REFUTED." if self.refuted else ""
+        at_delta = f" at delta = {self.delta:g}" if self.delta > 0 else ""
         text = (
             f"Audit of {self.subject}: epsilon is at least {self.epsilon_lower_bound:.3f}"
-            + f" at delta = {self.delta:g}" * (self.delta > 0)
-            + f", with {100 * self.confidence:g} % confidence.{claim}{verdict} {self.evidence}"
+            f"{at_delta}, with {100 * self.confidence:g} % confidence.{claim}{verdict} "
+            f"{self.evidence}"
         )
         return textwrap.fill(text, 100)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw which share of the scores exceeds each number, and the threshold of the event.
+        """Draw the share of scores above each number, and the threshold of the event.
 
-        Draws on `ax`, or on a new one, and returns it.
+        Draws on `ax`, or on new axes, and returns them.
         """
         if ax is None:
             from matplotlib import pyplot as plt
 
             ax = plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
-        one, other = self.scores
-        ax.ecdf(one, complementary=True, label="one data set")
-        ax.ecdf(other, complementary=True, label="its neighbour", linestyle="--")
+        scores, neighbour_scores = self.scores
+        ax.ecdf(scores, complementary=True, label="one data set")
+        ax.ecdf(neighbour_scores, complementary=True, label="its neighbour", linestyle="--")
         ax.axvline(self.threshold, color="tab:gray", linewidth=0.8, label="the event, from here on")
         claim = "" if self.epsilon is None else f" (claimed: {self.epsilon:g})"
         ax.set(

@@ -1,7 +1,7 @@
 """Models that are differentially private with respect to their training records (zone: released).
 
 They protect the records that they are fitted on, so the fitted model may be published. (A search
-protects the records that candidates are compared on.)
+protects the records on which candidates are compared.)
 """
 
 from ._classifier import PrivateClassifier

@@ -40,7 +40,7 @@ from ._records import Columns, Records
 from ._rows import INDICATOR, Floats, Levels, Rows, Scaling
 from ._tables import SharedTables
 
-# Beyond these, numbers overflow: an error after the charge, or a warning that reveals a record.
+# Larger numbers overflow: an error after the charge, or a warning that reveals a record.
 LARGEST = 1e100
 POSITIVE = "a number from 1e-100 to 1e100", lambda v: 1 / LARGEST <= v <= LARGEST
 COUNT = "a whole number from 1 up", lambda n: n >= 1, Integral
@@ -55,7 +55,7 @@ _NOT_PROTECTED = (
 class PrivateLearner(ShowsPrivacy, BaseEstimator):
     """Linear model fitted from noisy sums over privacy units."""
 
-    # Parameters of all.
+    # Parameters of all subclasses.
     epsilon: Any
     delta: Any
     bounds: Any
@@ -68,22 +68,22 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
     intercept_: Any
     privacy_: PrivacyReport
 
-    # Parameters that can be changed after the fit, from what was released.
+    # Parameters that can be changed after the fit, because it needs only the released sums.
     from_release: tuple[str, ...] = ()
-    # From so many units times mu on, noise matters less than what is cut off.
-    _many = 20_000.0
-    # The same of columns, if it is another number.
-    _many_for_columns: float | None = None
-    # How much less is cut off of rows then, by the factor of columns: shorter rows make descents
-    # slower.
-    _of_rows = 1
-    # Whether numbers that are missing are indicated by columns of their own.
+    # Strength (number of units times mu) from which clipping costs more than noise: bounds widen.
+    _wide_from = 20_000.0
+    # The same for columns, if it differs.
+    _columns_wide_from: float | None = None
+    # The share of shortened rows falls by this power of the columns' widening. A larger one would
+    # shorten rows less, and so make all rows smaller and descents slower.
+    _shortening_power = 1
+    # Whether missing numbers have indicator columns.
     _indicates_missing = False
 
     def private_training(self) -> PrivateTraining:
-        """Return how the model protects its training records."""
+        """Describe how the model protects its training records."""
         return PrivateTraining(
-            # What a threshold lets through is not Gaussian.
+            # The release of values above a threshold is not a Gaussian mechanism.
             "approximate" if asks_for_frequent(self.categories) else "GDP",
             groups="groups",
             classes="classes" if is_classifier(self) else None,
@@ -107,14 +107,14 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Protected records: numbers and declared categories. Missing numbers count as the centre
-            of their column; `PrivateClassifier` and `PrivateRegressor` also have an indicator of
-            them.
+            of their column; `PrivateClassifier` and `PrivateRegressor` also add an indicator of
+            missing numbers.
         y : array-like of shape (n_samples,)
             Protected labels, or targets. Records with a label that is not among the classes are
             ignored. Targets are clipped at `y_bounds`, and a missing one counts as the centre.
         groups : array-like of shape (n_samples,), default=None
-            Group of each record. All records of a group are then one privacy unit, and together
-            have the weight of one record.
+            Group of each record. All records of a group then form one privacy unit, which has the
+            weight of one record.
 
         Returns
         -------
@@ -126,8 +126,8 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return self
 
     def _sealed(self, X: Any, y: Any, groups: Any) -> Records:
-        """Return records as they are coded by what is declared: nobody can read them then."""
-        begun = datetime.now(UTC)  # how long it takes to code them depends on them
+        """Code records as numbers, using public declarations only, and seal them."""
+        begun = datetime.now(UTC)  # before coding, whose duration depends on the records
         table, occurring = self._coded(X, reset=True)
         self._ends()  # raises before anything is charged
         units = Units.of(len(table), groups)
@@ -136,9 +136,9 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         return Records(rows, units.m, units.name, begun)
 
     def _code_of(self, y: Any) -> partial[NDArray[Any]]:
-        """Return what makes numbers of labels, or targets, and of how many there should be.
+        """Return a function ``code(y, n_rows)`` that converts labels or targets to numbers.
 
-        Classes that nobody has declared are read from y; they are public then.
+        Undeclared classes are read from y, and so become public.
         """
         raise NotImplementedError
 
@@ -152,25 +152,27 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
         check_number("max_norm", self.max_norm, *POSITIVE, optional=True)
 
     def _table(self, X: Any) -> Floats:
-        """Return columns of numbers, NaN for what is missing, and then indicators."""
+        """Convert records to columns of numbers (NaN if missing), then indicators."""
         return self._indicated(self._coded(X, reset=False)[0])
 
     def _indicated(self, table: Floats) -> Floats:
-        """Return columns of numbers, within the bounds, and then indicators."""
+        """Clip columns of numbers at the bounds, and replace categories by indicators."""
         return indicated(table, self.categories_, self._indicates_missing, self._ends())
 
     def _coded(self, X: Any, *, reset: bool) -> tuple[Floats, Levels]:
-        """Return numbers, NaN for what is missing, and positions among categories.
+        """Convert a table to numbers (NaN if missing), and categories to their positions.
 
-        And the values that occur in columns whose categories are to be released: see `Rows`.
+        The second result has the values that occur in columns whose categories are to be released:
+        see `Rows`.
         """
-        X, declared, frequent = declared_levels(X, self.categories if reset else None)
+        declared = declared_levels(X, self.categories if reset else None)
         if reset:
-            self.categories_ = declared
-        elif is_frame(X):
-            validate_data(self, X, reset=False, skip_check_array=True)  # raises for other columns
+            self.categories_ = declared.levels
+        elif is_frame(declared.X):
+            # Raises if the columns are not those of fit.
+            validate_data(self, declared.X, reset=False, skip_check_array=True)
         learner = type(self).__name__ if reset else None
-        X, occurring = as_declared(X, self.categories_, frequent, learner)
+        X, occurring = as_declared(declared.X, self.categories_, declared.frequent, learner)
         table: Floats = validate_data(
             self, X, dtype=np.float64, ensure_all_finite=False, reset=reset
         )
@@ -178,30 +180,30 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     @property
     def _n_numbers(self) -> int:
-        """The number of columns that are no categories."""
+        """Number of columns that are not categories."""
         return int(self.n_features_in_) - len(self.categories_)
 
     @property
     def _n_columns(self) -> int:
-        """The number of columns of numbers and indicators."""
-        of_levels = sum(len(own) + 1 for own in self.categories_.values())
-        return self._n_numbers * (1 + self._indicates_missing) + of_levels
+        """Number of columns after coding: numbers and indicators."""
+        n_level_indicators = sum(len(levels) + 1 for levels in self.categories_.values())
+        return self._n_numbers * (1 + self._indicates_missing) + n_level_indicators
 
     @property
     def _numbers(self) -> NDArray[np.intp]:
-        """The positions of the columns that are no categories."""
+        """Positions of the columns that are not categories."""
         return np.delete(np.arange(self.n_features_in_), [*self.categories_])
 
     def get_feature_names_out(self) -> NDArray[Any]:
-        """Return the names of columns and indicators: of `center_`, and of coefficients."""
+        """Return the names of columns and indicators, in the order of `center_`."""
         check_is_fitted(self, "center_")
-        made_up = [f"x{j}" for j in range(self.n_features_in_)]
-        names = list(getattr(self, "feature_names_in_", made_up))
-        named = names_of_columns(names, self.categories_, self._indicates_missing)
-        return np.array(named, dtype=object)
+        default_names = [f"x{j}" for j in range(self.n_features_in_)]
+        names_in = list(getattr(self, "feature_names_in_", default_names))
+        names = names_of_columns(names_in, self.categories_, self._indicates_missing)
+        return np.array(names, dtype=object)
 
     def _ends(self) -> Ends | None:
-        """Return the bounds of the columns of numbers, if there are any."""
+        """Check and return the bounds of the columns of numbers; None if there are none."""
         if self.bounds is None:
             return None
         d = self._n_numbers
@@ -219,134 +221,151 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     @property
     def _counted(self) -> bool:
-        """Whether noisy counts say how rows are scaled, if any columns are to be scaled."""
+        """True if noisy counts determine how rows are scaled."""
         return self.bounds is None or self.max_norm is None
 
     def _tables(
-        self, records: Records, n: int, sensitivity: float, what: str, half: float | None = None,
-        n_batches: int = 1,
+        self, records: Records, n: int, sensitivity: float, purpose: str,
+        half: float | None = None, n_batches: int = 1,
     ) -> SharedTables:  # fmt: skip
-        """Open the budget, for n tables that a unit moves so far, and for what `_scale` counts.
+        """Open the budget for the counts of `_scale`, and for n tables of this sensitivity.
 
-        `half`: how far targets can lie from 0 (NaN: unknown), if they are counted as columns are.
-        A unit is in one of so many batches, which the tables count in turn.
+        `half`: the largest distance of a target from 0 (NaN: unknown) if targets are counted as
+        columns are, else None. The tables are of `n_batches` in turn; a unit is in one batch.
         """
         d = self._n_numbers + (half is not None)
         counted = d > 0 and self._counted
-        what = "ranges of columns, and " * counted + what
-        what = "frequent values, " * (len(records.frequent) > 0) + what
+        if counted:
+            purpose = f"ranges of columns, and {purpose}"
+        if records.frequent:
+            purpose = f"frequent values, {purpose}"
         spending = Spending.begin(
             self.ledger,
             self.epsilon,
             self.delta,
-            what=what,
+            what=purpose,
             mechanism=type(self).__name__,
             unit=records.unit,
             time=records.begun,
         )
         spending.warn_if_weak(records.m, records.unit)
-        counts = ("sizes", "places", "closer places") * counted
-        counts += ("targets",) * (half is not None) + ("norms",) * (
-            counted and self.max_norm is None
-        )
+        counts: list[str] = []
+        if counted:
+            counts += ["sizes", "places", "closer places"]
+        if half is not None:
+            counts.append("targets")
+        if counted and self.max_norm is None:
+            counts.append("norms")
         return SharedTables(
-            spending, records, what, n_columns=d, counts=counts, n=n, sensitivity=sensitivity,
-            n_batches=n_batches,
+            spending, records, purpose, n_columns=d, counts=tuple(counts), n=n,
+            sensitivity=sensitivity, n_batches=n_batches,
         )  # fmt: skip
 
-    def _wider(self, m: int, many: float | None = None) -> float:
-        """Return how many times less is cut off of m units than where noise matters."""
-        strength: float = m * gdp_within(self.epsilon, self.delta) / (many or self._many)
-        return math.sqrt(math.sqrt(max(1.0, strength)))
+    def _widening(self, m: int, wide_from: float | None = None) -> float:
+        """Compute the factor, 1 or more, by which bounds widen for m units.
+
+        It is the fourth root of the strength (m times mu) divided by `wide_from`.
+        """
+        strength = m * gdp_within(self.epsilon, self.delta)
+        relative: float = strength / (wide_from or self._wide_from)
+        return math.sqrt(math.sqrt(max(1.0, relative)))
 
     def _scale(self, records: Records, tables: SharedTables, half: float | None = None) -> Columns:
-        """Release frequent values, if asked for; set how rows are scaled; return columns.
+        """Release frequent values, if asked for; set the scaling of rows; return coded columns.
 
-        As the parameters say, or by noisy counts; `half` is as in `_tables`. Indicators are 0 or 1,
-        which is public: they keep their values.
+        The scaling follows from the parameters, or from noisy counts; `half` is as in `_tables`.
+        Indicators are known to be 0 or 1, and are not counted.
         """
         if records.frequent:
             released = tables.release(records.values())
-            own = {j: objects([v for i, _, v in released if i == j]) for j in records.frequent}
-            self.categories_ = self.categories_ | own
+            levels = {j: objects([v for i, _, v in released if i == j]) for j in records.frequent}
+            self.categories_ = self.categories_ | levels
         columns = records.columns(self.categories_, self._indicates_missing, self._ends())
         self.unresolved_ = np.array([], dtype=np.intp)
         if tables.stds:
             scaling = self._scaling_of_counts(columns, records.m, tables, half)
         else:
-            d, features = self._n_numbers, int(self.n_features_in_)
-            norm = float(self.max_norm or INDICATOR * math.sqrt(features))
+            d = self._n_numbers
+            norm = float(self.max_norm or INDICATOR * math.sqrt(int(self.n_features_in_)))
             low, high = self._ends() or (np.zeros(d), np.zeros(d))
             scaling = Scaling.between(low, high).beside(self._n_columns - d, norm)
-        self.center_, self.scale_ = scaling.center, scaling.scale
-        self.max_norm_, self.reach_ = scaling.max_norm, scaling.reach
+        self.center_ = scaling.center
+        self.scale_ = scaling.scale
+        self.max_norm_ = scaling.max_norm
+        self.reach_ = scaling.reach
         self.tails_ = scaling.tails
         return columns
 
     def _usual_tails(self, m: int) -> float:
-        """Return how many times as far as others values in the tails of columns reach."""
+        """Return the `tails` of the scaling: how far tails of columns reach, in `reach_`."""
         return 1.0
 
     def _scaling_of_counts(
         self, columns: Columns, m: int, tables: SharedTables, half: float | None
     ) -> Scaling:
-        """Return how rows are scaled, by noisy counts; set what they say of targets."""
-        d, features, max_norm = self._n_numbers, int(self.n_features_in_), self.max_norm
-        middle, far = np.zeros(d), np.full(d, np.nan)
+        """Compute the scaling of rows from noisy counts; set that of targets."""
+        d = self._n_numbers
+        n_features = int(self.n_features_in_)
+        max_norm = self.max_norm
+        middle = np.zeros(d)
+        half_range = np.full(d, np.nan)
         if (ends := self._ends()) is not None:
             low, high = ends
-            middle, far = (low + high) / 2, (high - low) / 2
+            middle = (low + high) / 2
+            half_range = (high - low) / 2
             columns = columns.moved(middle)
         if half is not None:
-            far = np.append(far, half)
-        places = places_of_counts(columns.numbers(d, half is not None), tables, far)
+            half_range = np.append(half_range, half)
+        places = places_of_counts(columns.numbers(d, half is not None), tables, half_range)
         self.unresolved_ = places.unresolved
         if half is not None:
-            self.y_center_, scale = float(places.center[d]), float(places.scale[d])
-            of_targets = tables.release(columns.targets(self.y_center_, scale))
-            times, self._beyond = reach_of_counts(of_targets, tables.stds["targets"], m)
-            self.y_scale_ = times * scale
-        reach = self._wider(m, self._many_for_columns)
+            self.y_center_ = float(places.center[d])
+            scale = float(places.scale[d])
+            noisy = tables.release(columns.targets(self.y_center_, scale))
+            n_scales, self._variance_beyond = reach_of_counts(noisy, tables.stds["targets"], m)
+            self.y_scale_ = n_scales * scale
+        reach = self._widening(m, self._columns_wide_from)
         tails = self._usual_tails(m)
         scaling = Scaling(places.center[:d], places.scale[:d], reach=reach, tails=tails)
         n_indicators = self._n_columns - d
         if max_norm is None:
-            noisy = tables.release(columns.norms(scaling.beside(n_indicators, 1.0), features))
-            shortened = SHORTENED / reach**self._of_rows
-            max_norm = norm_of_counts(noisy, tables.stds["norms"], m, features, shortened)
+            noisy = tables.release(columns.norms(scaling.beside(n_indicators, 1.0), n_features))
+            shortened = SHORTENED / reach**self._shortening_power
+            max_norm = norm_of_counts(noisy, tables.stds["norms"], m, n_features, shortened)
         moved = replace(scaling, center=scaling.center + middle)
         return moved.beside(n_indicators, float(max_norm))
 
     def _made_up(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return n made-up records, all over the released ranges of columns and all categories."""
+        """Draw n made-up records: uniform in the released ranges and over all categories."""
         d = self._n_numbers
         made_up = np.empty((n, self.n_features_in_), dtype=object)
         made_up[:, self._numbers] = rng.uniform(-1, 1, (n, d)) * self.scale_[:d] + self.center_[:d]
-        for j, own in self.categories_.items():
-            made_up[:, j] = rng.choice(np.array([*own, None], dtype=object), n)
+        for j, levels in self.categories_.items():
+            made_up[:, j] = rng.choice(np.array([*levels, None], dtype=object), n)
         return made_up
 
     def _warn_of_columns(self) -> None:
-        """Warn of columns without categories, and where released counts leave open the values."""
+        """Warn of columns without a frequent value, and of columns whose range was not found."""
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         names = np.asarray(names, dtype=object)
-        if none := [names[j] for j, own in self.categories_.items() if not len(own)]:
+        if empty := [names[j] for j, levels in self.categories_.items() if not len(levels)]:
             warn(
-                f"No value of the columns {none} was frequent enough, so that they are of no use: "
-                "declare categories, give more epsilon, or leave the columns out",
+                f"No value of the columns {empty} was frequent enough, so the model cannot use "
+                "these columns: declare categories, increase epsilon, or leave the columns out",
                 LowUtilityWarning,
             )
         names = np.append(np.delete(names, [*self.categories_]), "y")
         if len(self.unresolved_):
             warn(
-                f"The noisy counts leave open where the values of the columns "
-                f"{names[self.unresolved_].tolist()} lie, so that they may be of little use: give "
-                "bounds, the lowest and the highest value of each column, or more epsilon",
+                "The noisy counts did not show where the values of the columns "
+                f"{names[self.unresolved_].tolist()} lie, so the model may hardly use these "
+                "columns: pass bounds, the lowest and the highest value of each column, or "
+                "increase epsilon",
                 LowUtilityWarning,
             )
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
-        """Set the coefficients, (..., n_features), from those of rows of norm at most 1."""
+        """Set `coef_` and `intercept_` from those of scaled rows; w: (..., n_features)."""
         self.coef_ = w / (self.scale_ * self.max_norm_)
         self.intercept_ = constants - self.coef_ @ self.center_
 
@@ -365,17 +384,17 @@ class PrivateLearner(ShowsPrivacy, BaseEstimator):
 
     @property
     def _scaling(self) -> Scaling:
-        """How rows are scaled."""
+        """Scaling of rows, from the fitted attributes."""
         return Scaling(self.center_, self.scale_, self.max_norm_, self.reach_, self.tails_)
 
     @ignore_float_errors()
     def _linear(self, X: Any) -> Floats:
-        """Return the linear functions of records."""
+        """Compute the linear functions of records, shape (n_samples, n_functions)."""
         check_is_fitted(self, "coef_")
         return self._values(self._table(X))
 
     def _values(self, table: Floats) -> Floats:
-        """Return the linear functions of columns and indicators."""
+        """Compute the linear functions of columns and indicators."""
         rows = self._scaling.rows(table)
         w = self.coef_ * (self.scale_ * self.max_norm_)
         values: Floats = rows @ w.T + (self.intercept_ + self.coef_ @ self.center_)

@@ -1,6 +1,6 @@
-"""Blocks of columns, curved in those of a table, for each of which rows have a bounded norm.
+"""Blocks of curved functions of a table's columns, with rows of a bounded norm (zone: boundary).
 
-All is fixed by public numbers, and drawn without the records (zone: boundary).
+The functions are set by public numbers and random draws, without the records.
 """
 
 from __future__ import annotations
@@ -15,24 +15,30 @@ from scipy import sparse
 
 from ._rows import Floats, Scaling, shortened
 
-# Bins of each column, how fast their likeness falls with their distance, and how many combinations
-# of them are kept.
-_BINS, _FALL, _KEPT = 32, 4.0, 8
-# Part of the largest norm of bins that rows usually have.
+# Number of bins of each column.
+_N_BINS = 32
+# The kernel of two bins is exp(-_DECAY distance^2) for columns in [-1, 1].
+_DECAY = 4.0
+# Number of eigenvectors of the kernel that are used.
+_N_COMPONENTS = 8
+# Usual norm of a row's bins, as a share of the largest possible.
 _USUAL = 0.75
-# Trees have this many depths in turn, up to the largest; and the deviation of their thresholds.
-_N_DEPTHS, _SPREAD = 4, 0.4
-# With a smaller share, curved functions do not pay for the time of their noise.
-_LEAST = 0.05
+# Trees have the `_N_DEPTHS` largest depths in turn.
+_N_DEPTHS = 4
+# Standard deviation of the trees' thresholds.
+_THRESHOLD_STD = 0.4
+# A smaller share of curved functions is set to 0: they would gain less than their noise takes time.
+_LEAST_CURVED = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Curved functions of columns, clipped to [-1, 1]: those of single ones, trees and waves.
+    """Functions of a row: the columns, smooth functions of single columns, trees and waves.
 
-    Their squared norms are at most 1 - `curved` for the columns themselves, and a third of `curved`
-    for each kind. `max_norm` is the norm beyond which rows are shortened. The first `n_numbers`
-    columns are numbers, and the others indicators, of which no function is curved.
+    The squared norm of a row is at most 1 - `curved` for the columns themselves, and a third of
+    `curved` for each of the three curved kinds. Curved functions take columns clipped to [-1, 1].
+    The first `n_numbers` columns are numbers. The others are indicators, which have no smooth
+    functions.
     """
 
     n_numbers: int
@@ -47,66 +53,77 @@ class Blocks:
         cls, chances: Floats, n_numbers: int, curved: float, trees: tuple[int, int], n_waves: int,
         rng: Any,
     ) -> Self:  # fmt: skip
-        """Draw waves, and trees of a depth and a number, which split columns by these chances."""
-        d, size = len(chances), trees
-        columns = rng.choice(d, size, p=chances)
-        thresholds = rng.standard_normal(size) * _SPREAD
+        """Draw waves and trees.
+
+        `trees`: largest depth and number of trees; `chances`: probability with which a split takes
+        each column, shape (n_columns,).
+        """
+        d = len(chances)
+        columns = rng.choice(d, trees, p=chances)
+        thresholds = rng.standard_normal(trees) * _THRESHOLD_STD
         frequencies = rng.standard_normal((d, n_waves)) * math.sqrt(2)
-        curved = curved if curved >= _LEAST else 0.0
+        curved = curved if curved >= _LEAST_CURVED else 0.0
         return cls(n_numbers, curved, _bins(), columns, thresholds, frequencies)
 
     def of(self, columns: Floats, max_norm: float) -> list[Any]:
-        """Return the blocks of rows: one dense table, and a sparse one of trees."""
+        """Compute the functions of rows: one dense table, and a sparse one of trees.
+
+        `max_norm`: rows of columns with a larger norm are shortened to it.
+        """
         rows = shortened(columns / max_norm)
         if not self.curved:
             return [rows]
         share = math.sqrt(self.curved / 3)
-        near = columns.clip(-1, 1)
-        dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(near, max_norm)]
-        phases = shortened(near / max_norm) @ self.frequencies
-        share_of_wave = share / math.sqrt(phases.shape[1])
-        dense += [share_of_wave * np.cos(phases), share_of_wave * np.sin(phases)]
-        return [np.hstack(dense), self._of_trees(near, share)]
+        clipped = columns.clip(-1, 1)
+        dense = [math.sqrt(1 - self.curved) * rows, share * self._of_bins(clipped, max_norm)]
+        phases = shortened(clipped / max_norm) @ self.frequencies
+        wave_share = share / math.sqrt(phases.shape[1])
+        dense += [wave_share * np.cos(phases), wave_share * np.sin(phases)]
+        return [np.hstack(dense), self._of_trees(clipped, share)]
 
     def _of_bins(self, columns: Floats, max_norm: float) -> Floats:
-        """Return smooth functions of each column of numbers, 0 where it is at its centre."""
+        """Compute smooth functions of each column of numbers, which are 0 at its centre."""
         numbers = columns[:, : self.n_numbers]
-        place = np.clip((numbers + 1) * (_BINS / 2), 0, _BINS - 1).astype(np.intp)
-        values = np.where(numbers[:, :, None] == 0, 0.0, self.bins[place])
-        usual = _USUAL * max_norm * math.sqrt(2 * _FALL)
-        return shortened(values.reshape(len(columns), -1) / usual)
+        bin_index = np.clip((numbers + 1) * (_N_BINS / 2), 0, _N_BINS - 1).astype(np.intp)
+        values = np.where(numbers[:, :, None] == 0, 0.0, self.bins[bin_index])
+        usual_norm = _USUAL * max_norm * math.sqrt(2 * _DECAY)
+        return shortened(values.reshape(len(columns), -1) / usual_norm)
 
     def _of_trees(self, columns: Floats, share: float) -> Any:
-        """Return in which leaf of each tree rows are: one column for each leaf."""
-        n, (deepest, n_trees) = len(columns), self.tree_columns.shape
+        """Indicate the leaf of each row in each tree: a sparse table with a column per leaf."""
+        n = len(columns)
+        deepest, n_trees = self.tree_columns.shape
         depths = np.resize(np.arange(deepest - _N_DEPTHS, deepest) + 1, n_trees)
         ends = np.cumsum(2**depths)
         leaf = np.tile(ends - 2**depths, (n, 1)).astype(np.int32)
         for level, (column, threshold) in enumerate(
             zip(self.tree_columns, self.tree_thresholds, strict=True)
         ):
-            deep = np.flatnonzero(depths > level)
-            leaf[:, deep] += (columns[:, column[deep]] > threshold[deep]) * np.int32(1 << level)
+            trees = np.flatnonzero(depths > level)
+            leaf[:, trees] += (columns[:, column[trees]] > threshold[trees]) * np.int32(1 << level)
         values = np.full(leaf.size, share / math.sqrt(n_trees))
         starts = np.arange(0, leaf.size + 1, n_trees)
         return sparse.csr_array((values, leaf.ravel(), starts), shape=(n, int(ends[-1])))
 
 
 def blocks_of(X: Floats, scaling: Scaling, functions: Blocks | None) -> list[Any]:
-    """Return what a model is linear in, together of norm at most 1: without functions, rows."""
+    """Compute the inputs of a linear model, with rows of norm at most 1.
+
+    These are `functions` of the scaled columns, or the scaled rows if `functions` is None.
+    """
     if functions is None:
         return [scaling.rows(X)]
     return functions.of(scaling.columns(X), scaling.max_norm)
 
 
 def _bins() -> Floats:
-    """Return the numbers that stand for each bin: alike for bins near each other, 0 at the middle.
+    """Compute the features of each bin, shape (_N_BINS, _N_COMPONENTS), 0 in the middle.
 
-    They are the leading part of the root of a smooth kernel: a penalty on them is one on
-    differences of neighbours.
+    They are the leading components of the root of a Gaussian kernel, so near bins have similar
+    features, and a penalty on coefficients makes functions smooth.
     """
-    middles = (np.arange(_BINS) + 0.5) * 2 / _BINS - 1
-    values, vectors = np.linalg.eigh(np.exp(-_FALL * (middles[:, None] - middles) ** 2))
-    roots = vectors[:, -_KEPT:] * np.sqrt(values[-_KEPT:])
-    centred: Floats = roots - (roots[_BINS // 2 - 1] + roots[_BINS // 2]) / 2
+    middles = (np.arange(_N_BINS) + 0.5) * 2 / _N_BINS - 1
+    values, vectors = np.linalg.eigh(np.exp(-_DECAY * (middles[:, None] - middles) ** 2))
+    roots = vectors[:, -_N_COMPONENTS:] * np.sqrt(values[-_N_COMPONENTS:])
+    centred: Floats = roots - (roots[_N_BINS // 2 - 1] + roots[_N_BINS // 2]) / 2
     return centred

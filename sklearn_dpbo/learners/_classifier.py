@@ -11,11 +11,12 @@ from ._descent import DescentClassifier
 class PrivateClassifier(Curved, DescentClassifier):
     """Classifier that is (epsilon, delta)-private for each training record, good without tuning.
 
-    One model of four kinds of functions of the columns, fitted together by gradient descent with
-    noise as `PrivateLogisticRegression`: the columns themselves; smooth functions of each; random
-    trees, whose splits are drawn without the records, and so cost no privacy; and random waves
-    (Rahimi and Recht, NeurIPS 2007). The noise does not grow with their number, as all functions
-    of a record together have a bounded norm. With few records the model is nearly linear.
+    The model is linear in four kinds of functions, and is fitted by noisy gradient descent as
+    `PrivateLogisticRegression` is: the columns themselves; smooth functions of each column; random
+    trees, whose splits are drawn without the records and so cost no privacy; and random waves
+    (Rahimi and Recht, NeurIPS 2007). The noise does not grow with the number of functions, because
+    the functions of a record together have a bounded norm. With few records the model is nearly
+    linear.
 
     Parameters
     ----------
@@ -31,21 +32,21 @@ class PrivateClassifier(Curved, DescentClassifier):
     curved : float, default=None
         Share of the curved functions in the squared norm of a record, from 0, a linear model, to 1.
         None is a public rule: the number of records per class times mu, divided by 1,100, and by
-        the square of d / 50 if there are d > 50 columns and indicators; at most 0.66. Less than
+        the square of d / 50 if there are d > 50 columns and indicators; at most 0.66. A share below
         0.05 counts as 0.
     n_trees : int, default=None
-        Number of random trees, of depths 3 to 6. None is 40; where descents are long (see
-        `max_iter`) up to 120, and fewer for more classes, which take longer. They have depths 5 to
-        8 where the number of records times mu, divided by half of that of classes, is 300,000.
+        Number of random trees, of depths 3 to 6. None is 40; with a long descent (see `max_iter`)
+        up to 120, and fewer for more than two classes, which take longer. Depths are 5 to 8 if the
+        number of records per class times mu is 150,000 or more.
     C, clip, max_iter : float, float and int, default=1.0, None and None
-        As in `PrivateLogisticRegression`. Where one class is rare, a `clip` of 0.8 to 1.1 gives
-        better probabilities. From 5,000 records times mu on descents are long: 150 steps instead of
-        60, with a momentum of 0.97 instead of 0.9. `C` is then multiplied by this number, divided
-        by 500 times the number of classes, if that is above 1.
+        As in `PrivateLogisticRegression`. If one class is rare, a `clip` of 0.8 to 1.1 gives better
+        probabilities. If the number of records times mu is 5,000 or more, the descent is long: 150
+        steps instead of 60, with a momentum of 0.97 instead of 0.9. `C` is then multiplied by the
+        number of records per class times mu, divided by 500, if that is above 1.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
-        Draws trees and waves. It is no secret, and has no effect on the noise.
+        Seed of the trees and waves. It is not secret, and does not affect the noise.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
@@ -56,8 +57,8 @@ class PrivateClassifier(Curved, DescentClassifier):
     curved_ : float
         The share of curved functions (public).
     bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
-        What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
-        level, and frequencies of waves (public: drawn without the records).
+        Parameters of the curved functions: features of 32 bins, column and threshold of each tree
+        at each level, and frequencies of waves (public: drawn without the records).
     coef_ : ndarray of shape (1 or n_classes, n_functions)
         Coefficients of all functions (private).
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -71,7 +72,7 @@ class PrivateClassifier(Curved, DescentClassifier):
         How rows are scaled, as in `PrivateLogisticRegression` (private).
     reach_, clip_ : float
         How far columns and gradients reach, as in `PrivateLogisticRegression` (public). Curved
-        functions change within 1 alone.
+        functions are constant beyond 1.
     n_iter_ : int
     privacy_ : PrivacyReport
         The privacy report; print it.
@@ -121,8 +122,8 @@ class PrivateClassifier(Curved, DescentClassifier):
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
-        """Return values for a search, as its `param_distributions`.
+        """Return parameters and values to search over, as `param_distributions`.
 
-        Without a search, a fit has all of epsilon: a search often costs more than it gains.
+        A fit without a search uses all of epsilon: a search often costs more than it gains.
         """
         return {"curved": [0.0, 0.33, 0.66], "max_iter": [None, 120]}

@@ -1,11 +1,11 @@
-"""From a table to columns of numbers, by what is declared of it alone (zone: sensitive)."""
+"""Conversion of a table to columns of numbers, by public declarations only (zone: sensitive)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +26,33 @@ from ._rows import Floats, Levels, Rows
 
 # The lowest and the highest value of columns of numbers.
 Ends = tuple[Floats, Floats]
-# In place of the categories of a column: those that are frequent are released.
+# Instead of a column's categories: release those that are frequent.
 _FREQUENT = "frequent"
 
 
+class DeclaredLevels(NamedTuple):
+    """A numpy array or pandas frame, and the categories of its columns.
+
+    Columns are named by their positions. Categories of the `frequent` columns are to be released,
+    and their `levels` are empty.
+    """
+
+    X: Any
+    levels: Levels
+    frequent: list[int]
+
+
 def asks_for_frequent(categories: Any) -> bool:
-    """Whether categories are to be released."""
-    named = isinstance(categories, Mapping)
-    return named and any(isinstance(values, str) for values in categories.values())
+    """Return True if the categories of a column are to be released."""
+    is_mapping = isinstance(categories, Mapping)
+    return is_mapping and any(isinstance(values, str) for values in categories.values())
 
 
-def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
-    """Return a table of numpy or pandas, which of its columns have which categories, and frequent.
+def declared_levels(X: Any, categories: Any) -> DeclaredLevels:
+    """Find the declared categories of each column; ValueError if they are not well formed.
 
-    Those of `categories`, by name in a frame and else by position, and of pandas' dtypes. Other
-    libraries' categories may be the values that occur. The categories of the columns that are
-    returned last are to be released: none is known. ValueError if they are not well formed.
+    They come from `categories`, by name in a frame and else by position, and from pandas' dtypes.
+    The dtypes of other libraries do not count, because their categories may be those that occur.
     """
     X = _as_array_or_frame(X)
     if not isinstance(categories, Mapping | None):
@@ -49,55 +60,59 @@ def declared_levels(X: Any, categories: Any) -> tuple[Any, Levels, list[int]]:
             "categories must be a dict from columns to all values that each can have, such as "
             f"{{'ward': ['north', 'south'], 'diagnosis': {_FREQUENT!r}}}; found {categories!r}"
         )
-    named, d = is_frame(X), X.shape[1]
-    names = list(X.columns) if named else list(range(d))
-    given = {key_of_name(name): values for name, values in (categories or {}).items()}
+    has_names = is_frame(X)
+    names = list(X.columns) if has_names else list(range(X.shape[1]))
+    declared = {key_of_name(name): values for name, values in (categories or {}).items()}
     for name in categories or {}:
         if key_of_name(name) not in map(key_of_name, names):
-            spelled = {str(own): own for own in names}
+            spelled = {str(column): column for column in names}
             near = get_close_matches(str(name), spelled, 1)
             hint = f"; did you mean {spelled[near[0]]!r}?" if near else f": it has {names}"
             raise ValueError(f"categories names {name!r}, which X does not have{hint}")
-    levels, frequent = {}, []
+    levels = {}
+    frequent = []
     for j, name in enumerate(names):
-        dtype = X.dtypes.iloc[j] if named else X.dtype
-        values = given.get(key_of_name(name), getattr(dtype, "categories", None))
+        dtype = X.dtypes.iloc[j] if has_names else X.dtype
+        values = declared.get(key_of_name(name), getattr(dtype, "categories", None))
         if isinstance(values, str) and values == _FREQUENT:
             frequent.append(j)
             levels[j] = objects([])
             if kind_of(dtype) not in (None, "text", "numbers"):
                 raise ValueError(
-                    f"{name!r} has dtype {dtype}, and {_FREQUENT!r} takes text and numbers alone: "
+                    f"{name!r} has dtype {dtype}, but {_FREQUENT!r} is for text and numbers only: "
                     "give its categories as a list"
                 )
         elif values is not None:
             levels[j] = _levels(name, values, dtype)
-    return X, levels, frequent
+    return DeclaredLevels(X, levels, frequent)
 
 
 def _levels(name: Any, values: Any, dtype: Any) -> NDArray[Any]:
-    """Return the categories of a column, without one that stands for missing values."""
-    listed = hasattr(values, "__iter__") and not isinstance(values, str)
-    levels = [value for value in getattr(values, "tolist", values.__iter__)()] if listed else []
+    """Check and return the categories of a column, without missing values."""
+    is_list = hasattr(values, "__iter__") and not isinstance(values, str)
+    levels = [value for value in getattr(values, "tolist", values.__iter__)()] if is_list else []
     levels = [value for value in levels if not is_missing(value)]
     if not levels or ... in levels:
         raise ValueError(
-            f"categories[{name!r}] must list all values of it, or be {_FREQUENT!r}, which releases "
-            f"those that many records have; found {values!r}"
+            f"categories[{name!r}] must list all values of the column, or be {_FREQUENT!r}, which "
+            f"releases the values that many records have; found {values!r}"
         )
     if len(set(levels)) < len(levels):
         raise ValueError(f"categories[{name!r}] has a value twice: {levels}")
     kinds = {kind_of(dtype), kind_of(np.array(levels).dtype)} - {None}
     if len(kinds) > 1:
         raise ValueError(
-            f"{name!r} has dtype {dtype}, but its categories are {levels}: no record would have "
-            f"one. Give {kind_of(dtype)} as categories, or change the column by astype"
+            f"{name!r} has dtype {dtype}, but its categories are {levels}: no record would match "
+            f"any. Give {kind_of(dtype)} as categories, or convert the column by astype"
         )
     return objects(levels)
 
 
 def _as_array_or_frame(X: Any) -> Any:
-    """Return a table whose type no record decides; ValueError, as scikit-learn's would quote X."""
+    """Return a table whose type no record decides, or raise ValueError.
+
+    scikit-learn's errors would quote X.
+    """
     if is_frame(X) or hasattr(X, "to_pandas"):
         table = as_table(X)
         declared = [j for j, dtype in enumerate(table.dtypes) if hasattr(dtype, "categories")]
@@ -106,13 +121,13 @@ def _as_array_or_frame(X: Any) -> Any:
         return X
     if not hasattr(X, "__array__"):
         raise ValueError(
-            f"X is a {type(X).__name__}, in which single records decide the number and the type of "
-            "columns. Give an array or a data frame, such as np.array(X, dtype=float)"
+            f"X is a {type(X).__name__}, so single records could change the number and the type of "
+            "columns. Pass an array or a data frame, such as np.array(X, dtype=float)"
         )
     check_readable("X", X, real=True)
     X = np.asarray(X)
     if X.dtype.kind not in "biufO":
-        raise ValueError(f"X has to be numbers; found an array of {kind_of(X.dtype)}")
+        raise ValueError(f"X must be numbers; found an array of {kind_of(X.dtype)}")
     if np.ndim(X) != 2:
         raise ValueError(
             f"Expected 2D array, got {np.ndim(X)}D array instead. Reshape your data to one row "
@@ -124,23 +139,24 @@ def _as_array_or_frame(X: Any) -> Any:
 def as_declared(
     X: Any, levels: Levels, frequent: list[int], learner: str | None
 ) -> tuple[Any, Levels]:
-    """Return the table with positions among the categories in their columns, the rest as it is.
+    """Replace categories by their positions among the declared ones.
 
-    And the values that occur in those of `frequent`: positions there are among these. In arrays of
-    objects, cells that are not numbers are missing. ValueError if frames have columns of other
-    types: it says how to declare them, or without a `learner` that they were numbers.
+    In `frequent` columns, positions are among the values that occur, which are the second result.
+    In arrays of objects, cells that are not numbers count as missing. ValueError if a frame has
+    columns of other types: the message explains how `learner` declares them, or, if it is None,
+    that they were numbers in fit.
     """
     if issparse(X):
         return X, {}
-    framed = is_frame(X)
-    if framed:
+    has_names = is_frame(X)
+    if has_names:
         _refuse_undeclared(X, levels, learner)
-    columns = {j: X.iloc[:, j] if framed else X[:, j] for j in levels}
-    own = {j: _values_and_positions(columns[j]) for j in frequent}
-    positions = {j: category_positions(columns[j], levels[j]) for j in levels if j not in own}
-    positions |= {j: place for j, (_, place) in own.items()}
-    occurring = {j: values for j, (values, _) in own.items()}
-    if framed:
+    columns = {j: X.iloc[:, j] if has_names else X[:, j] for j in levels}
+    observed = {j: _values_and_positions(columns[j]) for j in frequent}
+    positions = {j: category_positions(columns[j], levels[j]) for j in levels if j not in observed}
+    positions |= {j: place for j, (_, place) in observed.items()}
+    occurring = {j: values for j, (values, _) in observed.items()}
+    if has_names:
         return with_columns(X, positions), occurring
     table = as_array(X, np.zeros((1, X.shape[1]))) if X.dtype == object and X.shape[1] else X
     if positions:
@@ -150,21 +166,24 @@ def as_declared(
 
 
 def _values_and_positions(column: Any) -> tuple[NDArray[Any], Floats]:
-    """Return the values that occur, and of each cell its position there.
+    """Return the n values that occur, and the position of each cell's value among them.
 
-    That is their number for a missing one, and one more for what is neither a number nor a text.
+    The position is n for missing cells, and n + 1 for those that are neither numbers nor text.
     """
     cells = column.tolist()
-    own = [_value(cell) for cell in cells]
-    values = sorted({*own} - {None}, key=lambda value: (isinstance(value, str), value))
+    cell_values = [_value(cell) for cell in cells]
+    values = sorted({*cell_values} - {None}, key=lambda value: (isinstance(value, str), value))
     position = {value: i for i, value in enumerate([*values, None])}
-    positions = np.array([position[value] for value in own], dtype=float)
-    positions[[i for i, v in enumerate(own) if v is None and not is_missing(cells[i])]] += 1
+    positions = np.array([position[value] for value in cell_values], dtype=float)
+    unreadable = [
+        i for i, value in enumerate(cell_values) if value is None and not is_missing(cells[i])
+    ]
+    positions[unreadable] += 1
     return objects(values), positions
 
 
 def _value(cell: Any) -> Any:
-    """Return a text, or a number, as the one of its kind that equals it; None for other cells."""
+    """Convert a cell to str, int or float, so that equal cells are equal; None for other cells."""
     if issubclass(type(cell), str):
         return str.__str__(cell)
     if type(cell) is int:
@@ -176,48 +195,48 @@ def _value(cell: Any) -> Any:
 
 
 def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
-    """Raise ValueError if columns are neither numbers nor declared, and say what to do."""
+    """Raise ValueError, with a remedy, if columns are neither numbers nor declared."""
     kinds = {
         name: kind_of(dtype) for j, (name, dtype) in enumerate(X.dtypes.items()) if j not in levels
     }
     times = [name for name, kind in kinds.items() if kind == "times"]
-    other = [name for name, kind in kinds.items() if kind not in ("numbers", "times")]
-    if not times + other:
+    undeclared = [name for name, kind in kinds.items() if kind not in ("numbers", "times")]
+    if not times + undeclared:
         return
     if learner is None:
-        dtypes = {name: str(X.dtypes[name]) for name in other + times}
+        dtypes = {name: str(X.dtypes[name]) for name in undeclared + times}
         raise ValueError(
-            f"these columns were numbers in fit, and now have other dtypes: {dtypes}. Give "
-            "numbers, for example by pd.to_numeric"
+            f"these columns were numbers in fit, and now have other dtypes: {dtypes}. Convert "
+            "them, for example by pd.to_numeric"
         )
-    said = []
-    if other:
-        call = ", ".join(f"{name!r}: [...]" for name in other)
-        said.append(
-            f"the columns {other} are neither numbers nor declared categories. Categories that are "
-            "learnt from the records would reveal rare ones. Declare all values that each can "
-            f"have, from a code book and not from the records: {learner}(categories={{{call}}}). "
-            f"If nobody knows them, {_FREQUENT!r} in place of a list releases those that many "
-            "records have, which takes a part of the budget"
+    remedies = []
+    if undeclared:
+        call = ", ".join(f"{name!r}: [...]" for name in undeclared)
+        remedies.append(
+            f"the columns {undeclared} are neither numbers nor declared categories. Categories "
+            "that are learnt from the records would reveal rare ones. Declare all values that each "
+            "column can have, from a code book and not from the records: "
+            f"{learner}(categories={{{call}}}). If nobody knows them, {_FREQUENT!r} instead of a "
+            "list releases the values that many records have, at the cost of a part of the budget"
         )
     if times:
         X_when = f"X[{times[0]!r}]"
-        said.append(
-            f"the columns {times} are dates or times: make days of each, such as {X_when} = "
+        remedies.append(
+            f"the columns {times} are dates or times: convert each to days, such as {X_when} = "
             f"({X_when} - start) / pd.Timedelta(days=1), with a start that is not from the records"
         )
     raise ValueError(
-        f"{'; '.join(said)}. Or leave such columns, and identifiers, out: "
-        f"X.drop(columns={other + times})"
+        f"{'; '.join(remedies)}. Or leave out such columns, and identifiers: "
+        f"X.drop(columns={undeclared + times})"
     )
 
 
 def category_positions(column: Any, levels: NDArray[Any]) -> Floats:
-    """Return the position of each cell among its levels; -1 for others, their number if missing."""
+    """Find the position of each cell among n levels: n if it is missing, -1 for other values."""
     n = len(levels)
     if hasattr(column.dtype, "categories"):
-        own = encode(objects(column.dtype.categories.tolist()), levels)
-        positions = np.append(own, n)[column.cat.codes.to_numpy()]
+        of_categories = encode(objects(column.dtype.categories.tolist()), levels)
+        positions = np.append(of_categories, n)[column.cat.codes.to_numpy()]
     else:
         cells = column.tolist()
         positions = encode(objects(cells), levels)
@@ -227,13 +246,13 @@ def category_positions(column: Any, levels: NDArray[Any]) -> Floats:
 
 
 def value_counts(rows: Rows) -> dict[tuple[int, bool, Any], int]:
-    """Return how many units have each value, by its column, whether it is text, and itself.
+    """Count the units that have each value; keys are (column, value is text, value).
 
-    A unit has one value of a column: that of its first record. Only values that a unit has are
-    counted, not those of other records.
+    A unit has one value of a column, that of its first record. Values that no unit has in this
+    sense are left out.
     """
-    own = np.arange(len(rows.X)) if rows.unit is None else rows.unit
-    first = rows.X[np.unique(own, return_index=True)[1]]
+    unit = np.arange(len(rows.X)) if rows.unit is None else rows.unit
+    first = rows.X[np.unique(unit, return_index=True)[1]]
     return {
         (j, isinstance(values[i], str), values[i]): int(count)
         for j, values in rows.occurring.items()
@@ -243,7 +262,7 @@ def value_counts(rows: Rows) -> dict[tuple[int, bool, Any], int]:
 
 
 def with_categories(rows: Rows, levels: Levels, missing: bool, ends: Ends | None) -> Rows:
-    """Return rows with indicators of these categories, some of which have been released."""
+    """Replace categories by indicators; `levels` include those that have been released."""
     table = rows.X.copy()
     for j, values in rows.occurring.items():
         positions = np.append(encode(values, levels[j]), [len(levels[j]), -1])
@@ -252,25 +271,31 @@ def with_categories(rows: Rows, levels: Levels, missing: bool, ends: Ends | None
 
 
 def indicated(table: Floats, levels: Levels, missing: bool, ends: Ends | None) -> Floats:
-    """Return the columns of numbers, within their ends, then indicators: 1 or 0.
+    """Clip columns of numbers at their ends, and append indicators (0 or 1).
 
-    Of numbers that are missing, if asked for; and of each category, and of missing ones.
+    Indicators are those of missing numbers, if `missing`; and for each column of categories those
+    of its levels, and of missing values.
     """
     numbers = np.delete(table, [*levels], axis=1)
-    parts = [numbers if ends is None else numbers.clip(*ends)] + [np.isnan(numbers)] * missing
-    parts += [table[:, [j]] == np.arange(len(own) + 1) for j, own in levels.items()]
+    parts = [numbers if ends is None else numbers.clip(*ends)]
+    if missing:
+        parts.append(np.isnan(numbers))
+    parts += [table[:, [j]] == np.arange(len(values) + 1) for j, values in levels.items()]
     return np.hstack(parts, dtype=float)
 
 
 def names_of_columns(names: list[Any], levels: Levels, missing: bool) -> list[str]:
-    """Return the names of what `indicated` returns, by those of the table's columns.
+    """Name the columns that `indicated` returns, from the names of the table's columns.
 
-    A name that another one has, as of a category "missing", gets an underscore.
+    Duplicate names, for example of a category "missing", get underscores.
     """
     numbers = [str(name) for j, name in enumerate(names) if j not in levels]
-    of_levels = [f"{names[j]}_{level}" for j, own in levels.items() for level in (*own, "missing")]
+    of_missing = [f"{name}_missing" for name in numbers] if missing else []
+    of_levels = [
+        f"{names[j]}_{level}" for j, values in levels.items() for level in (*values, "missing")
+    ]
     unique: dict[str, None] = {}
-    for name in numbers + [f"{name}_missing" for name in numbers] * missing + of_levels:
+    for name in numbers + of_missing + of_levels:
         while name in unique:
             name += "_"
         unique[name] = None
@@ -278,11 +303,12 @@ def names_of_columns(names: list[Any], levels: Levels, missing: bool) -> list[st
 
 
 def chances_of_columns(n_numbers: int, levels: Levels, d: int) -> Floats:
-    """Return with which chance one of d columns and indicators is drawn: alike for each column.
+    """Compute the probability with which a split takes each of d columns and indicators.
 
-    The indicators of a column of categories share its chance.
+    All columns of the table have the same probability, which a column of categories divides
+    between its indicators.
     """
-    of_levels = [np.full(len(own) + 1, 1 / (len(own) + 1)) for own in levels.values()]
+    of_levels = [np.full(len(values) + 1, 1 / (len(values) + 1)) for values in levels.values()]
     of_missing = np.zeros(d - n_numbers - sum(map(len, of_levels)))
     chances = np.concatenate([np.ones(n_numbers), of_missing, *of_levels])
     shares: Floats = chances / chances.sum()

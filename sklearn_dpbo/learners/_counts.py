@@ -1,7 +1,7 @@
-"""Counts of where values of columns lie (zone: sensitive).
+"""Counts that show the ranges of columns (zone: sensitive).
 
-How large values are, and how far apart those of two units; in which cells they lie; and how long
-scaled rows are.
+They count the sizes of values and the distances between those of two units, the cells in which
+values lie, and the norms of scaled rows.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ._rows import Floats, Integers, Rows, Scaling
 
-# What a unit counts for, in steps: its rows share them.
+# Weight of a unit in a count; its rows share it.
 STEPS = 2**20
-# Distances are counted in octaves around powers of two, sizes in cells of two octaves. What is
-# smaller is in the cell of 0, and what is larger in the last one.
+# Distances are counted in octaves around powers of two, sizes in cells of two octaves. Smaller
+# numbers are in the cell of 0, and larger ones in the last cell.
 OCTAVES: Floats = np.array([2.0**k for k in range(-59, 60)])
 EDGES_OF_DISTANCES: Floats = OCTAVES / math.sqrt(2)
 EDGES_OF_SIZES: Floats = EDGES_OF_DISTANCES[::2]
@@ -27,59 +27,64 @@ CELLS_OF_NORMS = 24
 
 
 def size_counts(rows: Rows, pairs: bool) -> Integers:
-    """Return the counts of |x|, and of |x - x'| in pairs of units, a row for each column.
+    """Count |x| and, with `pairs`, |x - x'| in pairs of units; shape (n_columns, n_cells).
 
-    A pair is the first rows of two units, and a unit is in one pair at most. It counts for
-    `STEPS`; and |x| for half of that, so that both have the same total.
+    A pair consists of the first rows of two units, and a unit is in one pair at most. A pair has
+    the weight `STEPS`, and the |x| of a unit half of that, so that both have the same total.
     """
-    X, shares = rows.X, _shares(rows)
+    weights = _row_weights(rows)
     if not pairs:
-        return _sizes_in(EDGES_OF_SIZES, X, shares)
-    first = X if rows.unit is None else X[np.unique(rows.unit, return_index=True)[1]]
+        return _sizes_in(EDGES_OF_SIZES, rows.X, weights)
+    first = rows.X if rows.unit is None else rows.X[np.unique(rows.unit, return_index=True)[1]]
     order = np.random.default_rng(0).permutation(len(first))  # public; tables may be sorted
     half = len(first) // 2
     distances = first[order[:half]] - first[order[half : 2 * half]]
-    sizes = _sizes_in(EDGES_OF_SIZES, X, shares // 2)
+    sizes = _sizes_in(EDGES_OF_SIZES, rows.X, weights // 2)
     return np.hstack([sizes, _sizes_in(EDGES_OF_DISTANCES, distances, np.full(half, STEPS))])
 
 
 def cell_counts(rows: Rows, center: Floats, width: Floats, reach: NDArray[np.intp]) -> Integers:
-    """Return the counts of all columns, one after the other, in cells of so many on either side."""
-    shares, tables = _shares(rows), []
-    places = np.rint(np.nan_to_num((rows.X - center) / width))
-    for x, place, far in zip(rows.X.T, places.T, reach, strict=True):
-        cells = (far + np.clip(place, -far, far)).astype(np.intp)
-        tables.append(_counts(cells, shares, x, 2 * far + 1))
+    """Count the values of each column in ``2 reach + 1`` cells around its centre.
+
+    `center`, `width` and `reach` (in cells) have shape (n_columns,). The result has the counts of
+    all columns, one after the other.
+    """
+    weights = _row_weights(rows)
+    tables = []
+    offsets = np.rint(np.nan_to_num((rows.X - center) / width))
+    for x, offset, n_cells in zip(rows.X.T, offsets.T, reach, strict=True):
+        cells = (n_cells + np.clip(offset, -n_cells, n_cells)).astype(np.intp)
+        tables.append(_counts(cells, weights, x, 2 * n_cells + 1))
     return np.concatenate(tables)
 
 
 def target_counts(rows: Rows, center: float, scale: float) -> Integers:
-    """Return counts of how far targets are from the centre, in scales."""
+    """Count the distances of targets from the centre, in scales."""
     sizes = abs((rows.y - center) / scale)
-    counts: Integers = _sizes_in(EDGES_OF_TARGETS, sizes[:, None], _shares(rows))[0]
+    counts: Integers = _sizes_in(EDGES_OF_TARGETS, sizes[:, None], _row_weights(rows))[0]
     return counts
 
 
 def norm_counts(rows: Rows, scaling: Scaling, d: int) -> Integers:
-    """Return counts of the norms of scaled columns, up to the largest possible of d columns."""
+    """Count the norms of scaled rows, up to the largest possible with d columns."""
     norms = np.sqrt((scaling.columns(rows.X) ** 2).sum(axis=1))
     n = math.ceil(scaling.reach * CELLS_OF_NORMS)
     cells = np.minimum(norms / math.sqrt(d) * CELLS_OF_NORMS, n - 1)
-    return _counts(cells.astype(np.intp), _shares(rows), norms, n)
+    return _counts(cells.astype(np.intp), _row_weights(rows), norms, n)
 
 
-def _shares(rows: Rows) -> Integers:
-    """Return what each row counts for, divided once: a unit's rows have `STEPS` at most."""
+def _row_weights(rows: Rows) -> Integers:
+    """Divide the weight of each unit between its rows, rounded down."""
     return np.full(len(rows.X), STEPS) if rows.sizes is None else STEPS // rows.sizes
 
 
-def _counts(cells: NDArray[np.intp], shares: Integers, x: Floats, n_cells: int) -> Integers:
-    """Return the counts of a column x, by the cell of each row; none for what is missing."""
-    counts = np.bincount(cells, np.where(np.isnan(x), 0, shares), n_cells)
+def _counts(cells: NDArray[np.intp], weights: Integers, x: Floats, n_cells: int) -> Integers:
+    """Sum the rows' weights in each cell; missing values of x do not count."""
+    counts = np.bincount(cells, np.where(np.isnan(x), 0, weights), n_cells)
     return counts.astype(np.int64)  # floats below 2^53: exact
 
 
-def _sizes_in(edges: Floats, X: Floats, shares: Integers) -> Integers:
-    """Return the counts of |x| between edges, of each column."""
+def _sizes_in(edges: Floats, X: Floats, weights: Integers) -> Integers:
+    """Count |x| between edges, in each column."""
     n = len(edges) + 1
-    return np.array([_counts(np.searchsorted(edges, abs(x)), shares, x, n) for x in X.T])
+    return np.array([_counts(np.searchsorted(edges, abs(x)), weights, x, n) for x in X.T])

@@ -19,23 +19,33 @@ from ._columns import category_positions, chances_of_columns
 from ._descent import Course, Descent
 from ._rows import Floats, linear, squared_norms
 
-# The share of curved functions is the number of units of a class times mu, divided by this and, if
-# there are more columns than so many, by the square of how many times more; up to the largest. With
-# few units, or many columns, their noise costs more than they give.
-_UNITS, _MANY_COLUMNS, _MOST_CURVED = 1_100, 50, 0.66
+# The share of curved functions is votes / _VOTES_FOR_CURVED, where votes are the units per class
+# times mu. With d > _MANY_COLUMNS columns the votes needed grow by the square of d / _MANY_COLUMNS.
+# With fewer votes, the noise of curved functions costs more than they gain.
+_VOTES_FOR_CURVED = 1_100
+_MANY_COLUMNS = 50
+_LARGEST_CURVED = 0.66
 _N_WAVES = 100
-# From so many units times mu on, descents have so many steps, and many trees; from so many for half
-# of the classes on, trees are deep. Below, noise costs weak signals more than curves gain.
-_MANY_FOR_LONG, _MANY_FOR_DEEP = 5_000.0, 300_000.0
-_LONG = 150
-# Number and depth of trees; and what the same number is divided by, which `C` is multiplied by.
-_FEW_TREES, _MANY_TREES, _DEPTH, _DEEP, _C_FROM = 40, 120, 6, 8, 1000.0
-# About so many leaves of a tree, on average; and how many numbers get noise, with many trees.
-_LEAVES, _MOST_NOISE = 30, 1_000_000
+# From this number of units times mu on, descents are long, and there are more trees. Below, the
+# noise hides weak signals, which costs more than curves gain.
+_LONG_FROM = 5_000.0
+_LONG_STEPS = 150
+# From this number of votes on, trees are deep.
+_DEEP_FROM = 150_000.0
+_DEPTH = 6
+_LARGE_DEPTH = 8
+# Numbers of trees of short and of long descents, the latter at most.
+_FEW_TREES = 40
+_MANY_TREES = 120
+# In a long descent, `C` is multiplied by votes / _VOTES_FOR_C, if that is above 1.
+_VOTES_FOR_C = 500.0
+# Average number of leaves of a tree, about; and limit on the numbers with noise of a long descent.
+_N_LEAVES = 30
+_MOST_NOISY_NUMBERS = 1_000_000
 
 
 class Curved(Descent):
-    """Model that is linear in columns, functions of single ones, random trees and waves."""
+    """Model that is linear in columns, functions of single columns, random trees and waves."""
 
     curved: Any
     n_trees: Any
@@ -45,7 +55,7 @@ class Curved(Descent):
 
     @property
     def _n_classes(self) -> int:
-        """The number of classes, which share the records; a regressor counts as two."""
+        """Number of classes, which share the records; a regressor counts as two."""
         return len(self.classes_) if is_classifier(self) else 2
 
     def _check(self) -> None:
@@ -55,49 +65,59 @@ class Curved(Descent):
         check_random_state(self.random_state)  # before the charge
 
     def _votes(self, m: int) -> float:
-        """Return the number of units of a class, times mu."""
+        """Return the number of units per class times mu."""
         return m * gdp_within(self.epsilon, self.delta) / self._n_classes
 
     def _is_long(self, m: int) -> bool:
         """Return True if the descent of m units is long."""
-        return m * gdp_within(self.epsilon, self.delta) >= _MANY_FOR_LONG
+        return m * gdp_within(self.epsilon, self.delta) >= _LONG_FROM
 
     def _course(self, m: int) -> Course:
         if not self._is_long(m):
             return super()._course(m)
-        c_factor = max(1.0, 2 * self._votes(m) / _C_FROM) if is_classifier(self) else 1.0
-        noise = 1 / self._wider(m, _MANY_FOR_LONG)
-        return Course(_LONG, 0.97, self._n_batches(m), c_factor, noise)
+        c_factor = max(1.0, self._votes(m) / _VOTES_FOR_C) if is_classifier(self) else 1.0
+        noise_factor = 1 / self._widening(m, _LONG_FROM)
+        return Course(_LONG_STEPS, 0.97, self._n_batches(m), c_factor, noise_factor)
 
     def _trees(self, m: int) -> tuple[int, int]:
-        """Return the largest depth of trees, and how many there are."""
-        usual = _FEW_TREES
+        """Return the largest depth and the number of trees."""
+        n_trees = _FEW_TREES
         if self._is_long(m):
-            k = self._n_classes if self._n_classes > 2 else 1
-            usual = int(np.clip(_MOST_NOISE / (_LONG * k * _LEAVES), _FEW_TREES, _MANY_TREES))
-        return _DEPTH if 2 * self._votes(m) < _MANY_FOR_DEEP else _DEEP, int(self.n_trees or usual)
+            n_functions = self._n_classes if self._n_classes > 2 else 1
+            affordable = _MOST_NOISY_NUMBERS / (_LONG_STEPS * n_functions * _N_LEAVES)
+            n_trees = int(np.clip(affordable, _FEW_TREES, _MANY_TREES))
+        depth = _DEPTH if self._votes(m) < _DEEP_FROM else _LARGE_DEPTH
+        return depth, int(self.n_trees or n_trees)
 
     def _draw(self, d: int, m: int) -> Blocks:
         curved = self.curved
         if curved is None:
-            enough = _UNITS * max(1.0, d / _MANY_COLUMNS) ** 2
-            curved = min(_MOST_CURVED, self._votes(m) / enough)
-        rng = check_random_state(self.random_state)
-        of = self._n_numbers, float(curved), self._trees(m), _N_WAVES, rng
-        drawn = Blocks.draw(chances_of_columns(self._n_numbers, self.categories_, d), *of)
+            votes_needed = _VOTES_FOR_CURVED * max(1.0, d / _MANY_COLUMNS) ** 2
+            curved = min(_LARGEST_CURVED, self._votes(m) / votes_needed)
+        drawn = Blocks.draw(
+            chances_of_columns(self._n_numbers, self.categories_, d),
+            self._n_numbers,
+            float(curved),
+            self._trees(m),
+            _N_WAVES,
+            check_random_state(self.random_state),
+        )
         self.curved_ = drawn.curved
-        self.bins_, self.frequencies_ = drawn.bins, drawn.frequencies
-        self.tree_columns_, self.tree_thresholds_ = drawn.tree_columns, drawn.tree_thresholds
+        self.bins_ = drawn.bins
+        self.frequencies_ = drawn.frequencies
+        self.tree_columns_ = drawn.tree_columns
+        self.tree_thresholds_ = drawn.tree_thresholds
         return drawn
 
     def _blocks(self, table: Floats) -> list[Any]:
-        """Return the functions of columns and indicators."""
+        """Compute the functions of columns and indicators."""
         trees = self.tree_columns_, self.tree_thresholds_
         drawn = Blocks(self._n_numbers, self.curved_, self.bins_, *trees, self.frequencies_)
         return blocks_of(table, self._scaling, drawn)
 
     def _set_linear(self, w: Floats, constants: Floats) -> None:
-        self.coef_, self.intercept_ = w, constants
+        self.coef_ = w
+        self.intercept_ = constants
 
     def _values(self, table: Floats) -> Floats:
         values: Floats = linear(self._blocks(table), self.coef_) + self.intercept_
@@ -105,36 +125,35 @@ class Curved(Descent):
 
     @ignore_float_errors()
     def shape_function(self, column: Any, values: Any = None, *, target: Any = None) -> Bunch:
-        """Return how predictions change along one column, and how much of that is noise.
+        """Compute the change of predictions along one column, and its noise.
 
-        The other columns are at `center_`, where the noisy counts say that most values lie, and
-        those of categories at none. Where they are elsewhere, trees and waves, which combine
-        columns, may change differently. It costs no privacy: it is computed from the fitted model
-        alone.
+        The other columns are at `center_`, where most values lie according to noisy counts, and
+        columns of categories at none of their values. Trees and waves combine columns, so the
+        change may differ if the other columns have other values. It costs no privacy, because only
+        the fitted model is used.
 
         Parameters
         ----------
         column : int or str
             Position or name of the column.
         values : array-like of shape (n_values,), default=None
-            Values of the column. None: its categories; of numbers 101 values from `center_` -
-            `scale_` to `center_` + `scale_` (within `bounds`), outside of which curved functions
-            are constant, and straight ones from `reach_` times as far on (where `tails_` is above
-            1, they grow like a logarithm there).
+            Values of the column. None takes its categories or, for numbers, 101 values from
+            `center_` - `scale_` to `center_` + `scale_` (within `bounds`). Curved functions are
+            constant outside of this range; the column itself counts up to `reach_` times as far,
+            and beyond like a logarithm if `tails_` is above 1.
         target : label, default=None
-            The class whose log-odds are meant, required if there are more than two. Ignored
-            otherwise: of two classes, it is the second.
+            Class whose log-odds are computed; required if there are more than two classes, and
+            ignored otherwise: of two classes, it is the second.
 
         Returns
         -------
         shape : Bunch
-            ``grid_values``, and arrays of shape (n_values,): ``change``, the difference from the
-            prediction at the centre, or for the first category (of a classifier in log-odds, with
-            more than two classes in comparison with their mean; of a regressor in units of the
-            target); ``of_column``, the
-            part of functions of this column alone; ``noise_std``, the standard deviation of the
-            noise in ``change``, at most (proven for a quadratic loss): see "Shape functions" in the
-            documentation.
+            ``grid_values``, and three arrays of shape (n_values,). ``change``: difference from the
+            prediction at the centre, or for the first category. For a classifier it is in log-odds
+            (with more than two classes, relative to their mean), for a regressor in units of the
+            target. ``of_column``: part of the change that functions of this column alone make.
+            ``noise_std``: bound on the standard deviation of the noise in ``change`` (proven for a
+            quadratic loss): see "Shape functions" in the documentation.
         """
         check_is_fitted(self, "coef_")
         j = self._position(column)
@@ -149,25 +168,27 @@ class Curved(Descent):
         table[:, self._numbers] = self.center_[: self._n_numbers]
         table[:, j] = cells
         blocks = self._blocks(self._indicated(table))
-        moved = [block[1:] - block[[0] * len(values)] for block in blocks]
+        differences = [block[1:] - block[np.zeros(len(values), dtype=int)] for block in blocks]
         weights = self._weights(target)
         w = weights @ self.coef_
-        alone = moved[0][:, : len(self.center_) + self._n_numbers * self.bins_.shape[1]]
+        of_column = differences[0][:, : len(self.center_) + self._n_numbers * self.bins_.shape[1]]
         return Bunch(
             grid_values=values,
-            change=linear(moved, w[None])[:, 0],
-            of_column=alone @ w[: alone.shape[1]],
+            change=linear(differences, w[None])[:, 0],
+            of_column=of_column @ w[: of_column.shape[1]],
             noise_std=self.coef_noise_std_
             * np.linalg.norm(weights)
-            * np.sqrt(squared_norms(moved)),
+            * np.sqrt(squared_norms(differences)),
         )
 
     def _range(self, k: int) -> Floats:
-        """Return values between which curved functions change with the k-th column of numbers."""
-        low, high = self.center_[k] - self.scale_[k], self.center_[k] + self.scale_[k]
+        """Return 101 values of the k-th column of numbers, where curved functions change."""
+        low = self.center_[k] - self.scale_[k]
+        high = self.center_[k] + self.scale_[k]
         if (ends := self._ends()) is not None:
             lows, highs = ends
-            low, high = max(low, lows[k]), min(high, highs[k])
+            low = max(low, lows[k])
+            high = min(high, highs[k])
         values: Floats = np.linspace(low, high, 101)
         return values
 
@@ -184,7 +205,7 @@ class Curved(Descent):
         )
 
     def _weights(self, target: Any) -> Floats:
-        """Return the weights of the linear functions in what a shape function shows."""
+        """Return the weights with which linear functions add up to a shape function."""
         if not is_classifier(self):
             return np.array([self.y_scale_])
         K = len(self.classes_)

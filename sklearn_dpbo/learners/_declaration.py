@@ -1,4 +1,4 @@
-"""What an estimator declares of how it protects its training records (zone: public)."""
+"""Declaration of an estimator's privacy guarantee for its training records (zone: public)."""
 
 from __future__ import annotations
 
@@ -17,56 +17,58 @@ _AUDITED = 0.05
 
 @dataclass(frozen=True)
 class PrivateTraining:
-    """How an estimator protects its training records.
+    """Privacy guarantee of an estimator for its training records.
 
     An estimator returns it from a method `private_training` without arguments. It covers everything
-    that the fitted estimator holds, because all of it is released. The declaration is believed: a
-    `PrivateTableSearchCV` is only as private as the declaration is true. `audit_estimator`
-    finds some that are false. Two mistakes are common. A fit must not fail because of a record,
-    because the failure would reveal it. And the noise must differ from fit to fit: if a parameter
-    seeds it, the method should raise ValueError.
+    that the fitted estimator holds, because all of it is released. The declaration is not checked:
+    if it is false, a `PrivateTableSearchCV` has no guarantee. `audit_estimator` finds some false
+    declarations. Two mistakes are common. A fit must not fail because of a record, because the
+    failure would reveal it. And the noise must differ from fit to fit: if a parameter seeds it, the
+    method should raise ValueError.
 
     Parameters
     ----------
     composition : {"pure", "zCDP", "GDP", "approximate", "profile"}
-        What a fit satisfies, besides being (epsilon, delta)-private for the given parameters.
-        "pure": epsilon-private. "zCDP": rho-zCDP for some rho that implies (epsilon, delta)
-        (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 12). "GDP": mu-GDP for the mu that
-        implies (epsilon, delta) (Dong, Roth and Su, 2022, Corollary 1). "approximate": nothing
-        more; many models then cost much more. "profile": what `profile` says, for all epsilon at
-        once; this needs the least noise.
+        Guarantee of a fit, besides (epsilon, delta)-DP for its parameters. "pure": epsilon-DP.
+        "zCDP": rho-zCDP for some rho that implies (epsilon, delta) (Canonne, Kamath and Steinke,
+        NeurIPS 2020, Proposition 12). "GDP": mu-GDP for the mu that implies (epsilon, delta) (Dong,
+        Roth and Su, 2022, Corollary 1). "approximate": no other guarantee; many models then cost
+        much more. "profile": the privacy profile `profile`, for all epsilon at once; this needs the
+        least noise.
     epsilon, delta : str
         Names of the parameters that set epsilon and delta of a fit. delta is None if there is no
-        such parameter; only a "pure" guarantee does without. With a profile, delta is not set, and
-        epsilon only without `noise_multiplier`.
+        such parameter, which is possible for a "pure" guarantee. With a profile, the search sets no
+        delta, and epsilon only if there is no `noise_multiplier`.
     neighbours : {"replace-one", "add-or-remove-one"}
         The neighbouring data sets of the guarantee: one record replaced (the number of records is
-        public), or one added or removed. A replacement is one of each, so twice as much is charged.
+        public), or one added or removed. A replacement removes one record and adds another, so
+        twice as much is charged.
     groups : str or None
         The argument of `fit` that takes the groups of records to be protected together, if any.
     classes : str or None
-        The parameter that takes all labels, which are public, if any. Without, the labels of the
-        records decide what the model can predict.
+        The parameter that takes all labels, which are public, if any. Without it, the labels of the
+        records determine what the model can predict.
     target_bounds : str or None
-        The parameter with the lowest and the highest target of a regressor, as a pair, if any.
+        The parameter that takes the lowest and the highest target of a regressor, if any.
     from_release : tuple of str
         Parameters that can be changed after the fit without further privacy loss: the fitted
-        estimator has a method `refitted` that takes them by name and uses only what was released.
+        estimator has a method `refitted` that takes them by name and uses only released values.
     condition : str or None
-        A condition on the records, in words, for the privacy report, such as "no value is
-        missing". None if the guarantee holds for all tables.
+        Condition on the records, in words, for the privacy report, such as "no value is missing".
+        None if the guarantee holds for all tables.
     noise : str
-        Where the noise comes from, and how exact it is, for the privacy report.
+        Source and precision of the noise, for the privacy report.
     profile : callable or None
-        For "profile", and only then. ``profile(setting)`` returns the privacy profile of one fit
-        with this value of the parameter that `noise_multiplier` (or `epsilon`) names: a function h
-        of an array of increasing epsilons, 0 or larger, so that a fit is (epsilon, h(epsilon))-DP
-        for each of them. It may depend on other parameters of the estimator: make it
+        Required for "profile", None otherwise. ``profile(setting)`` returns the privacy profile of
+        one fit in which the parameter named by `noise_multiplier` (or `epsilon`) has this value. A
+        profile is a function h of an array of increasing epsilons, 0 or larger: a fit is (epsilon,
+        h(epsilon))-DP for each of them. It may depend on other parameters of the estimator. Make it
         ``functools.partial(profile_of, ...)`` of a function outside the class, because the search
-        calls equal ones only once for each of about 20 settings. All candidates get the same
-        setting, with which the maximum of their profiles is private enough.
+        calls equal profiles only once for each of about 20 settings. All candidates get the same
+        setting, for which the maximum of their profiles is within the budget.
     noise_multiplier : str or None
-        Name of the parameter that sets the noise of a fit with a profile: the larger, the more.
+        Name of the parameter that sets the noise of a fit with a profile; a larger value gives more
+        noise.
     """
 
     composition: str
@@ -87,26 +89,26 @@ class PrivateTraining:
             raise ValueError(f"composition must be in {kinds}; found {self.composition!r}")
         if callable(self.profile) != (self.composition == "profile"):
             raise ValueError(
-                'composition="profile" needs a function as profile, and no other has one; found '
+                'profile must be a function if composition="profile", and None otherwise; found '
                 f"composition={self.composition!r} and profile={self.profile!r:.100}"
             )
         if self.noise_multiplier is not None and self.profile is None:
             raise ValueError(
-                "noise_multiplier names what a profile depends on; without a profile it must be "
-                f"None; found {self.noise_multiplier!r}"
+                "noise_multiplier is for composition='profile', and must be None otherwise; found "
+                f"{self.noise_multiplier!r}"
             )
         if self.neighbours not in _NEIGHBOURS:
             raise ValueError(f"neighbours must be in {[*_NEIGHBOURS]}; found {self.neighbours!r}")
         if self.delta is None and self.composition not in ("pure", "profile"):
-            raise ValueError(f"a guarantee of kind {self.composition!r} needs a delta; found None")
+            raise ValueError(f"composition={self.composition!r} needs a delta; found None")
 
     @property
     def fit(self) -> FitGuarantee:
-        """Cost of one fit, for neighbouring data sets in which one unit is replaced."""
+        """Cost of one fit, for the replacement of one unit."""
         return FitGuarantee(self.composition, _NEIGHBOURS[self.neighbours])
 
     def claim(self, params: Mapping[str, Any]) -> tuple[float, float]:
-        """Return epsilon and delta of a fit with these parameters, for one unit replaced."""
+        """Return (epsilon, delta) of a fit with these parameters, for the replacement of a unit."""
         if self.profile is not None:
             profile = profile_of_setting([self], params[self.setting])
             return epsilon_of_profile(profile, _AUDITED), _AUDITED
@@ -115,27 +117,27 @@ class PrivateTraining:
 
     @property
     def setting(self) -> str:
-        """The parameter on which the profile depends."""
+        """Name of the parameter on which the profile depends."""
         return self.noise_multiplier or self.epsilon
 
     def _within(self, step: str) -> PrivateTraining:
-        """Return the same of a pipeline that has this estimator as its last step."""
+        """Return the declaration of a pipeline whose last step, of this name, is the estimator."""
         fields = ("epsilon", "delta", "groups", "classes", "target_bounds", "noise_multiplier")
         names = {field: getattr(self, field) for field in fields}
-        changed: dict[str, Any] = {k: name and f"{step}__{name}" for k, name in names.items()}
+        prefixed: dict[str, Any] = {k: name and f"{step}__{name}" for k, name in names.items()}
         from_release = tuple(f"{step}__{name}" for name in self.from_release)
-        return replace(self, from_release=from_release, **changed)
+        return replace(self, from_release=from_release, **prefixed)
 
 
 def profile_of_setting(declared: Sequence[PrivateTraining], setting: float) -> Profile:
-    """Return the largest profile of fits that declare these, for one unit replaced."""
-    profiles = {_key(each.profile): each.profile for each in declared if each.profile is not None}
-    at_setting = [profile(setting) for profile in profiles.values()]
-    return profile_of_all(at_setting, _NEIGHBOURS[declared[0].neighbours])
+    """Compute the maximum of the declared profiles, for the replacement of one unit."""
+    functions = {_key(fit.profile): fit.profile for fit in declared if fit.profile is not None}
+    profiles = [profile(setting) for profile in functions.values()]
+    return profile_of_all(profiles, _NEIGHBOURS[declared[0].neighbours])
 
 
 def _key(function: Any) -> Any:
-    """Return what is equal for equal functions, and for one function with equal arguments."""
+    """Return a hashable key, equal for partials of the same function with equal arguments."""
     key = function
     if isinstance(function, partial):
         key = function.func, function.args, tuple(function.keywords.items())

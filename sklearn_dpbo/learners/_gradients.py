@@ -12,22 +12,22 @@ from scipy.special import expit, softmax
 from ._blocks import Blocks, blocks_of
 from ._rows import Floats, IntegerRows, Integers, Rows, Scaling
 
-# The column of the intercept is light: a gradient's norm, to which noise is proportional, is mostly
-# that of the columns.
+# Constant in the intercept's column. It is small, because noise is proportional to a gradient's
+# norm, to which the columns should contribute most.
 INTERCEPT = 0.5
-# Of a squared loss of targets in [-1, 1]: the largest second derivative of the logistic loss, so
-# that the same steps suit both.
+# Second derivative of the squared loss of targets in [-1, 1]: the largest one of the logistic loss,
+# so that the same step sizes suit both losses.
 CURVATURE = 0.25
-# Number of rows whose columns are computed with at a time: floats of all rows need much memory.
+# Rows of a chunk, which are floats for a while: those of all rows need much memory.
 _CHUNK = 2048
 
 
 @dataclass(frozen=True)
 class Logistic:
-    """The logistic loss of labels, which are positions among the classes, or -1 for none."""
+    """Logistic loss of labels, which are positions among the classes, or -1 for none of them."""
 
     def targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the labels."""
+        """Return the labels, unchanged."""
         return y
 
     def errors(self, values: Floats, targets: NDArray[Any]) -> Floats:
@@ -40,13 +40,13 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Squared:
-    """The squared loss of targets that are scaled by these numbers, and clipped to [-1, 1]."""
+    """Squared loss of targets ``(y - center) / scale``, clipped to [-1, 1]."""
 
     center: float
     scale: float
 
     def targets(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return a column of scaled targets."""
+        """Scale and clip targets, shape (n_rows, 1)."""
         scaled: Floats = np.nan_to_num((y - self.center) / self.scale)
         return np.clip(scaled, -1, 1)[:, None]
 
@@ -61,9 +61,9 @@ Loss: TypeAlias = Logistic | Squared
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """The loss of a model that is linear in functions of scaled rows, summed over batches of them.
+    """Loss of a model that is linear in `functions` of scaled rows (None: in the rows).
 
-    Without functions, it is linear in the rows.
+    Gradients are summed over one of `n_batches` at a time.
     """
 
     scaling: Scaling
@@ -74,14 +74,14 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows, in integers, their targets, and the loss."""
+    """Some rows, rounded to integers, their targets, and the loss."""
 
     rows: IntegerRows
     targets: NDArray[Any]
     loss: Loss
 
     def gradient(self, W: Floats, clip: float) -> Integers:
-        """Return the sum of gradients at W, in steps of `IntegerRows`, each clipped to a norm."""
+        """Sum the rows' gradients at W, each clipped to a norm, in steps of `IntegerRows`."""
 
         def factors(values: Floats) -> Floats:
             return _clipped(self.loss.errors(values, self.targets), self.rows.norms, clip)
@@ -90,27 +90,29 @@ class Chunk:
 
 
 class GradientRows:
-    """Rows of which gradients are computed, in batches: chunks of blocks of columns."""
+    """Rows for which gradients are computed: batches, which are lists of chunks."""
 
-    def __init__(self, rows: Rows, of: Objective) -> None:
-        targets, sizes = of.loss.targets(rows.y), rows.sizes
+    def __init__(self, rows: Rows, objective: Objective) -> None:
+        targets = objective.loss.targets(rows.y)
+        sizes = rows.sizes
 
-        def chunk(own: NDArray[np.intp]) -> Chunk:
-            blocks = blocks_of(rows.X[own], of.scaling, of.functions)
-            blocks.append(np.full((len(own), 1), INTERCEPT))
-            integers = IntegerRows(blocks, None if sizes is None else sizes[own])
-            return Chunk(integers, targets[own], of.loss)
+        def chunk(positions: NDArray[np.intp]) -> Chunk:
+            blocks = blocks_of(rows.X[positions], objective.scaling, objective.functions)
+            blocks.append(np.full((len(positions), 1), INTERCEPT))
+            integers = IntegerRows(blocks, None if sizes is None else sizes[positions])
+            return Chunk(integers, targets[positions], objective.loss)
 
         self.batches = [
             [chunk(batch[first : first + _CHUNK]) for first in range(0, len(batch), _CHUNK)]
-            for batch in _batches(rows, of.n_batches)
+            for batch in _batches(rows, objective.n_batches)
         ]
 
 
 def _batches(rows: Rows, n: int) -> list[NDArray[np.intp]]:
-    """Return the rows of each of n batches, between which units are divided.
+    """Divide units between n batches, and return the positions of each batch's rows.
 
-    By the number of the unit alone, which is public: a unit is in one batch, whatever it holds.
+    The number of the unit, which is public, determines its batch: whatever a unit holds, it is in
+    one batch only.
     """
     unit = np.arange(len(rows.X)) if rows.unit is None else rows.unit
     if n == 1:
@@ -120,13 +122,13 @@ def _batches(rows: Rows, n: int) -> list[NDArray[np.intp]]:
 
 
 def gradient(rows: GradientRows, W: Floats, clip: float, batch: int = 0) -> Integers:
-    """Return the sum of a batch's gradients at W, in steps of `IntegerRows`, each clipped."""
+    """Sum a batch's gradients at W, each clipped to a norm, in steps of `IntegerRows`."""
     total: Integers = np.sum([c.gradient(W, clip) for c in rows.batches[batch]], axis=0)
     return total
 
 
 def probabilities(logits: Floats) -> Floats:
-    """Return the probabilities of all classes; of two, there is one logit."""
+    """Convert logits to probabilities of all classes; two classes have one logit."""
     if logits.shape[1] == 1:
         p = expit(logits)
         return np.column_stack([1 - p, p])
@@ -135,7 +137,7 @@ def probabilities(logits: Floats) -> Floats:
 
 
 def _clipped(errors: Floats, norms: Floats, clip: float) -> Floats:
-    """Return e of each record: its gradient e x^T, in units of `clip`, has norm at most 1."""
+    """Scale the errors e so that each gradient e x^T, in units of `clip`, has norm at most 1."""
     lengths = np.sqrt((errors**2).sum(axis=1)) * norms
     scaled: Floats = errors / np.maximum(lengths, clip)[:, None]
     return scaled

@@ -1,6 +1,6 @@
-"""The guarantee of the private boosting of the package interpret (zone: public).
+"""Guarantee of the private boosting of the package interpret (zone: public).
 
-From the source code of interpret-core 0.7.8; file names below are relative to `interpret/`.
+Taken from the source code of interpret-core 0.7.8; file names below are relative to `interpret/`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ._declaration import PrivateTraining
 
 CLASSIFIER = "interpret.glassbox._ebm._ebm.DPExplainableBoostingClassifier"
 
-# Here the floating-point search for the scale of the noise errs by less than its margin, and sums
-# cannot overflow.
+# In these ranges the floating-point search for the scale of the noise errs by less than its margin,
+# and sums cannot overflow.
 _CALIBRATED = "the range in which its noise is known to be calibrated"
 _RANGES = (
     ("epsilon", 1e-5, 10.0, _CALIBRATED),
@@ -25,8 +25,8 @@ _RANGES = (
 )
 
 _NOISE = (
-    "interpret's: random numbers of the processor or operating system, made approximately Gaussian "
-    "and added to sums in floating-point numbers; not exact, and not proven at finite precision"
+    "interpret's: random numbers of the processor or operating system, approximately Gaussian and "
+    "added to sums in floating-point numbers; not exact, and not proven at finite precision"
 )
 _CONDITION = (
     "no value is missing, and both classes occur: otherwise an error, or a model with a single "
@@ -35,16 +35,17 @@ _CONDITION = (
 
 
 def boosting(estimator: Any) -> PrivateTraining:
-    """Return what `DPExplainableBoostingClassifier` guarantees: mu-GDP, one record added.
+    """Declare the guarantee of `DPExplainableBoostingClassifier`: mu-GDP for one record added.
 
     A fit is a sequence of Gaussian mechanisms. A record is in one cell of each column's histogram
     (`utils/_privacy.py`, line 97), and adds a gradient, at most 1, to one leaf of each tree
-    (`glassbox/_ebm/_boost.py`, line 280); all else follows from these noisy sums. The histograms
-    are private at (f epsilon, delta / 2), f = `bin_budget_frac`, and the trees at the rest
-    (`glassbox/_ebm/_ebm.py`, lines 816 and 968): together mu-GDP with mu^2 = mu_1^2 + mu_2^2, at
-    most what implies (epsilon, delta), by basic composition. With ``composition="classic"`` there
-    is more noise. The number of records is published (`bag_weights_`), so replacing one is two
-    steps with that number the same.
+    (`glassbox/_ebm/_boost.py`, line 280); everything else follows from these noisy sums. The
+    histograms are private at (f epsilon, delta / 2), f = `bin_budget_frac`, and the trees at the
+    remaining (epsilon, delta) (`glassbox/_ebm/_ebm.py`, lines 816 and 968). Together they are
+    mu-GDP with mu^2 = mu_1^2 + mu_2^2. By basic composition, this is at most the mu that implies
+    (epsilon, delta). With ``composition="classic"`` there is more noise. The number of records is
+    published (`bag_weights_`), so the guarantee is stated for adding or removing a record, and a
+    replacement consists of both.
     """
     if estimator.random_state is not None:
         raise ValueError(
@@ -52,12 +53,12 @@ def boosting(estimator: Any) -> PrivateTraining:
             "DPExplainableBoostingClassifier, so anyone could remove it: leave it None"
         )
     _check_columns(estimator.feature_types, estimator.privacy_bounds)
-    for name, low, high, why in _RANGES:
+    for name, low, high, reason in _RANGES:
         value = as_floats(getattr(estimator, name))
         if value is None or value.ndim or not low <= value <= high:
             raise ValueError(
                 f"{name} of a fit of DPExplainableBoostingClassifier must be a number from {low:g} "
-                f"to {high:g}, {why}; found {getattr(estimator, name)!r}"
+                f"to {high:g}, {reason}; found {getattr(estimator, name)!r}"
             )
     return PrivateTraining(
         "GDP", neighbours="add-or-remove-one", condition=_CONDITION, noise=_NOISE
@@ -65,9 +66,9 @@ def boosting(estimator: Any) -> PrivateTraining:
 
 
 def _check_columns(feature_types: Any, privacy_bounds: Any) -> None:
-    """Raise ValueError unless each column is declared to be continuous, and has its bounds."""
-    listed = isinstance(feature_types, list | tuple | np.ndarray)
-    n = len(feature_types) if listed else 0
+    """Raise ValueError unless each column is declared to be continuous, and has bounds."""
+    is_list = isinstance(feature_types, list | tuple | np.ndarray)
+    n = len(feature_types) if is_list else 0
     if not n or any(not isinstance(kind, str) or kind != "continuous" for kind in feature_types):
         raise ValueError(
             'feature_types must be ["continuous"] * n_columns: the categories of other columns '

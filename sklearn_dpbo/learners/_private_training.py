@@ -1,4 +1,4 @@
-"""How an estimator protects its training records (zone: public)."""
+"""Declarations of estimators, of pipelines and of other packages' models (zone: public)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ._interpret import CLASSIFIER, boosting
 
 
 def private_training(estimator: Any) -> PrivateTraining:
-    """Return how an estimator protects its training records."""
+    """Return the estimator's declaration of its guarantee; ValueError if it has none."""
     if isinstance(estimator, Pipeline):
         for name, step in estimator.steps[:-1]:
             if (learner := what_learns(step)) is not None:
                 raise ValueError(
-                    f"the step {name!r} of the pipeline learns from the records that it is fitted "
-                    f"on, or is not known not to, without protecting them: {learner!r}. Leave out "
+                    f"the step {name!r} of the pipeline learns (or may learn) from the records "
+                    f"that it is fitted on without protecting them: {learner!r}. Leave out "
                     "scalers and imputers: the learners of this package scale columns and fill in "
-                    "missing numbers. Else transform by public parameters: "
+                    "missing numbers. For other steps, use public parameters: "
                     "OneHotEncoder(categories=[...], sparse_output=False, "
                     'handle_unknown="ignore"), OrdinalEncoder(categories=[...], '
                     'handle_unknown="use_encoded_value", unknown_value=-1), PolynomialFeatures, '
@@ -39,16 +39,16 @@ def private_training(estimator: Any) -> PrivateTraining:
     if f"{kind.__module__}.{kind.__qualname__}" == CLASSIFIER:
         return boosting(estimator)
     regression = is_regressor(estimator)
-    ours = "PrivateRegressor" if regression else "PrivateClassifier"
+    learner = "PrivateRegressor" if regression else "PrivateClassifier"
     raise ValueError(
         f"{kind.__name__} does not protect the records that it is fitted on, or does not declare "
-        f"how. Use {ours} of sklearn_dpbo.learners; or give yours a method `private_training`: see "
-        '"Your own private estimator" in the documentation'
+        f"how. Use {learner} of sklearn_dpbo.learners; or give yours a method `private_training`: "
+        'see "Your own private estimator" in the documentation'
     )
 
 
 def what_learns(transformer: Any) -> Any:
-    """Return the first part that its parameters alone do not decide, or None."""
+    """Return the first part of a transformer that may learn from records; None if there is none."""
     from sklearn.compose import ColumnTransformer  # loads all linear models
 
     if transformer is None or isinstance(transformer, str | FrozenEstimator):

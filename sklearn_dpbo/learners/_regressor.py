@@ -21,33 +21,34 @@ from ._records import Records
 from ._ridge import target_bounds
 from ._rows import Floats
 
-# From so many units times mu on, targets are clipped farther from their centre.
-_MANY_FOR_TARGETS = 1_500.0
-# The tails of columns reach as many times as far as others as there are units times mu, divided by
-# this; at most so many times.
-_MANY_FOR_TAILS, _MOST_TAILS = 500.0, 4.0
+# Strength (units times mu) from which targets are clipped farther from their centre.
+_TARGETS_WIDE_FROM = 1_500.0
+# The tails of columns reach strength / _STRENGTH_PER_TAIL times as far as `reach_`, between 1 and
+# _LARGEST_TAILS times.
+_STRENGTH_PER_TAIL = 500.0
+_LARGEST_TAILS = 4.0
 
 
 class PrivateRegressor(RegressorMixin, Curved):
     """Regressor that is (epsilon, delta)-private for each training record, good without tuning.
 
-    One model of straight and curved functions of the columns, as `PrivateClassifier`, fitted by
-    gradient descent with noise. Each record's gradient is clipped to a norm, so that large errors
-    count as smaller ones (Huber, 1964): predictions lie between means and medians, and come nearer
-    to means with more records or a larger epsilon.
+    The model is linear in straight and curved functions of the columns, as `PrivateClassifier`, and
+    is fitted by noisy gradient descent. Each record's gradient is clipped to a norm, so large
+    errors count as smaller ones (Huber, 1964): predictions lie between means and medians, and
+    approach means with more records or a larger epsilon.
 
     Parameters
     ----------
     epsilon, delta : float, default=1.0 and 1e-6
         The fitted model is (epsilon, delta)-private; delta in (0, 1).
     y_bounds : tuple of two floats, default=None
-        Lowest and highest target, chosen without looking at the data; targets are clipped there.
-        Where most targets lie, within the bounds if they are given, noisy counts tell, as for
-        columns; targets farther than 2.5 usual deviations from the centre are clipped (farther ones
-        where the number of records times mu is above 1,500). Where others are farther from it,
-        counts of their distances tell how far targets reach: up to 8 times as far, so that at most
-        a tenth of the variance is cut off. If `bounds` and `max_norm` are both
-        given, nothing is counted: then `y_bounds` are required, and targets are scaled from them.
+        Lowest and highest target, chosen without looking at the data; targets are clipped at them.
+        As for columns, noisy counts find where most targets lie (within the bounds, if any).
+        Targets farther than 2.5 usual deviations from the centre are clipped (or farther, if the
+        number of records times mu is above 1,500). If noisy counts show that this cuts off more
+        than a tenth of the variance, the limit is increased, up to 8 times. If `bounds` and
+        `max_norm` are both given, nothing is counted: then `y_bounds` are required, and targets are
+        scaled from them.
     bounds : tuple of two floats or arrays, default=None
         Lowest and highest value of each column, chosen without looking at the data; as in
         `PrivateLogisticRegression`.
@@ -61,29 +62,32 @@ class PrivateRegressor(RegressorMixin, Curved):
         Inverse regularisation strength, as in `PrivateLogisticRegression`.
     clip : float, default=None
         Norm to which a record's gradient is clipped; the noise is proportional to it. An error of
-        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1; less as
-        that range becomes wider; and more where the number of records times mu is above 20,000.
+        the whole range of targets has a gradient of about 0.5. None is a public rule: 0.1 times the
+        square of r of `PrivateLogisticRegression`, divided by the factor by which the range of
+        targets widens (the fourth root of the number of records times mu, divided by 1,500, if
+        above 1).
     max_iter, max_norm : int and float, default=None
         As in `PrivateLogisticRegression`.
     random_state : int, RandomState instance or None, default=None
-        Draws trees and waves. It is no secret, and has no effect on the noise.
+        Seed of the trees and waves. It is not secret, and does not affect the noise.
     ledger : PrivacyLedger or None, default=None
         The ledger to which (epsilon, delta) is charged, before noise is generated.
 
     Attributes
     ----------
     y_center_, y_scale_ : float
-        Targets are taken as ``(y - y_center_) / y_scale_``, clipped to [-1, 1] (private).
+        Targets are scaled to ``(y - y_center_) / y_scale_``, and clipped to [-1, 1] (private).
     curved_ : float
         The share of curved functions (public).
     bins_, tree_columns_, tree_thresholds_, frequencies_ : ndarray
-        What makes the curved functions: numbers of 32 bins, columns and thresholds of each tree by
-        level, and frequencies of waves (public: drawn without the records).
+        Parameters of the curved functions: features of 32 bins, column and threshold of each tree
+        at each level, and frequencies of waves (public: drawn without the records).
     reach_, clip_ : float
         How far columns and gradients reach, as in `PrivateClassifier` (public).
     tails_ : float
-        Beyond `reach_` columns grow like a logarithm, up to so many times as far (public): 1, where
-        they are cut off, to 4, in proportion to the number of records times mu, from 500 on.
+        Beyond `reach_` columns grow like a logarithm, up to `tails_` times `reach_` (public). It is
+        the number of records times mu, divided by 500, but between 1 (columns are cut off at
+        `reach_`) and 4.
     coef_ : ndarray of shape (1, n_functions)
         Coefficients of all functions, for scaled targets (private).
     intercept_ : ndarray of shape (1,)
@@ -111,10 +115,12 @@ class PrivateRegressor(RegressorMixin, Curved):
     0.893
     """
 
-    # Targets vary by about half of their range; log-odds by several units.
-    _noise, _least_clip = 0.2, 0.1
-    # Targets follow the tails of columns, unlike classes.
-    _many_for_columns = 250.0
+    # Smaller than for classes: targets vary by about half of their range, log-odds by several
+    # units.
+    _coef_noise = 0.2
+    _least_clip = 0.1
+    # Targets depend on the tails of columns more than classes do.
+    _columns_wide_from = 250.0
 
     def __init__(
         self,
@@ -149,44 +155,49 @@ class PrivateRegressor(RegressorMixin, Curved):
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
-        """Return values for a search, as its `param_distributions`.
+        """Return parameters and values to search over, as `param_distributions`.
 
-        Without a search, a fit has all of epsilon: a search often costs more than it gains.
+        A fit without a search uses all of epsilon: a search often costs more than it gains.
         """
         return {"curved": [0.0, 0.33, 0.66], "clip": [0.05, 0.1, 0.2]}
 
     @property
-    def _known(self) -> tuple[float, float]:
-        """The middle of the targets, and how far they can lie from it; NaN: unknown."""
+    def _target_range(self) -> tuple[float, float]:
+        """Middle of the targets, and their largest distance from it (NaN: unknown)."""
         if self.y_bounds is None and self._counted:
             return 0.0, math.nan
         low, high = target_bounds(self.y_bounds)
         return (low + high) / 2, (high - low) / 2
 
     def _code_of(self, y: Any) -> partial[NDArray[Any]]:
-        middle, half = self._known
+        middle, half = self._target_range
         return partial(centred_targets, middle=middle, half=half)
 
     def _fit(self, records: Records) -> None:
-        half = self._known[1]
-        self.y_center_, self.y_scale_, self._beyond = 0.0, half, 0.0
+        _, half = self._target_range
+        self.y_center_ = 0.0
+        self.y_scale_ = half
+        self._variance_beyond = 0.0
         self._descend(records, 1, half if self._counted else None)
 
     def _usual_tails(self, m: int) -> float:
         strength = m * gdp_within(self.epsilon, self.delta)
-        return float(np.clip(strength / _MANY_FOR_TAILS, 1, _MOST_TAILS))
+        return float(np.clip(strength / _STRENGTH_PER_TAIL, 1, _LARGEST_TAILS))
 
     def _usual_clip(self, m: int) -> float:
-        return self._least_clip * self._wider(m) ** 2 / self._wider(m, _MANY_FOR_TARGETS)
+        range_widening = self._widening(m, _TARGETS_WIDE_FROM)
+        return self._least_clip * self._widening(m) ** 2 / range_widening
 
     def _loss(self, m: int) -> Squared:
-        self.y_scale_ *= self._wider(m, _MANY_FOR_TARGETS)
+        self.y_scale_ *= self._widening(m, _TARGETS_WIDE_FROM)
+        middle, half = self._target_range
         if self.y_bounds is not None:
-            farthest = self._known[1] + abs(self.y_center_)
+            farthest = half + abs(self.y_center_)
             if self.y_scale_ >= farthest:
-                self.y_scale_, self._beyond = farthest, 0.0
+                self.y_scale_ = farthest
+                self._variance_beyond = 0.0
         loss = Squared(self.y_center_, self.y_scale_)
-        self.y_center_ += self._known[0]
+        self.y_center_ += middle
         return loss
 
     def _constants(self, gradient: Floats, noise: float) -> Floats:
@@ -194,16 +205,16 @@ class PrivateRegressor(RegressorMixin, Curved):
 
     def _warn_of_columns(self) -> None:
         super()._warn_of_columns()
-        if self._beyond > CUT_OFF:
+        if self._variance_beyond > CUT_OFF:
             warn(
-                f"About {self._beyond:.0%} of the variance of the targets is of those that lie "
-                f"farther than {self.y_scale_:.3g} from {self.y_center_:.3g}, where they are "
-                "clipped, as far as noisy counts tell: no prediction reaches them. Give y_bounds, "
-                "or fit a logarithm of the target",
+                f"Targets are clipped at a distance of {self.y_scale_:.3g} from "
+                f"{self.y_center_:.3g}. According to noisy counts, targets beyond have about "
+                f"{self._variance_beyond:.0%} of the variance, and no prediction reaches them. "
+                "Pass y_bounds, or fit a logarithm of the target",
                 LowUtilityWarning,
             )
 
     def predict(self, X: Any) -> Floats:
-        """Return predictions."""
+        """Predict the targets of records, shape (n_samples,)."""
         values = self._linear(X)[:, 0]
         return self.y_center_ + self.y_scale_ * values

@@ -1,11 +1,11 @@
-"""Ridge regression from one release of sums of products (zone: boundary)."""
+"""Ridge regression on sums of products, which are released once (zone: boundary)."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
 from numbers import Integral
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,29 @@ from ._labels import scaled_targets
 from ._records import Records
 from ._rows import Floats, released_products
 
-# Columns are counted in so many steps, 1 and the target in half as many: their sums have twice the
-# noise so. The documentation, "The guarantee for one table", bounds the square of the sensitivity
-# by (b + 2 c)^2 + b^2, with traces of at most b for columns and c for each of 1 and the target.
+# Steps in 1 of a scaled row. The constant and the target have half as many, so their sums have
+# twice the noise. The documentation, "The guarantee for one table", bounds the square of the
+# sensitivity by (b + 2 c)^2 + b^2, with traces of at most b for columns, and c for each of the
+# constant and the target.
 _STEPS = 2**14
 # Mean of targets, scaled to [-1, 1], beyond which nearly all of them must be at one end.
 _AT_ONE_END = 0.97
 
 
+class _Directions(NamedTuple):
+    """Uncorrelated directions of centred columns.
+
+    `basis`: a direction in each column, shape (n_columns, k); `squares`: sums of squares along
+    each, shape (k,); `products`: with the target, shape (k,).
+    """
+
+    basis: Floats
+    squares: Floats
+    products: Floats
+
+
 def target_bounds(y_bounds: Any) -> tuple[float, float]:
-    """Return the lowest and the highest target."""
+    """Check and return the lowest and the highest target."""
     bounds = as_floats(y_bounds)
     if bounds is None or bounds.shape != (2,) or not -LARGEST <= bounds[0] < bounds[1] <= LARGEST:
         raise ValueError(
@@ -43,17 +56,16 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
     """Ridge regression that is (epsilon, delta)-private for each training record (Wang, UAI 2018).
 
     The sums of products of columns and target are released once, with discrete Gaussian noise. The
-    coefficients for any `alpha`, `columns` and `n_components` follow from them (`refitted`) without
-    further privacy loss: a search over any number of these costs as much as one model.
+    coefficients for any `alpha`, `columns` and `n_components` are computed from them (`refitted`)
+    without further privacy loss: a search over any number of these costs as much as one model.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Regularisation strength, as in scikit-learn's `Ridge`, for a target scaled to [-1, 1] and
-        rows scaled to a norm of at most 1. It is increased as far as the noise requires, see
-        `noise_`.
+        rows scaled to a norm of at most 1. It is increased if the noise (`noise_`) requires it.
     columns : array-like of int, default=None
-        Positions of the columns that the model uses, in `get_feature_names_out`; None uses all.
+        Columns that the model uses, as positions in `get_feature_names_out`; None uses all.
     n_components : int or None, default=None
         Number of principal components of these columns that the model uses, computed from the
         released sums. None uses the columns themselves.
@@ -64,7 +76,7 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
     categories : dict, default=None
         All values that a column can have, as in `PrivateLogisticRegression`.
     y_bounds : tuple of two floats
-        Lowest and highest target, chosen without looking at the data; targets are clipped there.
+        Lowest and highest target, chosen without looking at the data; targets are clipped at them.
         Required: None is refused.
     max_norm : float, default=None
         As in `PrivateLogisticRegression`: largest norm of a scaled row.
@@ -74,43 +86,46 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients of the columns, in their units and that of the target (private). They hold for
-        rows that are neither clipped nor shortened.
+        Coefficients of the columns, in the units of the target per unit of the column (private).
+        They are exact for rows that are neither clipped nor shortened.
     categories_ : dict
         Values of each column of categories, by its position (public; private if "frequent").
     coef_std_ : ndarray of shape (n_features,)
-        Standard errors of `coef_`, from the draw of the records (residuals of equal variance) and
-        from the noise (private). They hold where `alpha` hardly matters and the noise is small
-        beside the sums; NaN where it is not, and where `columns` has all indicators of a column.
+        Standard errors of `coef_`, from the draw of the records (with residuals of equal variance)
+        and from the noise (private). They are valid if `alpha` hardly changes the coefficients and
+        the noise is small relative to the sums. NaN if the noise is not small, or if `columns` has
+        all indicators of a column.
     intercept_ : float
         Intercept (private).
     gram_ : ndarray of shape (n_features + 1, n_features + 2)
         Noisy sums of products of the columns and 1 with the columns, 1 and the target, all scaled
         (private).
     center_, scale_ : ndarray of shape (n_features,)
-        Columns are taken as ``(x - center_) / scale_``, clipped to [-`reach_`, `reach_`]
+        Columns are scaled to ``(x - center_) / scale_``, and clipped to [-`reach_`, `reach_`]
         (private).
     reach_ : float
-        As in `PrivateLogisticRegression`, with 5,000 for 20,000 (public).
+        As in `PrivateLogisticRegression`, with 5,000 instead of 20,000 (public).
     max_norm_ : float
-        Rows of such columns with a larger norm are shortened to it (private).
+        Rows of scaled columns with a larger norm are shortened to it (private).
     unresolved_ : ndarray of int
-        Positions of columns whose values noisy counts did not find (private): give `bounds`.
+        Positions of columns whose range the noisy counts did not find (private): pass `bounds`.
     target_squares_ : float
         Noisy sum of the squares of the scaled targets (private).
     noise_ : float
         Standard deviation of the noise in `gram_`, for products of two columns. It is twice as
-        large for other entries, and four times for sums of targets and of their squares.
+        large for other entries, and four times as large for sums of targets and of their squares.
     privacy_ : PrivacyReport
         The privacy report; print it.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
     """
 
-    _many, _of_rows = 5_000.0, 4
+    _wide_from = 5_000.0
+    _shortening_power = 4
     gram_: Floats
-    # The last result of `_directions`, and what it is of: a search tries a thousand alphas.
-    _kept: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
+    # Last (parameters, result) of `_directions`, because a search tries a thousand alphas. It is a
+    # plain tuple: models with attributes of other types are not trusted to predict row by row.
+    _cached: tuple[Any, tuple[Floats, ...]] | None = None
     from_release = ("alpha", "columns", "n_components")
 
     def __init__(
@@ -140,9 +155,9 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
 
     @staticmethod
     def search_space() -> dict[str, list[Any]]:
-        """Return values for a search, as its `param_distributions`.
+        """Return parameters and values to search over, as `param_distributions`.
 
-        Without a search, a fit has all of epsilon: a search often costs more than it gains.
+        A fit without a search uses all of epsilon: a search often costs more than it gains.
         """
         return {"alpha": np.geomspace(0.01, 1e5, 100).tolist()}
 
@@ -161,7 +176,8 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         """Release the sums of products."""
         self._check_solved(self._n_columns)
         steps = (_STEPS, _STEPS // 2, _STEPS // 2)
-        b, c = (steps[0] + 1) ** 2, (steps[1] + 1) ** 2
+        b = (steps[0] + 1) ** 2
+        c = (steps[1] + 1) ** 2
         sensitivity = math.sqrt((b + 2 * c) ** 2 + b**2) * (1 + 1e-12)
         tables = self._tables(records, 1, sensitivity, "sums of products")
         columns = self._scale(records, tables)
@@ -176,39 +192,39 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         gram[:, :-1] += np.triu(gram[:, :-1], 1).T
         self.gram_ = gram
         self.noise_ = tables.std / _STEPS**2
-        self._kept = None
+        self._cached = None
         self.target_squares_ = float(noisy_sums[-1]) * scale[-1] ** 2
         self.privacy_ = self._report(tables, records)
 
     def _warn_of_noise(self) -> None:
-        """Warn if the products with the target are less than twice what noise alone makes them."""
-        _, squares, products = cast(tuple[Any, Any], self._kept)[1]
-        weights = 1 / np.maximum(squares, self.noise_)
-        if weights @ products**2 < 2 * weights.sum() * (2 * self.noise_) ** 2:
+        """Warn if products with the target are less than twice as large as noise makes them."""
+        directions = self._current_directions()
+        weights = 1 / np.maximum(directions.squares, self.noise_)
+        if weights @ directions.products**2 < 2 * weights.sum() * (2 * self.noise_) ** 2:
             warn(
-                "Noise is larger than what the columns say of the target, so that predictions may "
-                "be worse than its mean: give narrower y_bounds, fewer columns, a larger alpha or "
-                "more epsilon, or fit a PrivateRegressor",
+                "The noise hides the dependence of the target on the columns, so predictions may "
+                "be worse than the mean of the target: use narrower y_bounds, fewer columns, a "
+                "larger alpha or a larger epsilon, or fit a PrivateRegressor",
                 LowUtilityWarning,
             )
 
     def _warn_of_bounds(self) -> None:
-        """Warn if the released sums say that nearly all targets are at one end of `y_bounds`."""
+        """Warn if, by the released sums, nearly all targets are at one end of `y_bounds`."""
         m, total = self.gram_[-1, -2:]
         if abs(total) > _AT_ONE_END * m and 4 * self.noise_ < (1 - _AT_ONE_END) * m:
             warn(
-                f"Nearly all targets are near one end of y_bounds={self.y_bounds!r}, or beyond it, "
-                "where they are clipped: coefficients say little then. Are the bounds in the units "
-                "of the targets, and no wider than these need?",
+                f"Nearly all targets are near one end of y_bounds={self.y_bounds!r}, or beyond it "
+                "and clipped, so the coefficients are of little use. Check that the bounds are in "
+                "the units of the targets, and not too wide",
                 LowUtilityWarning,
             )
 
     def refitted(self, **params: Any) -> Self:
         """Solve again for other `alpha`, `columns` or `n_components`, at no privacy loss."""
         check_is_fitted(self, "gram_")
-        if others := sorted(set(params) - set(self.from_release)):
+        if unavailable := sorted(set(params) - set(self.from_release)):
             raise ValueError(
-                f"{others} cannot be changed without another release. Call fit, which costs "
+                f"{unavailable} cannot be changed without another release. Call fit, which costs "
                 f"epsilon again; refitted takes {list(self.from_release)}"
             )
         for name, value in params.items():
@@ -221,32 +237,40 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         return self
 
     def _check_solved(self, d: int) -> None:
-        """Check what the number of columns says about parameters."""
+        """Raise ValueError for parameters that are invalid with d columns."""
         check_number("alpha", self.alpha, "0 or more", lambda a: a >= 0)
-        most = len(self._used(d))
-        of = f"a whole number from 1 to {most}", lambda k: 1 <= k <= most, Integral
-        check_number("n_components", self.n_components, *of, optional=True)
+        n_used = len(self._used(d))
+        component_counts = (
+            f"a whole number from 1 to {n_used}",
+            lambda k: 1 <= k <= n_used,
+            Integral,
+        )
+        check_number("n_components", self.n_components, *component_counts, optional=True)
 
     def _used(self, d: int) -> NDArray[np.intp]:
         """Return the positions of the columns that the model uses."""
         return np.arange(d) if self.columns is None else np.arange(d)[np.asarray(self.columns)]
 
     def _solved(self) -> tuple[Floats, Any]:
-        """Return the coefficients and the constant, of scaled rows and targets."""
-        of = self._used(len(self.gram_) - 1).tobytes(), self.n_components
-        if self._kept is None or self._kept[0] != of:
-            self._kept = of, self._directions()
-        basis, squares, products = self._kept[1]
-        # The noise's largest eigenvalue is about 2 sqrt(k) deviations: a matrix with less than half
-        # of that may be far from any that records have.
+        """Solve for the coefficients and the constant of scaled rows and targets."""
+        basis, squares, products = self._current_directions()
+        # The noise's largest eigenvalue is about 2 sqrt(k) standard deviations: a matrix whose
+        # smallest one is less than half of that may be far from all matrices of records.
         least = math.sqrt(len(squares)) * self.noise_
         ridge = float(self.alpha) + max(0.0, least - squares.min())
         w: Floats = basis @ (products / (squares + ridge))
         d = len(w)
         return w, (self.gram_[d, -1] - self.gram_[d, :d] @ w) / self.gram_[d, d]
 
-    def _directions(self) -> tuple[Floats, Floats, Floats]:
-        """Return uncorrelated directions of centred columns, squares, products with the target."""
+    def _current_directions(self) -> _Directions:
+        """Return `_directions` for the present parameters, from the cache if possible."""
+        parameters = self._used(len(self.gram_) - 1).tobytes(), self.n_components
+        if self._cached is None or self._cached[0] != parameters:
+            self._cached = parameters, tuple(self._directions())
+        return _Directions(*self._cached[1])
+
+    def _directions(self) -> _Directions:
+        """Compute the eigenvectors of the centred columns' sums of products."""
         d = len(self.gram_) - 1
         sums = self.gram_[:d] - np.outer(self.gram_[:d, d], self.gram_[d] / self.gram_[d, d])
         used = self._used(d)
@@ -255,33 +279,38 @@ class PrivateRidge(RegressorMixin, PrivateLearner):
         basis[used] = vectors
         if self.n_components is not None:
             k = int(self.n_components)
-            squares, basis = squares[-k:], basis[:, -k:]
-        return basis, squares, basis.T @ sums[:, -1]
+            squares = squares[-k:]
+            basis = basis[:, -k:]
+        return _Directions(basis, squares, basis.T @ sums[:, -1])
 
     @property
     def coef_std_(self) -> Floats:
         """Standard errors of `coef_`, to first order in inverse @ (products - sums @ w)."""
         check_is_fitted(self, "gram_")
         w, constant = self._solved()
-        d, (basis, squares, products) = len(w), cast(tuple[Any, Any], self._kept)[1]
+        d = len(w)
+        basis, squares, products = self._current_directions()
         least = 2 * math.sqrt(len(squares)) * self.noise_
         if squares.min() < least:
             return np.full(d, np.nan)
         inverse = basis @ (basis / (squares + float(self.alpha))).T
-        m, sum_of_targets = self.gram_[d, d], self.gram_[d, d + 1]
+        m = self.gram_[d, d]
+        sum_of_targets = self.gram_[d, d + 1]
         means = self.gram_[:d, d] / m
-        # Of the records: residuals of one variance.
+        # From the draw of the records: residuals of one variance.
         residual = self.target_squares_ - sum_of_targets**2 / m - products @ (basis.T @ w)
         sampling = max(residual, 0.0) / m * (basis * squares) @ basis.T
-        # Of the noise in products of columns; with 1; of targets with columns; and with 1.
+        # From the noise: in products of two columns; in those of columns with 1 (of twice the
+        # deviation) and with targets (likewise); and in the sum of targets (of four times).
         of_columns = (w @ w) * np.eye(d) + np.outer(w, w) - np.diag(w**2)
         with_one = np.outer(means, w) - constant * np.eye(d)
-        others = 4 * (with_one @ with_one.T + np.eye(d)) + 16 * np.outer(means, means)
-        covariance = inverse @ (sampling + self.noise_**2 * (of_columns + others)) @ inverse
+        of_one_and_targets = 4 * (with_one @ with_one.T + np.eye(d)) + 16 * np.outer(means, means)
+        noise = self.noise_**2 * (of_columns + of_one_and_targets)
+        covariance = inverse @ (sampling + noise) @ inverse
         low, high = target_bounds(self.y_bounds)
         errors: Floats = np.sqrt(np.diag(covariance)) * (high - low) / 2
         return errors / (self.scale_ * self.max_norm_)
 
     def predict(self, X: Any) -> Floats:
-        """Return predictions."""
+        """Predict the targets of records, shape (n_samples,)."""
         return self._linear(X)

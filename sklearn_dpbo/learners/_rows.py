@@ -1,4 +1,4 @@
-"""Rows whose norm is bounded, whatever the records are, also in integers (zone: sensitive)."""
+"""Rows of a bounded norm, whatever the records are, and in integers (zone: sensitive)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from scipy import sparse
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-# The values that a column of categories can have, by its position.
+Positions = NDArray[np.intp]
+# Values that a column of categories can have, by the position of the column.
 Levels = dict[int, NDArray[Any]]
 
-# What an indicator is beside columns in [-1, 1], of which most deviate by less from their centre.
+# Value of an indicator after scaling. Columns are in [-1, 1], but most values deviate less from
+# their centre.
 INDICATOR = 0.5
-# Number of rows whose products floats can sum exactly.
+# Number of rows whose products can be summed exactly in floats.
 _BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table, the label or target of each row, and the number of its unit (None: its own).
+    """A table, the label or target of each row, and the number of its unit (None: one row each).
 
-    In the columns of `occurring`, whose categories are to be released, the table has positions
-    among all values that occur: the number of values stands for what is missing, and one more for
-    what is neither a number nor a text.
+    `occurring` has the columns whose categories are to be released, and all n values that occur
+    there. In these columns the table has positions among the values: n if a cell is missing, and n
+    + 1 if it is neither a number nor a text.
     """
 
     X: Floats
@@ -37,16 +39,16 @@ class Rows:
 
     @property
     def sizes(self) -> NDArray[np.intp] | None:
-        """How many rows the unit of each row has; None: one each."""
+        """Number of rows of each row's unit, shape (n_rows,); None if all units have one."""
         return None if self.unit is None else np.bincount(self.unit)[self.unit]
 
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How rows become rows of norm at most 1: `PrivateLogisticRegression` has the attributes.
+    """Scaling to rows of norm at most 1, by the attributes of `PrivateLogisticRegression`.
 
-    Columns are clipped at `reach`. With `tails` above 1, what lies beyond grows like a logarithm,
-    up to so many times the reach.
+    Scaled columns are clipped at `reach`. With `tails` above 1, larger values grow like a
+    logarithm, up to `tails` times the reach.
     """
 
     center: Floats
@@ -57,19 +59,19 @@ class Scaling:
 
     @classmethod
     def between(cls, low: Floats, high: Floats) -> Self:
-        """Return the scaling to [-1, 1]; what lies between 0 and 1 stays."""
+        """Scale columns from [low, high] to [-1, 1]; those from 0 to 1 are not scaled."""
         is_share = (low == 0) & (high == 1)
         center = np.where(is_share, 0.0, (low + high) / 2)
         return cls(center, np.where(is_share, 1.0, (high - low) / 2))
 
     def beside(self, n: int, max_norm: float) -> Self:
-        """Return the same, with n indicators after the columns."""
+        """Append n indicators to the columns, and set the norm beyond which rows are shortened."""
         scale = np.append(self.scale, np.full(n, 1 / INDICATOR))
         center = np.append(self.center, np.zeros(n))
         return replace(self, center=center, scale=scale, max_norm=max_norm)
 
     def columns(self, X: Floats) -> Floats:
-        """Return scaled columns without far tails; missing numbers count as the centre."""
+        """Scale columns and limit their tails; missing numbers count as the centre."""
         scaled = np.nan_to_num((X - self.center) / self.scale)
         columns: Floats = np.clip(scaled, -self.reach, self.reach)
         if self.tails > 1:
@@ -78,47 +80,47 @@ class Scaling:
         return columns
 
     def rows(self, X: Floats) -> Floats:
-        """Return scaled rows of norm at most 1."""
+        """Scale rows to a norm of at most 1."""
         return shortened(self.columns(X), self.max_norm)
 
 
 def shortened(rows: Floats, norm: float = 1.0) -> Floats:
-    """Return rows by a norm, or by their own if that is larger."""
-    own = np.sqrt((rows**2).sum(axis=1))
-    short: Floats = rows / np.maximum(own, norm)[:, None]
+    """Divide rows by `norm`, or by their own norm if it is larger."""
+    row_norms = np.sqrt((rows**2).sum(axis=1))
+    short: Floats = rows / np.maximum(row_norms, norm)[:, None]
     return short
 
 
 def moved(rows: Rows, middle: Floats) -> Rows:
-    """Return rows, the first columns less these numbers."""
+    """Subtract these numbers from the first columns."""
     d = len(middle)
     return replace(rows, X=np.hstack([rows.X[:, :d] - middle, rows.X[:, d:]]))
 
 
 def numbers(rows: Rows, d: int, target: bool) -> Rows:
-    """Return the first d columns alone, and the target if it is wanted."""
+    """Keep the first d columns only; append the target as a column if `target`."""
     X = rows.X[:, :d]
     return replace(rows, X=np.column_stack([X, rows.y]) if target else X)
 
 
 def integer_rows(rows: Floats, steps: int, unit: NDArray[np.intp] | None) -> Integers:
-    """Round rows towards 0, in so many steps, such that no unit's rows are too long together.
+    """Multiply rows by `steps`, and round towards 0, with a bounded sum of squares per unit.
 
-    A unit's sum of squares is at most 1 before, and ``(steps + 1)^2`` after, which is checked in
-    integers: rows of a unit that has more are 0.
+    A unit's sum of squares should be at most 1 before, and is at most ``(steps + 1)^2`` after. This
+    is checked in integers: if a unit exceeds it, its rows become 0.
     """
     integers = np.trunc(np.clip(np.nan_to_num(rows), -2, 2) * steps).astype(np.int64)
     squares = (integers**2).sum(axis=1)
     if unit is not None:
-        of_unit = np.zeros(unit.max() + 1, dtype=np.int64)
-        np.add.at(of_unit, unit, squares)
-        squares = of_unit[unit]
+        unit_squares = np.zeros(unit.max() + 1, dtype=np.int64)
+        np.add.at(unit_squares, unit, squares)
+        squares = unit_squares[unit]
     integers[squares > (steps + 1) ** 2] = 0
     return integers
 
 
 def exact_product(A: NDArray[Any], B: Any) -> Integers:
-    """Return ``A.T @ B`` of whole numbers, exact if no row's products exceed 2^32.
+    """Compute ``A.T @ B`` of whole numbers, exactly if no row's products exceed 2^32.
 
     B may be sparse.
     """
@@ -133,9 +135,9 @@ def exact_product(A: NDArray[Any], B: Any) -> Integers:
 
 
 def sums_of_products(rows: Rows, scaling: Scaling, steps: tuple[int, ...]) -> Integers:
-    """Return the sums of products of scaled columns, 1 and targets, each in so many steps.
+    """Sum the products of scaled columns, 1 and targets, which have these numbers of steps.
 
-    Those of `released_products`, and then the sum of squared targets.
+    The result has the sums selected by `released_products`, and then the sum of squared targets.
     """
     parts = [scaling.rows(rows.X), np.ones((len(rows.X), 1)), rows.y[:, None]]
     if rows.sizes is not None:  # the rows of a unit have the weight of one
@@ -147,14 +149,17 @@ def sums_of_products(rows: Rows, scaling: Scaling, steps: tuple[int, ...]) -> In
 
 
 def released_products(d: int) -> NDArray[np.bool_]:
-    """Return which products of d columns and 1, with these and the target, are to be released."""
+    """Select the products to release, shape (d + 1, d + 2).
+
+    Rows stand for d columns and 1; columns stand for these and the target.
+    """
     released = np.triu(np.ones((d + 1, d + 2), dtype=bool))
     released[d, d] = False  # the number of units is public
     return released
 
 
 def linear(blocks: list[Any], W: Floats) -> Floats:
-    """Return the product of rows, whose columns are in blocks, with each row of W."""
+    """Multiply rows, whose columns are in blocks, by each row of W: shape (n_rows, len(W))."""
     ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
     parts = zip(blocks, np.split(W, ends, axis=1), strict=True)
     values: Floats = np.sum([block @ w.T for block, w in parts], axis=0)
@@ -162,24 +167,25 @@ def linear(blocks: list[Any], W: Floats) -> Floats:
 
 
 def squared_norms(blocks: list[Any]) -> Floats:
-    """Return the squared norm of each row, whose columns are in blocks."""
+    """Compute the squared norm of each row, whose columns are in blocks."""
     squares: Floats = np.sum([(block * block).sum(axis=1) for block in blocks], axis=0)
     return squares
 
 
-# Steps of columns, and of their factors.
-_COLUMN_STEPS, _FACTOR_STEPS = 2**13, 2**18
+# Integer steps in 1 of a column, and of the factors e.
+_COLUMN_STEPS = 2**13
+_FACTOR_STEPS = 2**18
 
 
 class IntegerRows:
-    """Rows x of which sums over e x^T are taken, in integers, for bounded e that change.
+    """Rows x in integers, for sums over e x^T with bounded e that change.
 
-    `blocks`: the columns of x, each number at most 1, in dense or sparse tables; `sizes`: how many
-    rows the unit of a row has; None: one each; `norms`: those of rows, rounded as they are;
-    `sensitivity`: how far replacing one unit moves a sum, in the Frobenius norm.
+    `blocks`: the columns of x, numbers in [-1, 1], in dense or sparse tables; `sizes`: number of
+    rows of each row's unit, None if all units have one; `norms`: norms of the rounded rows;
+    `sensitivity`: largest change of a sum by the replacement of one unit, in the Frobenius norm.
     """
 
-    # S: the largest norm of a unit's part, checked with rounding errors far below the margin.
+    # Largest norm of a unit's part of a sum, checked with rounding errors far below the margin.
     _largest = float(_COLUMN_STEPS * _FACTOR_STEPS)
     sensitivity = 2 * _largest * (1 + 1e-9)
     # Weight of one unit in a total.
@@ -191,13 +197,13 @@ class IntegerRows:
         self._sizes = 1 if sizes is None else sizes
 
     def _columns(self) -> list[Any]:
-        """Return all columns, in whole steps, as floats: products of small integers overflow."""
+        """Return all columns, in whole steps, as floats: products of int16 would overflow."""
         return [b if sparse.issparse(b) else b.astype(float) for b in self._blocks]
 
     def total(self, W: Floats, factors: Callable[[Floats], Floats]) -> Integers:
-        """Return the sum over e x^T, in steps (of a unit the mean), without too long rows.
+        """Sum e x^T over rows, in steps, with the mean of a unit's rows; too long terms are 0.
 
-        The e of each row are what `factors` returns for its products with each row of W.
+        `factors` computes the e of each row from the row's products with each row of W.
         """
         columns = self._columns()
         e = np.nan_to_num(factors(linear(columns, W / _COLUMN_STEPS)))
@@ -209,7 +215,7 @@ class IntegerRows:
 
 
 def _in_steps(block: Any) -> Any:
-    """Return a table in whole steps, towards 0."""
+    """Convert a table to whole steps, rounded towards 0."""
     if sparse.issparse(block):
         in_steps = np.trunc(np.clip(block.data, -1, 1) * _COLUMN_STEPS)
         return sparse.csr_array((in_steps, block.indices, block.indptr), shape=block.shape)

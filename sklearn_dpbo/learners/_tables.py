@@ -1,4 +1,4 @@
-"""Tables of integers that a fit releases, and how they share its budget (zone: boundary)."""
+"""Tables of integers that a fit releases, and their shares of its budget (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from ..privacy.spending import Spending
 from ._counts import STEPS
 from ._records import Records
 
-# If frequent values are released: the share of the budget (in mu squared) for their counts, and the
-# share of delta for values that one unit alone has.
-_OF_FREQUENT, _OF_RARE = 0.1, 1 / 8
-# Shares of the budget (in mu squared) for tables of counts; and where there are too few units for
-# distances.
+# If frequent values are released: share of the budget (in mu squared) for their counts, and share
+# of delta for the release of values that only one unit has.
+_FREQUENT_SHARE = 0.1
+_RARE_SHARE = 1 / 8
+# Shares of the budget (in mu squared) for tables of counts; the latter if there are too few votes
+# for distances.
 _SHARES = {"sizes": 0.12, "places": 0.03, "closer places": 0.03, "targets": 0.03, "norms": 0.02}
 _SHARES_OF_FEW = _SHARES | {"sizes": 0.1, "places": 0.09, "closer places": 0.04}
-# Votes, which are units times mu by the square root of the number of columns: from which on
-# distances stand out, and from which on a smaller part of these shares is enough; the least part.
-_VOTES_OF_PAIRS, _ENOUGH_VOTES, _LEAST = 66.0, 300.0, 0.25
+# Votes are units times mu, divided by the square root of the number of columns. From the first
+# number of votes on, distances stand out; from the second on, the shares decrease with the votes,
+# to the least part at most.
+_VOTES_FOR_PAIRS = 66.0
+_ENOUGH_VOTES = 300.0
+_LEAST_PART = 0.25
 
 
 class SharedTables:
-    """The tables that a fit releases, one after the other, with noise as their shares say.
+    """Tables that a fit releases, one after the other, each with its share of the budget.
 
-    First the values of columns that frequent ones are asked of, if any; then those of `counts`,
-    which say where the values of `n_columns` lie; and then n, each of one of `n_batches` in turn,
-    so that a unit moves one of so many of them, by `sensitivity`.
-    `pairs`: whether distances in pairs are counted; `stds`: the noise of each of `counts`; `std`:
-    the noise of each of the n.
+    First come counts of the values of `frequent` columns, if any; then the tables of `counts`,
+    which show the ranges of `n_columns` columns; and then n tables of this `sensitivity`, each of
+    one of `n_batches` in turn, so that a unit changes only one in `n_batches` of them.
+
+    `pairs`: True if distances in pairs of units are counted; `stds`: standard deviation of the
+    noise of each of `counts`; `std`: that of each of the n tables.
     """
 
     def __init__(
@@ -41,38 +46,46 @@ class SharedTables:
         *, n_columns: int, counts: tuple[str, ...], n: int, sensitivity: float,
         n_batches: int = 1,
     ) -> None:  # fmt: skip
-        self.spending, k = spending, len(records.frequent)
+        self.spending = spending
         epsilon, delta = spending.epsilon, spending.delta
-        shares, self.pairs = tables(records.m, max(n_columns, 1), gdp_within(epsilon, delta))
-        first = [(math.sqrt(2 * k), _OF_FREQUENT)] * (k > 0) + [shares[kind] for kind in counts]
-        rest = 1 - sum(share for _, share in first)
-        moves = [*first, *[(sensitivity, rest / math.ceil(n / n_batches))] * n]
+        mu = gdp_within(epsilon, delta)
+        moves_of_counts, self.pairs = tables(records.m, max(n_columns, 1), mu)
+        k = len(records.frequent)
+        # Sensitivity and share of the budget of each table.
+        moves = [(math.sqrt(2 * k), _FREQUENT_SHARE)] if k else []
+        moves += [moves_of_counts[kind] for kind in counts]
+        unspent = 1 - sum(share for _, share in moves)
+        moves += [(sensitivity, unspent / math.ceil(n / n_batches)) for _ in range(n)]
         # Noise in proportion to these numbers gives each table its share of the budget.
         relative = [moved / math.sqrt(share * len(moves)) for moved, share in moves]
-        rare = delta * _OF_RARE * (k > 0)
+        rare = delta * _RARE_SHARE if k else 0.0
         price = Price.shared(len(moves), epsilon, delta - rare, GAUSSIAN_ONLY)
         stds = [price.scale(moved) for moved in relative]
-        self.stds, self.std = dict(zip(counts, stds[k > 0 :], strict=False)), stds[-1]
+        self.stds = dict(zip(counts, stds[1:] if k else stds, strict=False))
+        self.std = stds[-1]
         record: dict[str, Any] = {"purpose": purpose, "delta": delta}
         if k:
             least = record["threshold"] = least_count(stds[0], k, rare)
-            of = f"where about {least:,.0f} {records.unit}s make one frequent"
-            record["detail"] = f"{of}, {_OF_FREQUENT} of mu squared"
+            record["detail"] = (
+                f"where about {least:,.0f} {records.unit}s make one frequent, "
+                f"{_FREQUENT_SHARE} of mu squared"
+            )
         self._noisy = spending.tables(price, relative, **record)
 
     def release(self, table: Secret) -> Any:
-        """Release the next table, with its noise; of values, those that are frequent."""
+        """Release the next table with its noise; of counted values, those that are frequent."""
         return self._noisy(table)
 
 
 def tables(m: int, d: int, mu: float) -> tuple[dict[str, tuple[float, float]], bool]:
-    """Return the sensitivity and the share of each table of counts; whether pairs are counted.
+    """Return (sensitivity, share of the budget) of each table of counts, and `pairs`.
 
-    For m units with d columns, at mu-GDP for all that is released.
+    `pairs` is True if distances in pairs of units are counted. The data are m units with d columns;
+    the whole fit is mu-GDP.
     """
     votes = m * mu / math.sqrt(d)
-    of_all = min(1.0, max(_LEAST, (_ENOUGH_VOTES / votes) ** 2))
-    pairs = votes > _VOTES_OF_PAIRS
+    part = min(1.0, max(_LEAST_PART, (_ENOUGH_VOTES / votes) ** 2))
+    pairs = votes > _VOTES_FOR_PAIRS
     shares = _SHARES if pairs else _SHARES_OF_FEW
     moves = {
         "sizes": _sensitivity_of_sizes(d, pairs),
@@ -81,28 +94,29 @@ def tables(m: int, d: int, mu: float) -> tuple[dict[str, tuple[float, float]], b
         "targets": _sensitivity_of_cells(1),
         "norms": _sensitivity_of_cells(1),
     }
-    return {kind: (move, of_all * shares[kind]) for kind, move in moves.items()}, pairs
+    return {kind: (move, part * shares[kind]) for kind, move in moves.items()}, pairs
 
 
 def least_count(std: float, n_columns: int, delta: float) -> float:
-    """Return what one of the values that one unit alone has reaches with a chance of delta at most.
+    """Return the noisy count that values of only one unit reach with probability at most delta.
 
-    One of each of these columns. Discrete Gaussian noise reaches a whole number t + 1 at most as
-    often as Gaussian noise reaches t (Canonne, Kamath and Steinke, NeurIPS 2020, Proposition 25).
+    The unit may have one such value in each of `n_columns`. Discrete Gaussian noise reaches a whole
+    number t + 1 at most as often as Gaussian noise reaches t (Canonne, Kamath and Steinke, NeurIPS
+    2020, Proposition 25).
     """
     return 2 + threshold(std, n_columns, delta) * (1 + 1e-9)
 
 
 def _sensitivity_of_sizes(d: int, pairs: bool) -> float:
-    """Return how far replacing a unit moves the sizes of d columns, in the Euclidean norm."""
+    """Bound the change of the sizes of d columns by one replaced unit, in the Euclidean norm."""
     return STEPS * math.sqrt((2.5 if pairs else 2) * d) * (1 + 1e-12)
 
 
 def _sensitivity_of_cells(d: int) -> float:
-    """Return how far replacing a unit moves counts in which it is in one cell of d columns."""
+    """Bound the change of counts in which a unit is in one cell of each of d columns."""
     return STEPS * math.sqrt(2 * d) * (1 + 1e-12)
 
 
 def threshold(std: float, n: int, chance: float) -> float:
-    """Return what the largest of n noisy numbers exceeds by chance."""
+    """Return the number that the largest of n zero-mean noises exceeds with at most this chance."""
     return -float(ndtri(chance / n)) * std

@@ -1,7 +1,7 @@
-"""How many records, how much epsilon and how many candidates a search needs (zone: released).
+"""Plans of the records, the epsilon and the candidates that a search needs (zone: released).
 
-A `SearchPlan` has the numbers of a search and the errors with them: those of theorems for means
-(`_bounds`), estimates by the shares of classes for other metrics (`_shares`).
+A `SearchPlan` has the numbers of a search and its errors: bounds by theorems for means (`_bounds`),
+estimates from the shares of classes for other metrics (`_shares`).
 """
 
 from ._plan import SearchPlan

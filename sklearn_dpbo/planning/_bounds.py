@@ -1,7 +1,7 @@
-"""How far noise moves a choice and a released mean (zone: released).
+"""Bounds on the effect of noise on a choice and on a released mean (zone: released).
 
-These are Theorems 1 to 3 in the documentation, "What noise costs". They are computed from public
-facts, so they cost no privacy.
+These are Theorems 1 to 3 in the documentation, "What noise costs". They depend on public numbers
+only, so they cost no privacy.
 """
 
 from __future__ import annotations
@@ -17,46 +17,49 @@ from ..privacy.checks import check_number
 from ..privacy.noisy_counts import NoisyCounts
 from ..search._utility import tail_of_choice
 
-# `sklearn_dpbo.metrics` rounds gains to this many steps between the lowest and the highest.
+# Number of steps between the lowest and the highest gain, to which `sklearn_dpbo.metrics` rounds.
 GRID_STEPS = 2**20
 
 
 @lru_cache(maxsize=1024)
 def quantile_of_choice(n: int, failure: float) -> float:
-    """Return the least t with ``tail_of_choice(n, t) <= failure``, rounded up."""
+    """Find the least t with ``tail_of_choice(n, t) <= failure``, rounded up."""
     t = least(lambda t: tail_of_choice(n, t) <= failure, 1e-12, 1e3, 1e-15)
     return cast(float, t)  # Lemma 1: the tail is at most n e^-t
 
 
 def least(
-    holds: Callable[[float], bool], low: float, most: float, tolerance: float = 0.0
+    holds: Callable[[float], bool], low: float, largest: float, tolerance: float = 0.0
 ) -> float | None:
-    """Return the least number from which this holds, or one larger by the relative tolerance.
+    """Find the least number, up to a relative tolerance, from which a condition holds.
 
-    An integer if `low` is one; None if it does not even hold at the largest.
+    It is searched from `low` to `largest`, among integers if `low` is an integer. None if the
+    condition does not hold at `largest`.
     """
-    whole, high = isinstance(low, int), low
+    is_integer = isinstance(low, int)
+    high = low
     while not holds(high):
-        if high >= most:
+        if high >= largest:
             return None
-        low, high = high, min(2 * high, most)
-    while high - low > max(whole, tolerance * low):
-        middle = (low + high) // 2 if whole else (low + high) / 2
+        low, high = high, min(2 * high, largest)
+    while high - low > max(is_integer, tolerance * low):
+        middle = (low + high) // 2 if is_integer else (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
 @dataclass(frozen=True)
 class MeanErrors:
-    """Errors of a metric that is a mean of gains, as theorems guarantee them.
+    """Bounds, by theorems, on the errors of a metric that is a mean of gains.
 
-    `score_range` is the highest minus the lowest gain. With `counts`, each gain is one of these
-    two; otherwise gains are rounded to 2^20 steps, and the rounding error is added.
+    `score_range` is the highest minus the lowest gain. With `counts`, each gain is either the
+    lowest or the highest; otherwise gains are rounded to 2^20 steps, and the rounding error is
+    added.
     """
 
     score_range: float = 1.0
     counts: bool = True
-    # Where plans search for an answer, and how close they come to the smallest one.
+    # Ranges in which plans search for an answer, and the relative tolerance of an answer.
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"m": (1, 10**12), "epsilon": (1e-9, 1e9)}
     tolerance: ClassVar[float] = 1e-12
     guaranteed: ClassVar[bool] = True
@@ -64,28 +67,28 @@ class MeanErrors:
     def __post_init__(self) -> None:
         check_number("score_range", self.score_range, "a positive number", lambda r: r > 0)
         if not isinstance(self.counts, bool):
-            raise ValueError(f"counts is True or False; found {self.counts!r}")
+            raise ValueError(f"counts must be True or False; found {self.counts!r}")
 
     @property
     def most(self) -> float:
-        """The largest error of a score."""
+        """Largest error of a score."""
         return self.score_range
 
     def sensitivity(self, m: int) -> int:
-        """Return that of the sum which ranks candidates, in steps."""
+        """Return the sensitivity of the sum that ranks candidates, in steps."""
         return 1 if self.counts else GRID_STEPS
 
     def regret(self, steps: float, m: int) -> float:
-        """Return a regret in steps of the sum over m units as one of the score."""
+        """Convert a regret in steps of the sum over m units to one of the score."""
         return self._as_score(steps, m, n_rounded=2)
 
     def score_error(self, m: int, epsilon: float, confidence: float) -> float:
-        """Return how far the released score is from the exact one at most (Theorem 3)."""
+        """Bound the error of the released score (Theorem 3)."""
         noise = NoisyCounts((0,), self.sensitivity(m) / epsilon)
         return self._as_score(noise.interval(confidence)[0][1], m, n_rounded=1)
 
     def sampling_error(self, m: int, confidence: float) -> float:
-        """Return the normal approximation for a score halfway between the bounds."""
+        """Approximate the sampling error (normal), for a score halfway between the bounds."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return min(z * self.score_range / (2 * math.sqrt(m)), self.score_range)
 

@@ -1,4 +1,4 @@
-"""Plan a search: how large errors are, or what keeps them small (zone: released)."""
+"""Plan a search: compute its errors, or what is needed for target errors (zone: released)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..search._utility import mean_of_choice
 from ._bounds import MeanErrors, least, quantile_of_choice
 from ._shares import ShareErrors
 
-# The search for an answer stops here.
+# Largest number of candidates that a plan answers.
 _MOST_CANDIDATES = 10**6
 
 
@@ -26,21 +26,21 @@ class SearchPlan:
     Parameters
     ----------
     m : int
-        Number of units (records, or groups) that models are compared on.
+        Number of units (records, or groups) on which models are compared.
     n_iter : int
-        Number of candidates, all of them counted as validated.
+        Number of candidates, all of which count as validated.
     epsilon : float
         Privacy loss of the whole search.
     errors : MeanErrors or ShareErrors
-        How noise affects the metric: by theorems for a mean, else estimated from class shares.
+        Effect of noise on the metric: by theorems for a mean, else estimated from class shares.
     score_share : float, default=0.4
         Share of epsilon for the released score.
     confidence : float, default=0.95
         Probability of each guarantee.
     target_regret, target_score_error : float or None, default=None
-        The largest errors asked for, in units of the score.
+        Largest errors that are acceptable, in units of the score.
     solved_for : {"m", "n_iter", "epsilon", "nothing"}, default="nothing"
-        Which of the numbers is the answer.
+        Name of the number that is the answer.
     """
 
     m: int
@@ -58,8 +58,8 @@ class SearchPlan:
             check_number(name, value, "a whole number from 1 up", lambda n: n >= 1, Integral)
         check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
         check_number("score_share", self.score_share, "in (0, 1)", lambda s: 0 < s < 1)
-        ends = "in [0.5, 1 - 1e-9]"
-        check_number("confidence", self.confidence, ends, lambda c: 0.5 <= c <= 1 - 1e-9)
+        interval = "in [0.5, 1 - 1e-9]"
+        check_number("confidence", self.confidence, interval, lambda c: 0.5 <= c <= 1 - 1e-9)
 
     @property
     def epsilon_select(self) -> float:
@@ -68,7 +68,7 @@ class SearchPlan:
 
     @property
     def epsilon_score(self) -> float:
-        """Privacy loss of the score; it also gets the choice's share if there is no choice."""
+        """Privacy loss of the score; with one candidate, which needs no choice, all of epsilon."""
         return self.epsilon * (1 if self.n_iter == 1 else self.score_share)
 
     @property
@@ -81,7 +81,7 @@ class SearchPlan:
 
     @property
     def expected_regret(self) -> float:
-        """Bound on the mean of that difference (Theorem 2)."""
+        """Bound on the expected difference of these scores (Theorem 2)."""
         return self._regret(mean_of_choice(self.n_iter), False)
 
     @cached_property
@@ -94,7 +94,7 @@ class SearchPlan:
 
     @property
     def sampling_error(self) -> float:
-        """How far one candidate's score is from that on the population, about.
+        """Approximate difference between a candidate's score and that on the population.
 
         It is the same with and without privacy.
         """
@@ -102,17 +102,20 @@ class SearchPlan:
 
     @property
     def targets(self) -> dict[str, float]:
-        """The targets that were given, by the name of the error."""
-        given = {"regret": self.target_regret, "score_error": self.target_score_error}
-        return {error: target for error, target in given.items() if target is not None}
+        """Targets that are not None, by the name of the error."""
+        targets = {"regret": self.target_regret, "score_error": self.target_score_error}
+        return {error: target for error, target in targets.items() if target is not None}
 
     @property
     def meets_targets(self) -> bool:
-        """Whether no error exceeds its target."""
+        """True if no error exceeds its target."""
         return all(getattr(self, error) <= target for error, target in self.targets.items())
 
     def _regret(self, t: float, in_integers: bool) -> float:
-        """Return a regret of t noise scales, or the largest integer below, as one of the score."""
+        """Convert a regret of t noise scales to one of the score.
+
+        With `in_integers`, it is below t noise scales and a whole number of steps.
+        """
         steps = t * 2 * self.errors.sensitivity(self.m) / self.epsilon_select
         if in_integers:
             steps = max(0, math.ceil(steps) - 1)
@@ -123,14 +126,15 @@ class SearchPlan:
             three_digits(getattr(self, name))
             for name in ("regret", "expected_regret", "score_error", "sampling_error")
         )
-        p, proven = f"with probability {self.confidence:.6g}", self.errors.guaranteed
+        p = f"with probability {self.confidence:.6g}"
+        proven = self.errors.guaranteed
         choice = (
             f"the chosen candidate's validation score is within {regret} of the best one's {p}, "
             f"and {mean} below it on average ({'Theorems 1 and 2' if proven else 'to first order'})"
         )
         score = f"the released score is within {error} of the exact one "
         score += f"{p} (Theorem 3)" if proven else "(an estimate, half of a 95 % interval)"
-        sampled = f"a score is within about {sampling} of that on the population {p}, beside this"
+        sampled = f"in addition, a score is within about {sampling} of that on the population {p}"
         targets = ", ".join(f"{name} <= {target:g}" for name, target in self.targets.items())
         rows = [
             ("Solved for", [f"{self.solved_for} (targets: {targets or 'none'})"]),
@@ -169,17 +173,17 @@ def plan_search(
 ) -> SearchPlan:
     """Find the number of records, the epsilon, or the number of candidates that a search needs.
 
-    Give two of m, n_iter and epsilon, and None for the one to find. Give all three to see the
-    errors of a search with these.
+    Pass two of m, n_iter and epsilon, and None for the one to find. Pass all three to see the
+    errors of such a search.
 
     *Means over records*, such as accuracy. The answer is exact: the theorems guarantee the targets
-    with it, but not with a smaller m, a smaller epsilon or a larger n_iter. ValueError says why
-    targets cannot be reached.
+    for it, but not for a smaller m, a smaller epsilon or a larger n_iter. If targets cannot be
+    reached, a ValueError says why.
 
-    *Other metrics of classes*, such as F1 and AUC. How noise affects them depends on how many
-    records of each class there are. So pass ``scoring`` and ``class_shares``. The answer is an
-    estimate, for a classifier of middling quality (two classes: an AUC of 0.84), m up to 1,000,000
-    and epsilon in [0.001, 1000].
+    *Other metrics of classes*, such as F1 and AUC. The effect of noise depends on the number of
+    records of each class, so pass ``scoring`` and ``class_shares``. The answer is an estimate, for
+    a classifier of medium quality (two classes: an AUC of 0.84), m up to 1,000,000 and epsilon in
+    [0.001, 1000].
 
     Parameters
     ----------
@@ -191,21 +195,22 @@ def plan_search(
     epsilon : float or None, default=None
         Privacy loss of the whole search. An answer of 1e-9, the smallest, means 1e-9 or less.
     target_regret : float or None, default=None
-        How much lower the validation score of the chosen candidate may be than that of the best.
+        Largest acceptable difference between the validation score of the best candidate and that of
+        the chosen one.
     target_score_error : float or None, default=None
-        How far the released score may be from the exact one. With `scoring`, half the width that
-        ``best_score_interval_`` (95 %) may have.
+        Largest acceptable difference between the released score and the exact one. With `scoring`,
+        half the largest acceptable width of ``best_score_interval_`` (95 %).
     score_range : float, default=1.0
-        Highest minus lowest gain, b - a, of the scorer's ``bounds``. Without `scoring`.
+        Highest minus lowest gain, b - a, of the scorer's ``bounds``. Not used with `scoring`.
     counts : bool, default=True
         Whether each gain is either the lowest or the highest, as for the accuracy of single
         records. Use False for groups and for all other means: their gains are rounded, and the
-        rounding error is added. Without `scoring`.
+        rounding error is added. Not used with `scoring`.
     scoring : str, PrivateScorer or None, default=None
         The metric, as in the search; None is any mean of gains.
     class_shares : dict or None, default=None
-        The share of records of each class, from public knowledge: ``{0: 0.9, 1: 0.1}``. Do not
-        count them among the protected records. With `scoring`.
+        Share of records of each class, from public knowledge: ``{0: 0.9, 1: 0.1}``. Do not count
+        the protected records. Required with `scoring`.
     score_share : float, default=0.4
         Share of epsilon for the score, as in `WorstCase`; in (0, 1).
     confidence : float, default=0.95
@@ -227,15 +232,15 @@ def plan_search(
     >>> plan_search(epsilon=1.0, target_score_error=0.02, scoring="f1", class_shares=shares).m
     2000
     """
-    given = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
-    missing = [name for name, number in given.items() if number is None]
+    numbers = {"m": m, "n_iter": n_iter, "epsilon": epsilon}
+    missing = [name for name, number in numbers.items() if number is None]
     if len(missing) > 1:
-        raise ValueError(f"{' and '.join(missing)} missing: give all but the one to find")
+        raise ValueError(f"{' and '.join(missing)} missing: pass all but the one to find")
     errors: MeanErrors | ShareErrors = MeanErrors(score_range, counts)
     if (scoring is None) != (class_shares is None) or (scoring is not None and score_range != 1):
         raise ValueError(
-            "give scoring and class_shares, such as {0: 0.9, 1: 0.1}, together, and score_range "
-            "without them"
+            "pass scoring and class_shares, such as {0: 0.9, 1: 0.1}, together; score_range is for "
+            "plans without them"
         )
     if class_shares is not None:
         errors = ShareErrors.of(scoring, class_shares)
@@ -254,29 +259,29 @@ def plan_search(
     _check_target("target_score_error", target_score_error, errors.most)
     if target_regret is not None and (plan.n_iter == 1 or math.isnan(plan.regret)):
         raise ValueError(
-            "target_regret: with one candidate there is no choice, and for areas and roots no "
-            "bound on its regret is known. Use target_score_error"
+            "target_regret cannot be used with one candidate, which needs no choice, or for areas "
+            "and roots, for which no bound on the regret is known. Use target_score_error"
         )
     if missing and not plan.targets:
-        raise ValueError("give target_regret, target_score_error, or both; found neither")
+        raise ValueError("pass target_regret, target_score_error, or both; found neither")
     return _solved(plan) if missing else plan
 
 
-def _check_target(name: str, target: Any, most: float) -> None:
-    """Raise ValueError for a target that any search meets, or none."""
-    in_range = f"above 0 and below {most:g}"
-    check_number(name, target, in_range, lambda t: 0 < t < most, optional=True)
+def _check_target(name: str, target: Any, largest_error: float) -> None:
+    """Raise ValueError for a target that every search meets, or that no search can meet."""
+    in_range = f"above 0 and below {largest_error:g}"
+    check_number(name, target, in_range, lambda t: 0 < t < largest_error, optional=True)
 
 
 def _solved(plan: SearchPlan) -> SearchPlan:
-    """Return the plan with the smallest m or epsilon, or the largest n_iter, that will do."""
+    """Find the smallest m or epsilon, or the largest n_iter, that meets the targets."""
     name = plan.solved_for
     ends = {**plan.errors.ranges, "n_iter": (2, _MOST_CANDIDATES)}[name]
 
-    def at(number: float) -> SearchPlan:
+    def with_number(number: float) -> SearchPlan:
         return replace(plan, **{name: number})  # type: ignore[arg-type]
 
-    best = at(ends[0] if name == "n_iter" else ends[1])
+    best = with_number(ends[0] if name == "n_iter" else ends[1])
     if not best.meets_targets:
         reached = " and ".join(
             f"{error}={getattr(best, error):.3g} (target: {target:g})"
@@ -287,6 +292,7 @@ def _solved(plan: SearchPlan) -> SearchPlan:
             "Increase m, epsilon or the targets"
         )
     if name == "n_iter":
-        too_many = least(lambda n: not at(n).meets_targets, *ends)
-        return at(_MOST_CANDIDATES if too_many is None else too_many - 1)
-    return at(cast(float, least(lambda x: at(x).meets_targets, *ends, plan.errors.tolerance)))
+        too_many = least(lambda n: not with_number(n).meets_targets, *ends)
+        return with_number(_MOST_CANDIDATES if too_many is None else too_many - 1)
+    number = least(lambda x: with_number(x).meets_targets, *ends, plan.errors.tolerance)
+    return with_number(cast(float, number))

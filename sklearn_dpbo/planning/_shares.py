@@ -1,7 +1,7 @@
-"""The errors of metrics of classes, estimated from the classes' public shares (zone: released).
+"""Errors of metrics of classes, estimated from the classes' public shares (zone: released).
 
 Noise moves a mean by the same amount whatever the predictions are. Other scores divide by counts,
-or count pairs, so the effect of noise depends on how many records of each class there are.
+or count pairs, so the effect of noise depends on the number of records of each class.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from ..metrics._response import Predictions
 from ..metrics._scorers import PrivateScorer
 from ..records.units import Units
 
-# Made-up records, and at least so many of each class.
-_N, _OF_EACH_CLASS = 4096, 16
+# Number of made-up records, and least number of each class.
+_N_RECORDS = 4096
+_LEAST_PER_CLASS = 16
 
 
 class Probabilities(ClassifierMixin, BaseEstimator):
-    """A fitted classifier that takes its input for probabilities of the classes."""
+    """Fitted classifier whose input is the probabilities of the classes."""
 
     def __init__(self, classes: Any) -> None:
         self.classes_ = np.array(classes)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities."""
+        """Return X, the probabilities."""
         return X
 
     def predict(self, X: Any) -> Any:
@@ -44,10 +45,11 @@ class Probabilities(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShareErrors:
-    """Errors of a metric for a candidate of middling quality, on classes of given shares.
+    """Errors of a metric for a candidate of medium quality, with public shares of the classes.
 
-    It knows the probabilities of records whose features are normal with deviation 1, and shifted by
-    1 along the axis of their class: the AUC of two classes is 0.84.
+    The candidate predicts the exact probabilities of the classes for made-up records. Their
+    features are normal with standard deviation 1, and shifted by 1 along the axis of their class,
+    so the AUC of two classes is 0.84.
     """
 
     scorer: PrivateScorer
@@ -58,19 +60,21 @@ class ShareErrors:
 
     @classmethod
     def of(cls, scoring: Any, class_shares: Mapping[Any, float]) -> ShareErrors:
-        """Return the errors for a scoring, and a dict with the share of each class."""
+        """Make records with these shares of the classes, and predict them for a scoring."""
         if is_several(scoring):
             raise ValueError(f"a plan is for one score; found scoring={scoring!r}")
         if len(class_shares) < 2 or min(class_shares.values()) <= 0:
-            raise ValueError(f"class_shares has two or more positive shares; found {class_shares}")
+            raise ValueError(
+                f"class_shares must have two or more positive shares; found {class_shares}"
+            )
         classes = sorted(class_shares)
         shares = np.array([class_shares[label] for label in classes], dtype=float)
         shares /= shares.sum()
-        code = np.repeat(
-            np.arange(len(classes)), np.maximum(_OF_EACH_CLASS, shares * _N).astype(int)
-        )
+        class_counts = np.maximum(_LEAST_PER_CLASS, shares * _N_RECORDS).astype(int)
+        code = np.repeat(np.arange(len(classes)), class_counts)
         features = np.random.default_rng(0).normal(np.eye(len(classes))[code])
-        model, y = Probabilities(classes), np.array(classes)[code]
+        model = Probabilities(classes)
+        y = np.array(classes)[code]
         scorer = resolve_scorer(scoring, model).prepare(y)
         public = scorer.predictions(model, softmax(features + np.log(shares), axis=1), y)
         return cls(scorer.choice(public) if scorer.choice_uses_public else scorer, public)
@@ -85,26 +89,27 @@ class ShareErrors:
         return self.score_range / 2
 
     def sensitivity(self, m: int) -> int:
-        """Return that of the statistic which ranks candidates, in steps."""
+        """Return the sensitivity of the statistic that ranks candidates, in steps."""
         return self.scorer.query.sensitivity(Units.of(m))
 
     def regret(self, steps: float, m: int) -> float:
-        """Return a regret in steps of the statistic as one of the score, to first order.
+        """Convert a regret in steps of the statistic to one of the score, to first order.
 
-        NaN where the statistic and the score have no such relation.
+        NaN if the score has no such conversion.
         """
         if not (self.scorer.is_mean or isinstance(self.scorer, ConfusionScore)):
             return math.nan
         return min(steps * self.scorer.line(Units.of(m))[1], self.score_range)
 
     def score_error(self, m: int, epsilon: float, confidence: float) -> float:
-        """Return half the width of ``best_score_interval_`` on m such records."""
-        units, scorer = Units.of(m), self.scorer.release(lambda _: self.public, m, epsilon)
+        """Estimate half the width of ``best_score_interval_`` on m such records."""
+        units = Units.of(m)
+        scorer = self.scorer.release(lambda _: self.public, m, epsilon)
         scale = scorer.counts.sensitivity(units) / epsilon
         width = expected_width(scorer, lambda _: self.public, units, scale).width
         return width / 2 if math.isfinite(width) else math.inf
 
     def sampling_error(self, m: int, confidence: float) -> float:
-        """Return how far a score on m records is from that on their population."""
+        """Approximate the difference between a score on m records and on their population."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return z * sampling_deviation(self.scorer, self.public) / math.sqrt(m)

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
 
 # From Okabe and Ito's palette, which is safe for colour-blind readers; legible on white and black.
-BLUE, VERMILION, GREEN = "#0072B2", "#D55E00", "#009E73"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
 
 
 def figure_and_axes(
     ax: Axes | None, figsize: tuple[float, float] | None = None
 ) -> tuple[Figure | SubFigure, Axes]:
-    """Return the given axes and their figure, or new ones."""
+    """Return `ax` and its figure, or new ones if it is None."""
     if ax is None:
         try:
             import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
-"""A parameter's values as positions on an axis: linear, logarithmic or by category (zone: public).
+"""Positions of a parameter's values on an axis: linear, logarithmic or categories (zone: public).
 
-A value without a place on a numeric axis (a category among numbers, or a candidate without the
-parameter) is drawn beside the numbers, at a *mark*.
+Values that are not numbers (a category among numbers, or a candidate without the parameter) are
+drawn beside the numbers, at *marks*.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _MAX_LABEL_LENGTH = 20
 # Distance of marks from the numbers and from each other, relative to the range of the numbers.
 _MARK_DISTANCE = 0.08
-# Values whose ratio is smaller are drawn on a linear axis.
+# Smallest ratio of values that are drawn on a logarithmic axis.
 _MIN_LOG_RATIO = 10
-# Ratios of a logarithmic axis below which powers of ten are too few ticks.
+# Ratio of values on a logarithmic axis below which powers of ten are too few ticks.
 _FEW_DECADES = 100
 
 
@@ -53,7 +53,7 @@ class ParameterAxis:
 
     @classmethod
     def of(cls, name: str, column: np.ma.MaskedArray[Any, Any], param_grid: Any) -> ParameterAxis:
-        """Return the axis of a column of ``cv_results_``, scaled as `param_grid` suggests."""
+        """Make the axis of a column of ``cv_results_``, scaled as `param_grid` suggests."""
         grids = [grid[name] for grid in SearchSpace(param_grid).subspaces if name in grid]
         ordered = [grid for grid in grids if grid.ordered]
         scale = "log" if ordered and all(map(_is_logarithmic, ordered)) else "linear"
@@ -61,16 +61,16 @@ class ParameterAxis:
         texts = ["" if _is_number(value) else _text(value) for value in values]
         numbers = np.array([v for v, text in zip(values, texts, strict=True) if not text], float)
         marks = dict.fromkeys(filter(None, texts), math.nan)
-        line = np.log10(numbers) if scale == "log" else numbers
-        if len(line):
-            places = line.min() - _MARK_DISTANCE * (np.ptp(line) or 1.0) * (
-                1.5 + np.arange(len(marks))
-            )
-        else:
-            places = np.arange(len(marks), dtype=float)
-        marks = dict(zip(marks, 10**places if scale == "log" else places, strict=True))
-        pairs = zip(values, texts, strict=True)
-        positions = [marks[text] if text else value for value, text in pairs]
+        coordinates = np.log10(numbers) if scale == "log" else numbers
+        mark_coordinates = np.arange(len(marks), dtype=float)
+        if len(coordinates):
+            spacing = _MARK_DISTANCE * (np.ptp(coordinates) or 1.0)
+            mark_coordinates = coordinates.min() - spacing * (1.5 + mark_coordinates)
+        mark_positions = 10**mark_coordinates if scale == "log" else mark_coordinates
+        marks = dict(zip(marks, mark_positions, strict=True))
+        positions = [
+            marks[text] if text else value for value, text in zip(values, texts, strict=True)
+        ]
         return cls(name, np.array(positions, dtype=float), scale, marks)
 
     def apply(self, ax: Axes, which: Literal["x", "y"]) -> None:
@@ -105,19 +105,19 @@ class ParameterAxis:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a finite real number."""
+    """Return True if a value is a finite real number."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _text(value: Any) -> str:
-    """Return a value as one line; no text is empty."""
+    """Write a value in one line, which is never empty."""
     if value is np.ma.masked:
         return "not set"
     return " ".join(str(getattr(value, "__name__", value)).split()) or repr(value)
 
 
 def _is_logarithmic(grid: Axis) -> bool:
-    """Whether the logarithms of the values are closer to a straight line than the values are."""
+    """Return True if the values are closer to a geometric than to an arithmetic sequence."""
     if isinstance(grid, Distribution):
         values = grid.quantiles(np.linspace(0.05, 0.95, 19))
     else:
@@ -125,5 +125,5 @@ def _is_logarithmic(grid: Axis) -> bool:
     if len(values) < 2 or values[0] <= 0 or values[-1] < _MIN_LOG_RATIO * values[0]:
         return False
     ranks = np.arange(len(values))
-    logs, lines = (np.corrcoef(ranks, v)[0, 1] for v in (np.log(values), values))
-    return bool(logs > lines - 1e-9)
+    geometric, arithmetic = (np.corrcoef(ranks, v)[0, 1] for v in (np.log(values), values))
+    return bool(geometric > arithmetic - 1e-9)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class SearchPathDisplay:
-    """Candidates of a search: in two parameters, or in one over the order of evaluation.
+    """Candidates of a search: two parameters, or one parameter over the order of evaluation.
 
-    Create it with `from_search`. Candidates that were explored within the training set, those that
-    were scored on the validation set, and the chosen one have different markers; the colour is the
-    public score.
+    Create it with `from_search`. Candidates that were explored within the training set, candidates
+    that were scored on the validation set, and the chosen candidate have different markers. The
+    colour shows the public score.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ class SearchPathDisplay:
         search : PrivateBayesSearchCV
             A search fitted with `WorstCase`: other strategies do not release their path.
         x, y : str, default=None
-            Names of parameters. If one is given, it is drawn over the number of the candidate. If
-            none is given, the two parameters with the most values are drawn.
+            Names of parameters. One parameter is drawn over the number of the candidate. If both
+            are None, the two parameters with the most values are drawn.
         """
         check_is_fitted(search, "cv_results_")
         results = search.cv_results_
@@ -126,8 +126,8 @@ class SearchPathDisplay:
             linewidths=0.5,
         )
         hollow = {"marker": "s", "facecolors": "none", "edgecolors": BLUE}
-        others = self.validated & ~self.failed & ~chosen
-        self.validated_ = self._scatter(others, "validated", s=48, zorder=3, **hollow)
+        validated = self.validated & ~self.failed & ~chosen
+        self.validated_ = self._scatter(validated, "validated", s=48, zorder=3, **hollow)
         self.failed_ = self._scatter(self.failed, "fit failed", marker="x", c=text_color(), s=30)
         self.chosen_ = self._scatter(chosen, "chosen", marker="*", c=VERMILION, s=220, zorder=4)
         self.x.apply(self.ax_, "x")
@@ -148,7 +148,7 @@ class SearchPathDisplay:
 
 
 def _most_varied(columns: dict[str, np.ma.MaskedArray[Any, Any]]) -> list[str]:
-    """Return the names of the two parameters with the most values, in the order of the columns."""
+    """Select the two parameters with the most values, in the order of the columns."""
     n_values = {k: len({repr(v) for v in np.ma.compressed(c)}) for k, c in columns.items()}
     most = sorted(n_values, key=n_values.__getitem__, reverse=True)[:2]
     return [name for name in columns if name in most]

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class ScoreDisplay:
     """Released scores with their intervals, one search or estimator per row.
 
-    Create it with `from_estimator`. An interval contains the score *on the validation set* with a
-    probability of 95 %. It covers the noise of the release, not the sampling of the validation set.
+    Create it with `from_estimator`. An interval contains the exact score *on the validation set*
+    with a probability of 95 %. It covers the noise of the release, not the sampling of the
+    validation set.
 
     Parameters
     ----------
@@ -56,29 +57,32 @@ class ScoreDisplay:
         ----------
         estimator : estimator, list of estimators, or dict of names to estimators
             Fitted estimators with ``best_score_`` and ``best_score_interval_``:
-            `PrivateThresholdClassifier`, `PrivateConfigurator` or `PrivateBayesSearchCV`. Use one
-            kind of score for all of them. One search with several scores has a row for each; of
-            several such searches, only the score that selects is drawn.
+            `PrivateThresholdClassifier`, `PrivateConfigurator` or `PrivateBayesSearchCV`. All
+            should have the same kind of score. One search with several scores has a row for each
+            score; several such searches have a row each, with the score that selects.
         """
         if getattr(estimator, "multimetric_", False):
-            scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
+            scores = estimator.best_scores_
+            intervals = estimator.best_score_intervals_
             display = cls(list(scores.values()), list(intervals.values()), names=list(scores))
             return display.plot(ax)
-        if isinstance(estimator, list | tuple):
-            estimator = {f"estimator {i}": each for i, each in enumerate(estimator, 1)}
-        if not isinstance(estimator, Mapping):
-            estimator = {type(estimator).__name__: estimator}
-        if not estimator:
-            raise ValueError("give at least one fitted search or estimator; found none")
-        for name, each in estimator.items():
-            check_is_fitted(each, "privacy_")
-            if not hasattr(each, "best_score_"):
+        if isinstance(estimator, Mapping):
+            estimators = dict(estimator)
+        elif isinstance(estimator, list | tuple):
+            estimators = {f"estimator {i}": fitted for i, fitted in enumerate(estimator, 1)}
+        else:
+            estimators = {type(estimator).__name__: estimator}
+        if not estimators:
+            raise ValueError("pass at least one fitted search or estimator; found none")
+        for name, fitted in estimators.items():
+            check_is_fitted(fitted, "privacy_")
+            if not hasattr(fitted, "best_score_"):
                 raise ValueError(f"{name} has released no score (score_share=0): leave it out")
-        score_names = {_score_name(each) for each in estimator.values()}
+        score_names = {_score_name(fitted) for fitted in estimators.values()}
         display = cls(
-            np.array([each.best_score_ for each in estimator.values()]),
-            np.array([each.best_score_interval_ for each in estimator.values()]),
-            names=[str(name) for name in estimator],
+            np.array([fitted.best_score_ for fitted in estimators.values()]),
+            np.array([fitted.best_score_interval_ for fitted in estimators.values()]),
+            names=[str(name) for name in estimators],
             score_name=score_names.pop() if len(score_names) == 1 else "score",
         )
         return display.plot(ax)
@@ -87,7 +91,8 @@ class ScoreDisplay:
         """Draw the scores on `ax`, or in a new figure."""
         n = len(self.names)
         self.figure_, self.ax_ = figure_and_axes(ax, (6.4, 1.2 + 0.45 * n))
-        rows, (low, high) = np.arange(n), np.transpose(self.intervals)
+        rows = np.arange(n)
+        low, high = np.transpose(self.intervals)
         self.intervals_ = self.ax_.hlines(rows, low, high, color=BLUE, lw=3, alpha=0.6)
         self.scores_ = self.ax_.scatter(self.scores, rows, color=VERMILION, zorder=3)
         self.ax_.set_yticks(rows, labels=self.names)

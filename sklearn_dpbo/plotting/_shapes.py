@@ -1,4 +1,4 @@
-"""`ShapeDisplay`: what a private model says of each column (zone: released)."""
+"""`ShapeDisplay`: the shape functions of a private model, by column (zone: released)."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_SHOWN, _PER_ROW = 6, 3
-_POINTS = 150  # about the width of one picture
+# Largest number of plots by default, and number of plots in a row.
+_N_SHOWN = 6
+_PER_ROW = 3
+# Width of one plot in points, about.
+_WIDTH = 150
 _Z95 = 1.96
 
 
 class ShapeDisplay:
     """Shape functions of a private model: predictions along one column, with the noise's band.
 
-    Create it with `from_estimator`. Each picture starts from the released centres of all columns
-    and moves one column. The solid line is the model. The dashed one is its functions of this
-    column alone; what is between them are trees and waves, which combine columns, and so may be
-    different where other columns are not at their centre: no picture shows such interactions. Nor
-    does one show where records lie, which is not released.
+    Create it with `from_estimator`. In each plot one column varies, and all others are at their
+    released centres. The solid line is the model. The dashed line is the part of the functions of
+    this column alone. The difference between the lines is due to trees and waves, which combine
+    columns, and so may be different if the other columns are not at their centres. The plots do not
+    show such interactions, nor the distribution of the records, which is not released.
 
-    Categories are points with bars, in comparison with the first one.
+    Categories are points with bars, relative to the first category.
 
-    The band is 95 % of the noise, at most, around the function that was fitted without noise. It
-    does not cover how the records were sampled.
+    The band contains the function that would be fitted without noise with a probability of at least
+    95 %. It does not cover the sampling of the records.
 
     Parameters
     ----------
     shapes : dict of str to Bunch
-        What `shape_function` of the estimator returned, by the name of the column.
+        Results of the estimator's `shape_function`, by the name of the column.
     label : str, default="change"
         Label of the vertical axes.
 
@@ -67,31 +70,33 @@ class ShapeDisplay:
         Parameters
         ----------
         estimator : PrivateClassifier or PrivateRegressor
-            The fitted model: of a search, `best_estimator_`, or its last step.
+            The fitted model: of a search, `best_estimator_`, or the last step of this pipeline.
         columns : list of int or str, default=None
-            Positions or names of columns. None: the six along which the prediction changes most.
+            Positions or names of columns. None takes the six along which the prediction changes
+            most.
         target : label, default=None
             The class, if there are more than two.
         custom_values : dict of int or str to array-like, default=None
-            Values of some columns, by what `columns` has: of a truth value, ``[0, 1]``.
+            Values of some columns, by their positions or names as in `columns`; for a boolean
+            column, for example, ``[0, 1]``.
         """
         check_is_fitted(estimator, "coef_")
         if not hasattr(estimator, "shape_function"):
             raise ValueError(
-                "shapes are those of a PrivateClassifier or PrivateRegressor; found "
-                f"{type(estimator).__name__}. Of a search give best_estimator_, of a pipeline its "
-                "last step"
+                "estimator must be a PrivateClassifier or PrivateRegressor; found "
+                f"{type(estimator).__name__}. For a search pass best_estimator_, for a pipeline "
+                "its last step"
             )
         names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
-        given = custom_values or {}
+        values = custom_values or {}
         shapes = {
             str(names[column] if isinstance(column, int | np.integer) else column): (
-                estimator.shape_function(column, given.get(column), target=target)
+                estimator.shape_function(column, values.get(column), target=target)
             )
             for column in (names if columns is None else columns)
         }
         if columns is None:
-            shapes = dict(sorted(shapes.items(), key=_height, reverse=True)[:_SHOWN])
+            shapes = dict(sorted(shapes.items(), key=_height, reverse=True)[:_N_SHOWN])
         if is_regressor(estimator):
             label = "change of the prediction"
         else:
@@ -102,39 +107,46 @@ class ShapeDisplay:
     def plot(self, axes: Sequence[Axes] | None = None) -> Self:
         """Draw on `axes`, one for each column, or in a new figure."""
         if axes is None:
-            rows, per_row = -(-len(self.shapes) // _PER_ROW), min(_PER_ROW, len(self.shapes))
-            figure, ax = figure_and_axes(None, (3.0 * per_row, 2.6 * rows))
+            n_rows = -(-len(self.shapes) // _PER_ROW)
+            n_columns = min(_PER_ROW, len(self.shapes))
+            figure, ax = figure_and_axes(None, (3.0 * n_columns, 2.6 * n_rows))
             ax.remove()
-            grid = figure.subplots(rows, per_row, sharey=True, squeeze=False).ravel()
+            grid = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
             for unused in grid[len(self.shapes) :]:
                 unused.remove()
             axes = list(grid[: len(self.shapes)])
         self.axes_ = np.asarray(axes, dtype=object)
         self.figure_ = self.axes_[0].figure
-        self.lines_, self.of_columns_, self.bands_ = [], [], []
+        self.lines_ = []
+        self.of_columns_ = []
+        self.bands_ = []
         for ax, (name, shape) in zip(self.axes_, self.shapes.items(), strict=True):
-            x, y, half = shape.grid_values, shape.change, _Z95 * shape.noise_std
-            model: dict[str, Any] = {"ls": "-"}
-            alone: dict[str, Any] = {"ls": "--", "lw": 1}
+            x = shape.grid_values
+            low = shape.change - _Z95 * shape.noise_std
+            high = shape.change + _Z95 * shape.noise_std
+            model_style: dict[str, Any] = {"ls": "-"}
+            column_style: dict[str, Any] = {"ls": "--", "lw": 1}
             if x.dtype == object:  # categories
-                points = min(8.0, _POINTS / len(x))  # side by side, however many
+                points = min(8.0, _WIDTH / len(x))  # side by side, however many
                 ax.set_xticks(range(len(x)), x, rotation=90, fontsize=points)
                 x = np.arange(len(x))
-                model = {"ls": "", "marker": "o", "ms": 0.75 * points}
-                alone = {"ls": "", "marker": "_", "ms": 1.25 * points}
-                band = ax.vlines(x, y - half, y + half, color=BLUE, alpha=0.2, lw=points)
+                model_style = {"ls": "", "marker": "o", "ms": 0.75 * points}
+                column_style = {"ls": "", "marker": "_", "ms": 1.25 * points}
+                band = ax.vlines(x, low, high, color=BLUE, alpha=0.2, lw=points)
             else:
-                band = ax.fill_between(x, y - half, y + half, color=BLUE, alpha=0.2, lw=0)
+                band = ax.fill_between(x, low, high, color=BLUE, alpha=0.2, lw=0)
             self.bands_.append(band)
-            self.lines_ += ax.plot(x, y, color=BLUE, label="model", **model)
-            of_column = {"color": VERMILION, "label": "this column alone"} | alone
-            self.of_columns_ += ax.plot(x, shape.of_column, **of_column)
+            self.lines_ += ax.plot(x, shape.change, color=BLUE, label="model", **model_style)
+            self.of_columns_ += ax.plot(
+                x, shape.of_column, color=VERMILION, label="this column alone", **column_style
+            )
             ax.set_xlabel(name)
         self.axes_[0].set_ylabel(self.label)
         self.axes_[0].legend(frameon=False, fontsize="small")
         return self
 
 
-def _height(named: tuple[str, Bunch]) -> float:
-    """Return how far a shape function moves."""
-    return float(np.ptp(named[1].change))
+def _height(item: tuple[str, Bunch]) -> float:
+    """Return the range of a shape function's values; the item is (name of column, shape)."""
+    _, shape = item
+    return float(np.ptp(shape.change))

@@ -80,7 +80,7 @@ def test_labels_that_become_public_are_warned_of_once_and_not_named(searched):
     frame, y = mixed(300)
     learner = PrivateLogisticRegression(categories=DECLARED, max_iter=1)
     fitted = PrivateTableSearchCV(learner, {"C": [1.0, 2.0]}) if searched else learner
-    with pytest.warns(PrivacyWarning, match="classes is None.*as classes=") as caught:
+    with pytest.warns(PrivacyWarning, match="classes is None.*as in classes=") as caught:
         fitted.fit(frame, np.where(y == 1, "sick", "well"))
     said = [str(w.message) for w in caught if "classes is" in str(w.message)]
     assert len(said) == 1 and "sick" not in said[0]
@@ -170,7 +170,8 @@ def test_undeclared_text_is_refused_before_the_charge_with_the_call_to_make(kind
     said = str(caught.value)
     assert "PrivateClassifier(categories={'ward': [...], 'name': [...]})" in said
     assert (
-        "['when'] are dates or times: make days of each, such as X['when'] = (X['when'] -" in said
+        "['when'] are dates or times: convert each to days, such as X['when'] = (X['when'] -"
+        in said
     )
     assert "X.drop(columns=['ward', 'name', 'when'])" in said
     assert not re.search("north|south|east|2020|Jane", said)

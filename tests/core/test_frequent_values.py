@@ -271,8 +271,8 @@ def test_a_search_takes_it_for_no_gaussian_release():
 @pytest.mark.parametrize(
     ("column", "asked", "message"),
     [
-        (["a"], "often", r"must list all values of it, or be 'frequent', .* found 'often'"),
-        (pd.to_datetime(["2020-01-01"]), "frequent", "takes text and numbers alone: give its"),
+        (["a"], "often", r"must list all values of the column, or be 'frequent', .* found 'often'"),
+        (pd.to_datetime(["2020-01-01"]), "frequent", "is for text and numbers only: give its"),
     ],
 )
 def test_what_cannot_be_frequent_is_refused_before_the_charge(column, asked, message):

@@ -165,7 +165,7 @@ def test_where_no_size_stands_out_noise_alone_makes_columns_neither_huge_nor_tin
 def test_columns_that_noise_hides_are_named():
     X = pd.DataFrame({"sodium": np.full(300, 140.0), "year": np.linspace(2000, 2020, 300)})
     y = np.arange(300) % 2
-    with pytest.warns(LowUtilityWarning, match=r"\['sodium', 'year'\] lie.*give bounds"):
+    with pytest.warns(LowUtilityWarning, match=r"\['sodium', 'year'\] lie.*pass bounds"):
         PrivateLogisticRegression(epsilon=0.1).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", LowUtilityWarning)
@@ -176,7 +176,7 @@ def test_columns_that_noise_hides_are_named():
 @pytest.mark.parametrize("X", [[[1.0, 2.0]] * 4, [[1.0], [1.0, 2.0], [], [3.0]], [["a"]] * 4])
 def test_lists_are_refused_whatever_their_records_are(X, kind):
     for learner in (PrivateLogisticRegression(), PrivateRidge(y_bounds=(0, 1))):
-        with pytest.raises(ValueError, match=f"^X is a {kind.__name__}, in which single records"):
+        with pytest.raises(ValueError, match=f"^X is a {kind.__name__}, so single records"):
             learner.fit(kind(X), [0, 1, 0, 1])
 
 
@@ -317,7 +317,7 @@ def test_ridge_warns_where_noise_is_larger_than_what_columns_say():
                     warnings.simplefilter("always")
                     PrivateRidge(y_bounds=(-bound, bound)).fit(X, y)
                 texts = [str(each.message) for each in caught]
-                warned.setdefault(bound, []).append(any("worse than its mean" in t for t in texts))
+                warned.setdefault(bound, []).append(any("worse than the mean" in t for t in texts))
     assert sum(warned[200]) >= 8 and not any(warned[10])
 
 
@@ -384,7 +384,7 @@ def test_a_regressor_warns_of_targets_that_it_does_not_reach(distance, warns):
         model = PrivateRegressor(epsilon=3.0, max_iter=2, y_bounds=bounds).fit(X, y)
     texts = [str(each.message) for each in caught if "no prediction" in str(each.message)]
     assert bool(texts) == warns, texts
-    assert 80 < model.y_center_ < 100 and all(f"{model.y_center_:.3g}, where" in t for t in texts)
+    assert 80 < model.y_center_ < 100 and all(f"from {model.y_center_:.3g}. " in t for t in texts)
 
 
 def test_descents_are_long_where_there_is_little_noise():

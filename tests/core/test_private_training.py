@@ -59,10 +59,10 @@ def test_our_models_declare_what_they_guarantee():
         ({"composition": "renyi"}, "composition must be in .*'renyi'"),
         ({"composition": "zCDP", "neighbours": "bounded"}, "neighbours must be in .*'bounded'"),
         ({"composition": "GDP", "delta": None}, "'GDP' needs a delta"),
-        ({"composition": "profile"}, "needs a function as profile.*None"),
-        ({"composition": "profile", "profile": 1.5}, "needs a function as profile.*1.5"),
-        ({"composition": "GDP", "profile": len}, "no other has one"),
-        ({"composition": "GDP", "noise_multiplier": "sigma"}, "without a profile.*'sigma'"),
+        ({"composition": "profile"}, "must be a function.*found.*profile=None"),
+        ({"composition": "profile", "profile": 1.5}, "must be a function.*found.*profile=1.5"),
+        ({"composition": "GDP", "profile": len}, "None otherwise"),
+        ({"composition": "GDP", "noise_multiplier": "sigma"}, "None otherwise; found 'sigma'"),
     ],
 )
 def test_declarations_that_make_no_sense_are_refused(params, message):
@@ -353,7 +353,7 @@ def test_messages_about_tables_quote_no_record(X):
      (["no", "yes"], np.array([b"no", b"yes"] * 32))],
 )  # fmt: skip
 def test_classes_that_can_never_occur_are_refused(classes, y):
-    with pytest.raises(ValueError, match="none would occur"):
+    with pytest.raises(ValueError, match="no label would match any"):
         PrivateLogisticRegression(classes=classes).fit(MADE_UP.X, y)
 
 

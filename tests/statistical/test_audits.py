@@ -237,7 +237,7 @@ def test_validation_sets_that_are_not_neighbours_are_refused():
 
 def test_audit_search_refuses_a_search_with_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True)
-    with pytest.raises(ValueError, match="no ledger pays for that: set ledger=None"):
+    with pytest.raises(ValueError, match="no ledger can pay for: set ledger=None"):
         audit_search(search(ledger=ledger), *opposed_models())
 
 

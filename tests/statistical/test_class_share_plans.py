@@ -70,7 +70,7 @@ def test_answer_is_the_smallest_to_within_its_tolerance():
     [
         ({"scoring": None}, "together"),
         ({"class_shares": None}, "together"),
-        ({"score_range": 2.0}, "score_range without them"),
+        ({"score_range": 2.0}, "score_range is for plans without"),
         ({"class_shares": {0: 1.0}}, "two or more positive shares; found {0: 1.0}"),
         ({"class_shares": {0: 1.0, 1: 0.0}}, "two or more positive shares"),
         ({"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}}, "does not support 3 classes"),
@@ -79,7 +79,7 @@ def test_answer_is_the_smallest_to_within_its_tolerance():
         ({"target_score_error": 0.5}, "target_score_error must be None or above 0 and below 0.5"),
         ({"target_regret": 1.5}, "target_regret must be"),
         ({"target_score_error": None}, "target_score_error, or both; found neither"),
-        ({"scoring": "average_precision", "target_regret": 0.1}, "no bound on its regret"),
+        ({"scoring": "average_precision", "target_regret": 0.1}, "no bound on the regret"),
         ({"target_score_error": 1e-6}, r"even with m=1e\+06"),
     ],
 )

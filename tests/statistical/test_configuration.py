@@ -200,12 +200,12 @@ def test_s_linear_rounding_equals_its_formula(x, rng):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: KnapsackItems([1, 2], [1, 0], 3), "sizes are positive"),
-        (lambda: KnapsackItems([1, -2], [1, 1], 3), "values are numbers from 0 up"),
+        (lambda: KnapsackItems([1, 2], [1, 0], 3), "sizes must be positive"),
+        (lambda: KnapsackItems([1, -2], [1, 1], 3), "values must be numbers from 0 up"),
         (lambda: KnapsackItems([1], [1], -1), "capacity"),
         (lambda: Graph([1, 2], [[0, 2]]), "numbered from 0"),
         (lambda: QuadraticProgram([["1.25 EUR"]]), "square matrix"),
-        (lambda: KnapsackItems(["1.25 EUR"], [1], 1), "values are numbers"),
+        (lambda: KnapsackItems(["1.25 EUR"], [1], 1), "values must be numbers"),
         (lambda: Graph([1, 2], ["1.25"]), "pairs of node numbers"),
     ],
 )

@@ -187,7 +187,7 @@ def test_errors_on_the_given_training_set_are_raised():
 @pytest.mark.parametrize(
     ("model", "params", "message"),
     [
-        (NoisyMean(), {"groups": PAIRS}, "protects single records and no groups"),
+        (NoisyMean(), {"groups": PAIRS}, "protects single records, not groups"),
         (BaseEstimator(), {}, "does not protect the records"),
         (logistic(), {"n": 99}, "n must be a whole number from 100 up"),
         (logistic(), {"pairs": {"two": ((X, y), (X, 1 - y))}}, "differ in one record; .* in 8"),
@@ -200,7 +200,7 @@ def test_invalid_parameters_of_audit_estimator_are_refused(model, params, messag
 
 def test_an_estimator_with_a_ledger_is_refused(tmp_path):
     model = logistic(ledger=PrivacyLedger(tmp_path / "l.db", "a", 1.0, create=True))
-    with pytest.raises(ValueError, match="no ledger pays for that"):
+    with pytest.raises(ValueError, match="no ledger can pay for"):
         audit_estimator(model, X, y)
 
 

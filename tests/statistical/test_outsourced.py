@@ -126,7 +126,7 @@ def test_clipping_does_not_increase_distances(d, seed):
         (dict(delta=0.0), r"delta must be in \(0, 1\)"),
         (dict(distance=0), "distance must be positive"),
         (dict(max_norm=-1), "max_norm must be None or positive"),
-        (dict(distance=1e-50, max_norm=1.0), "too small beside max_norm"),
+        (dict(distance=1e-50, max_norm=1.0), "too small for max_norm"),
     ],
 )
 def test_invalid_parameters_of_the_curator_raise(X, params, message):

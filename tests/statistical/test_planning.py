@@ -165,8 +165,8 @@ def test_plan_with_all_three_numbers_says_what_they_guarantee():
     ("params", "message"),
     [
         ({"target_regret": 0.1}, "m and epsilon missing"),
-        ({"m": 10, "scoring": "f1"}, "give scoring and class_shares.* together"),
-        ({"m": 10, "class_shares": {0: 0.5, 1: 0.5}}, "give scoring and class_shares"),
+        ({"m": 10, "scoring": "f1"}, "pass scoring and class_shares.* together"),
+        ({"m": 10, "class_shares": {0: 0.5, 1: 0.5}}, "pass scoring and class_shares"),
         ({"m": 10}, "found neither"),
         ({"m": 10, "target_regret": 1.0}, "below 1; found 1.0"),
         ({"m": 10, "target_regret": -0.1}, "above 0"),
@@ -180,7 +180,7 @@ def test_plan_with_all_three_numbers_says_what_they_guarantee():
         ({"m": 10, "target_regret": 0.1, "confidence": 1.0}, "confidence must be in"),
         ({"m": 10, "target_regret": 0.1, "score_share": 1.0}, "score_share must be in"),
         ({"m": 10, "target_regret": 0.1, "score_range": 0.0}, "score_range must be a positive"),
-        ({"m": 10, "target_regret": 0.1, "counts": 1}, "counts is True or False"),
+        ({"m": 10, "target_regret": 0.1, "counts": 1}, "counts must be True or False"),
     ],
 )  # fmt: skip
 def test_invalid_or_unreachable_plans_are_refused(params, message):

@@ -18,10 +18,10 @@ from ._piecewise import PiecewiseConstant, check_interval
 def dispersion(
     functions: Iterable[PiecewiseConstant], width: float, *, public: bool = False
 ) -> int | Secret:
-    """Return the largest number of critical points in a window of this width.
+    """Count the critical points in the window of this width that contains most of them.
 
-    This is the k of `excess_utility_bound`. A breakpoint that several instances have counts several
-    times.
+    The count is the k of `excess_utility_bound`. A breakpoint that several instances share counts
+    once for each of them.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ def dispersion(
     width : float
         Width of the window, in units of the parameter; 0 or more.
     public : bool, default=False
-        Whether the instances need no protection, as they are simulated, for example. Otherwise k,
-        whose sensitivity is not bounded, cannot be read.
+        Set to True if the instances need no protection, for example because they are simulated.
+        Otherwise k is a `Secret`, which cannot be read, because its sensitivity is not bounded.
 
     Returns
     -------
     k : int or Secret
     """
     check_number("width", width, "0 or more", lambda v: v >= 0, finite=False)
-    b = np.sort(np.concatenate([np.empty(0), *(u.breakpoints for u in functions)]))
-    inside = np.searchsorted(b, b + width, side="right") - np.arange(len(b))
-    k = int(inside.max(initial=0))
+    critical = np.sort(np.concatenate([np.empty(0), *(u.breakpoints for u in functions)]))
+    in_window = np.searchsorted(critical, critical + width, side="right") - np.arange(len(critical))
+    k = int(in_window.max(initial=0))
     return k if public else Secret(k)
 
 
@@ -92,7 +92,9 @@ def excess_utility_bound(
         In units of the utility.
     """
     low, high = check_interval(interval)
-    R, H, w = high - low, utility_bound, width
+    R = high - low
+    H = utility_bound
+    w = width
     check_number("width", w, f"positive and at most {R:g}", lambda v: 0 < v <= R)
     check_number("n_instances", n_instances, "1 or more", lambda v: v >= 1, Integral)
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
@@ -101,7 +103,9 @@ def excess_utility_bound(
     check_number("k", k, "0 or more", lambda v: v >= 0, Integral)
     in_window = math.floor(Fraction(w) * grid_size / Fraction(R))
     if in_window < 1:
-        raise ValueError(f"width is a cell of the grid, {R / grid_size:g}, or more; found {w!r}")
+        raise ValueError(
+            f"width must be at least {R / grid_size:g}, a cell of the grid; found {w!r}"
+        )
     logs = math.log(grid_size / in_window) + math.log(1 / beta)
     return H / n_instances * (2 * logs / epsilon + k) + H * 2.0**-20
 
@@ -136,15 +140,17 @@ def expected_utility_bound(
     grid_size : int, default=2**16
         G, the number of grid points.
     **window
-        epsilon, interval, width and k, as in `excess_utility_bound`. If k holds only with some
-        probability, add the rest to beta.
+        epsilon, interval, width and k, as in `excess_utility_bound`. If k holds only with
+        probability 1 - p, add p to beta.
 
     Returns
     -------
     bound : float
         In units of the utility.
     """
-    n, H, G = n_instances, utility_bound, grid_size
+    n = n_instances
+    H = utility_bound
+    G = grid_size
     excess = excess_utility_bound(
         n, utility_bound=H, beta=beta / 3 if beta < 1 else beta, grid_size=G, **window
     )
@@ -155,17 +161,17 @@ def expected_utility_bound(
 def rotation_dispersion_bound(
     n_instances: int, n_variables: int, width: float, *, beta: float = 0.05
 ) -> int:
-    """Return a k that `OutwardRotation` does not exceed, with probability 1 - beta.
+    """Bound the k of `OutwardRotation` with probability 1 - beta over its random directions.
 
-    That is, over the random directions, and for any distinct programmes, no window of width w in
-    [0, pi / 2] has more critical points than ::
+    For any distinct programmes, no window of width w in [0, pi / 2] then has more critical points
+    than ::
 
         2 m n w / pi + n L / 3 + sqrt((n L / 3)^2 + 4 m n^2 w L / pi)
 
-    with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``,
-    `excess_utility_bound` is then of the order of the abstract's ``H / m (1 / epsilon + n
-    sqrt(m))`` (Balcan, Dick and Vitercik, 2018), up to logarithms. Proof: "Tune an algorithm on
-    sensitive instances" in the documentation.
+    with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``, up
+    to logarithms, `excess_utility_bound` is of the order ``H / m (1 / epsilon + n sqrt(m))`` of the
+    abstract (Balcan, Dick and Vitercik, 2018). Proof: "Tune an algorithm on sensitive instances" in
+    the documentation.
 
     Parameters
     ----------
@@ -176,7 +182,7 @@ def rotation_dispersion_bound(
     width : float
         w, an angle; positive and at most pi / 2.
     beta : float, default=0.05
-        Probability that a window has more; in (0, 1).
+        Probability that the bound fails; in (0, 1).
 
     Returns
     -------

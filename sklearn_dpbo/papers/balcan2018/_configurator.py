@@ -174,7 +174,7 @@ class PrivateConfigurator(BaseEstimator):
             )
 
         index = spending.draw_exponentially(
-            total.measured(partial(_at_each, grid=grid), _STEPS),
+            total.measured(partial(_column_of_totals, grid=grid), _STEPS),
             spending.all_but(float(self.score_share)),
             purpose="choice of the parameter",
         )
@@ -193,37 +193,48 @@ class PrivateConfigurator(BaseEstimator):
     def _total(
         self, instances: list[Any], interval: tuple[float, float], grid: NDArray[np.float64]
     ) -> Secret | None:
-        """Return the sum of the instances' utilities, in steps; None if one is not valid."""
-        zero = self.invalid == "zero"
+        """Sum the instances' utilities, in steps; None if one of them is invalid."""
+        replaces_invalid = self.invalid == "zero"
         family = packed(self.family, by_value=True)
-        steps_of = partial(
-            _steps_of,
+        integer_utility = partial(
+            _integer_utility,
             interval=interval,
             grid=grid,
             H=float(self.utility_bound),
-            clips=zero,
+            clips=replaces_invalid,
         )
-        nothing = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
+        zero = PiecewiseConstant(interval, np.empty(0), np.zeros(1, dtype=np.int64))
         chunk = min(_CHUNK, max(1, len(instances) // (4 * effective_n_jobs(self.n_jobs))))
         with suppress_output(descriptors=False):
             pickled = _pickled(instances)
             totals = Parallel(n_jobs=self.n_jobs)(
                 delayed(_total_of)(
-                    pickled[i : i + chunk], family, steps_of, nothing if zero else None
+                    pickled[i : i + chunk],
+                    family,
+                    integer_utility,
+                    zero if replaces_invalid else None,
                 )
                 for i in range(0, len(pickled), chunk)
             )
         return None if None in totals else Secret(PiecewiseConstant.total(totals))
 
-    def _score(self, total: Secret, parameter: float, n: int, spending: Spending) -> dict[str, Any]:
-        count = total.measured(partial(_at, parameter=parameter), _STEPS)
-        noisy = spending.release(count, purpose="mean utility of the chosen parameter")
-        H, most = float(self.utility_bound), _STEPS * n
-        ((fewest, largest),) = noisy.interval(_CONFIDENCE)
-        low, at, high = (
-            H * min(max(count / most, 0.0), 1.0) for count in (fewest, *noisy.counts, largest)
-        )
-        return {"best_score_": at, "best_score_interval_": (low, high)}
+    def _score(
+        self, total: Secret, parameter: float, n_instances: int, spending: Spending
+    ) -> dict[str, Any]:
+        """Release the mean utility of the chosen parameter, with its interval, as attributes."""
+        exact = total.measured(partial(_total_at, parameter=parameter), _STEPS)
+        noisy = spending.release(exact, purpose="mean utility of the chosen parameter")
+        largest_total = _STEPS * n_instances
+
+        def mean_utility(count: float) -> float:
+            return float(self.utility_bound) * min(max(count / largest_total, 0.0), 1.0)
+
+        ((low, high),) = noisy.interval(_CONFIDENCE)
+        (count,) = noisy.counts
+        return {
+            "best_score_": mean_utility(count),
+            "best_score_interval_": (mean_utility(low), mean_utility(high)),
+        }
 
     def _privacy_report(self, fitted: dict[str, Any], spending: Spending) -> PrivacyReport:
         not_protected = (
@@ -252,11 +263,12 @@ class PrivateConfigurator(BaseEstimator):
     def _validate(self) -> tuple[float, float]:
         """Return the interval, or raise ValueError for an invalid parameter."""
         check_number("epsilon", self.epsilon, "a finite number from 1e-9 up", lambda v: v >= 1e-9)
-        of_bound = "a positive number", lambda v: float(v) > 0
-        check_number("utility_bound", self.utility_bound, *of_bound)
+        check_number(
+            "utility_bound", self.utility_bound, "a positive number", lambda v: float(v) > 0
+        )
         check_number("score_share", self.score_share, "in [0, 1)", lambda v: 0 <= v <= 1 - 1e-6)
-        of_grid = "a whole number, 2 to 2**20", lambda v: 2 <= v <= 2**20, Integral
-        check_number("grid_size", self.grid_size, *of_grid)
+        grid_sizes = "a whole number, 2 to 2**20", lambda v: 2 <= v <= 2**20, Integral
+        check_number("grid_size", self.grid_size, *grid_sizes)
         if self.invalid not in ("raise", "zero"):
             raise ValueError(f"invalid must be 'raise' or 'zero'; found {self.invalid!r}")
         check_number("n_jobs", self.n_jobs, "not 0", lambda n: n != 0, Integral, optional=True)
@@ -271,30 +283,33 @@ class PrivateConfigurator(BaseEstimator):
 
 
 def _pickled(instances: list[Any]) -> list[bytes | None]:
-    """Pickle each instance; None of one that cannot be, as why depends on it."""
-    kept: list[bytes | None] = [None] * len(instances)
+    """Pickle each instance; None for one that cannot be pickled, as its error would reveal it."""
+    pickles: list[bytes | None] = [None for _ in instances]
     isolated = drop_errors()
     for i, instance in enumerate(instances):
         with isolated:
-            kept[i] = packed(instance, by_value=True)
-    return kept
+            pickles[i] = packed(instance, by_value=True)
+    return pickles
 
 
 def _total_of(
     instances: list[bytes | None],
     family: bytes,
-    steps_of: Callable[..., PiecewiseConstant | None],
-    instead: PiecewiseConstant | None,
+    integer_utility: Callable[..., PiecewiseConstant | None],
+    replacement: PiecewiseConstant | None,
 ) -> PiecewiseConstant | None:
-    """Return the sum of instances' utilities in steps; None if one has none that counts."""
+    """Sum the instances' utilities in steps; `replacement` stands for an invalid one.
+
+    The result is None if an instance is invalid and there is no replacement.
+    """
     with suppress_output(), hold_interrupts():
         calls = Calls(family)
-        utilities = [calls(partial(steps_of, x)) or instead for x in instances]
+        utilities = [calls(partial(integer_utility, x)) or replacement for x in instances]
         valid = [u for u in utilities if u is not None]
         return PiecewiseConstant.total(valid) if len(valid) == len(utilities) else None
 
 
-def _steps_of(
+def _integer_utility(
     instance: bytes,
     family: Any,
     *,
@@ -303,7 +318,7 @@ def _steps_of(
     H: float,
     clips: bool,
 ) -> PiecewiseConstant | None:
-    """Return an instance's utility on the grid, in {0, ..., _STEPS}; None if it leaves [0, H]."""
+    """Round an instance's utility to {0, ..., _STEPS} on the grid; None if it leaves [0, H]."""
     u = utility_on(family, fresh(instance), interval, grid)
     outside = (u.values < -_TOLERANCE * H) | (u.values > (1 + _TOLERANCE) * H)
     if outside.any() and not clips:
@@ -312,9 +327,9 @@ def _steps_of(
     return clipped.quantized(H, _STEPS).on(grid)
 
 
-def _at_each(total: PiecewiseConstant, grid: NDArray[np.float64]) -> Any:
+def _column_of_totals(total: PiecewiseConstant, grid: NDArray[np.float64]) -> Any:
     return total(grid)[:, None]
 
 
-def _at(total: PiecewiseConstant, parameter: float) -> list[list[int]]:
+def _total_at(total: PiecewiseConstant, parameter: float) -> list[list[int]]:
     return [[int(total(parameter))]]

@@ -113,7 +113,7 @@ def converted(convert: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R |
 def utility_on(
     family: Family, instance: Any, interval: tuple[float, float], grid: NDArray[np.float64]
 ) -> PiecewiseConstant:
-    """Return the utility of an instance, exactly or (without breakpoints) computed on the grid."""
+    """Compute an instance's utility: exactly, or on the grid if the family has no breakpoints."""
 
     def utilities(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         if (vectorized := _vectorized_utility(family)) is not None:

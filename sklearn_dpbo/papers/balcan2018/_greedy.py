@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,11 +40,12 @@ class KnapsackItems:
     capacity: float
 
     def __post_init__(self) -> None:
-        values, sizes = _vector("values", self.values), _vector("sizes", self.sizes)
+        values = _vector("values", self.values)
+        sizes = _vector("sizes", self.sizes)
         if len(values) != len(sizes):
-            raise ValueError("values and sizes have an entry per item each; found other lengths")
+            raise ValueError("values and sizes must have one entry per item; found other lengths")
         if not (sizes > 0).all():
-            raise ValueError("sizes are positive numbers; found others")
+            raise ValueError("sizes must be positive numbers; found others")
         capacity = converted(float, self.capacity)
         if capacity is None or not 0 <= capacity < np.inf:
             raise ValueError("capacity must be a number from 0 up")
@@ -72,13 +73,17 @@ class Knapsack(BaseFamily):
     def _objectives(
         self, instance: KnapsackItems, parameters: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        v, s = instance.values, instance.sizes
-        left, taken = np.full(len(parameters), instance.capacity), np.zeros(len(parameters))
-        order = np.argsort(parameters[:, None] * np.log(s) - _log(v), axis=1, kind="stable")
+        values = instance.values
+        sizes = instance.sizes
+        free = np.full(len(parameters), instance.capacity)
+        taken = np.zeros(len(parameters))
+        order = np.argsort(
+            parameters[:, None] * np.log(sizes) - _log(values), axis=1, kind="stable"
+        )
         for item in order.T:
-            fits = s[item] <= left
-            left -= np.where(fits, s[item], 0)
-            taken += np.where(fits, v[item], 0)
+            fits = sizes[item] <= free
+            free -= np.where(fits, sizes[item], 0)
+            taken += np.where(fits, values[item], 0)
         return taken
 
     def _range(self, instance: KnapsackItems) -> tuple[float, float]:
@@ -106,14 +111,16 @@ class Graph:
         if edges is not None and edges.size == 0:
             edges = edges.reshape(-1, 2).astype(int)
         if edges is None or edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-            raise ValueError("edges are pairs of node numbers, shape (n_edges, 2); found others")
+            raise ValueError(
+                "edges must be pairs of node numbers, of shape (n_edges, 2); found others"
+            )
         if ((edges < 0) | (edges >= len(weights))).any() or (edges[:, 0] == edges[:, 1]).any():
-            raise ValueError("edges join two different nodes, numbered from 0; found others")
+            raise ValueError("edges must join two different nodes, numbered from 0; found others")
         vars(self).update(weights=weights, edges=edges)
 
     @property
     def adjacency(self) -> NDArray[np.bool_]:
-        """Whether an edge joins two nodes, shape (n_nodes, n_nodes)."""
+        """Adjacency matrix of shape (n_nodes, n_nodes): True if an edge joins the two nodes."""
         A = np.zeros((len(self.weights),) * 2, dtype=bool)
         A[self.edges[:, 0], self.edges[:, 1]] = A[self.edges[:, 1], self.edges[:, 0]] = True
         return A
@@ -122,13 +129,24 @@ class Graph:
         return f"<Graph: {len(self.weights)} nodes>"
 
 
+class _GreedyRun(NamedTuple):
+    """Result of one run per parameter; each array has shape (n_parameters,).
+
+    `weight` is the sum of the weights taken. Parameters from `low` to `high` take the same nodes in
+    the same order.
+    """
+
+    weight: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
 class IndependentSet(BaseFamily):
     """Take nodes in the order of ``weight / (1 + degree)^rho``, never two neighbours.
 
-    A node that is taken is removed together with its neighbours, and degrees are those in what is
-    left. ``rho = 0`` takes the heaviest
-    first; ``rho = 1`` is the rule of Sakai, Togasaki and Yamazaki (Discrete Applied Mathematics
-    126, 2003).
+    A node that is taken is removed together with its neighbours, and degrees count the remaining
+    nodes only. ``rho = 0`` takes the heaviest first; ``rho = 1`` is the rule of Sakai, Togasaki and
+    Yamazaki (Discrete Applied Mathematics 126, 2003).
 
     The utility is the weight taken as a share of the weight of all nodes.
     """
@@ -139,49 +157,58 @@ class IndependentSet(BaseFamily):
         """Return the parameters at which the order of the nodes taken can change.
 
         These are the ends of the intervals on which each step takes the same node: its score is at
-        least that of any other node left, a linear inequality in rho.
+        least that of any other remaining node, a linear inequality in rho.
         """
-        return _ends_of_runs(lambda rho: self._run(instance, rho)[1:])
+
+        def interval_around(rho: NDArray[np.float64]) -> tuple[Any, Any]:
+            run = self._run(instance, rho)
+            return run.low, run.high
+
+        return _ends_of_runs(interval_around)
 
     def _objectives(self, instance: Graph, parameters: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._run(instance, parameters)[0]
+        return self._run(instance, parameters).weight
 
     def _range(self, instance: Graph) -> tuple[float, float]:
         return 0.0, instance.weights.sum()
 
-    def _run(
-        self, instance: Graph, rho: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the weight taken, and the ends of the interval of the same order, by parameter."""
-        A, w = instance.adjacency, instance.weights
-        log_w, runs = _log(w), np.arange(len(rho))
-        left = np.ones((len(rho), len(w)), dtype=bool)
-        degree = np.broadcast_to(A.sum(axis=1), left.shape).copy()
-        taken, low, high = np.zeros(len(rho)), np.full(len(rho), -np.inf), np.full(len(rho), np.inf)
-        while left.any():
+    def _run(self, instance: Graph, rho: NDArray[np.float64]) -> _GreedyRun:
+        """Run the algorithm for each parameter in `rho`, of shape (n_parameters,)."""
+        A = instance.adjacency
+        w = instance.weights
+        log_w = _log(w)
+        runs = np.arange(len(rho))
+        remains = np.ones((len(rho), len(w)), dtype=bool)
+        degree = np.broadcast_to(A.sum(axis=1), remains.shape).copy()
+        weight = np.zeros(len(rho))
+        low = np.full(len(rho), -np.inf)
+        high = np.full(len(rho), np.inf)
+        while remains.any():
             log_d = np.log1p(degree)
-            score = np.where(left, log_w - rho[:, None] * log_d, -np.inf)
-            # If all nodes left have weight 0, argmax of the scores would find a node that is gone.
-            node = np.where(left & (score == score.max(axis=1, keepdims=True)), 1, 0).argmax(axis=1)
-            active = left[runs, node]
-            taken += np.where(active, w[node], 0)
+            score = np.where(remains, log_w - rho[:, None] * log_d, -np.inf)
+            # If all remaining nodes have weight 0, argmax of the scores alone would find a node
+            # that is gone.
+            is_best = remains & (score == score.max(axis=1, keepdims=True))
+            node = np.where(is_best, 1, 0).argmax(axis=1)
+            active = remains[runs, node]
+            weight += np.where(active, w[node], 0)
             # The node stays ahead of the others where a - rho c >= 0.
             with ignore_float_errors():
                 c = log_d[runs, node][:, None] - log_d
                 meets = (log_w[node][:, None] - log_w) / c
-            others = left & ~np.isnan(meets)  # the order of two weights of 0 never changes
-            high = np.minimum(high, np.where(others & (c > 0), meets, np.inf).min(axis=1))
-            low = np.maximum(low, np.where(others & (c < 0), meets, -np.inf).max(axis=1))
-            gone = left & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
-            left &= ~gone
+            can_meet = remains & ~np.isnan(meets)  # the order of two weights of 0 never changes
+            high = np.minimum(high, np.where(can_meet & (c > 0), meets, np.inf).min(axis=1))
+            low = np.maximum(low, np.where(can_meet & (c < 0), meets, -np.inf).max(axis=1))
+            gone = remains & (A[node] | (np.arange(len(w)) == node[:, None])) & active[:, None]
+            remains &= ~gone
             degree -= gone.astype(int) @ A.astype(int)
-        return taken, low, high
+        return _GreedyRun(weight, low, high)
 
 
 def _vector(name: str, numbers: ArrayLike) -> NDArray[np.float64]:
     vector: NDArray[np.float64] | None = converted(np.asarray, numbers, dtype=float)
     if vector is None or vector.ndim != 1 or not ((vector >= 0) & (vector < np.inf)).all():
-        raise ValueError(f"{name} are numbers from 0 up, in one dimension; found others")
+        raise ValueError(f"{name} must be numbers from 0 up, in one dimension; found others")
     return vector
 
 
@@ -199,27 +226,27 @@ def _crossings(log_w: NDArray[np.float64], log_d: NDArray[np.float64]) -> NDArra
 
 
 def _ends_of_runs(
-    run: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    interval_around: Callable[[NDArray[np.float64]], tuple[Any, Any]],
 ) -> NDArray[np.float64]:
-    """Return the ends of the intervals of parameters, on the real line, whose runs are the same.
+    """Find the ends of all intervals of parameters, on the real line, whose runs are the same.
 
-    ``run(rho)`` returns the ends of the intervals around parameters; it is called in the middle of
-    each gap until there are none.
+    ``interval_around(rho)`` returns (low, high) of the interval around each parameter. It is called
+    in the middle of each gap between known intervals until there are no gaps.
     """
-    found: list[np.ndarray] = []
+    all_ends: list[np.ndarray] = []
     gaps = np.array([[-np.inf, np.inf]])
     while len(gaps):
         below, above = gaps.T
         rho = _middle(below, above)
-        low, high = run(rho)
+        low, high = interval_around(rho)
         # The parameter belongs to the interval around it; with rounding errors it might not.
         low, high = np.minimum(low, rho), np.maximum(high, rho)
-        found += [low, high]
+        all_ends += [low, high]
         gaps = np.concatenate([np.stack([below, low], axis=1), np.stack([high, above], axis=1)])
         gaps = gaps[gaps[:, 0] < gaps[:, 1]]
         scale = np.maximum(1, np.abs(gaps).min(axis=1))
         gaps = gaps[gaps[:, 1] - gaps[:, 0] > _SLIVER * scale]
-    ends: NDArray[np.float64] = np.concatenate(found)
+    ends: NDArray[np.float64] = np.concatenate(all_ends)
     return ends[np.isfinite(ends)]
 
 

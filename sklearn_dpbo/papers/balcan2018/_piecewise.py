@@ -22,9 +22,11 @@ class PiecewiseConstant:
     Parameters
     ----------
     interval : tuple (low, high) of float
-        Where it is defined, both ends included.
-    breakpoints, values : ndarray of shape (n,) and (n + 1,)
-        Strictly increasing, within (low, high]; and the values between them.
+        Domain of the function, both ends included.
+    breakpoints : ndarray of shape (n,)
+        Strictly increasing, within (low, high].
+    values : ndarray of shape (n + 1,)
+        Values before, between and after the breakpoints.
     """
 
     interval: tuple[float, float]
@@ -69,12 +71,14 @@ class PiecewiseConstant:
     ) -> PiecewiseConstant:
         """Return ``u(rho) = first + (sum of jumps at positions <= rho)``; exact for integers."""
         low, high = interval
-        positions, jumps = np.asarray(positions, dtype=float), np.asarray(jumps)
+        positions = np.asarray(positions, dtype=float)
+        jumps = np.asarray(jumps)
         jumps = jumps if jumps.size else jumps.astype(int)  # an empty array would have floats
         first = first + jumps[positions <= low].sum()
         here = (positions > low) & (positions <= high)
         order = np.argsort(positions[here], kind="stable")
-        b, value_after = positions[here][order], first + np.cumsum(jumps[here][order])
+        b = positions[here][order]
+        value_after = first + np.cumsum(jumps[here][order])
         last = np.append(b[1:] != b[:-1], True)[: len(b)]  # the last of several jumps at one place
         return cls(interval, b[last], np.concatenate([[first], value_after[last]])).merged()
 
@@ -95,14 +99,15 @@ class PiecewiseConstant:
 
     def __call__(self, rho: Any) -> NDArray[Any]:
         """Return the value at each parameter, in the shape of `rho`."""
-        rho, (low, high) = np.asarray(rho, dtype=float), self.interval
+        rho = np.asarray(rho, dtype=float)
+        low, high = self.interval
         if not ((rho >= low) & (rho <= high)).all():
             raise ValueError(f"parameters must lie in [{low:g}, {high:g}]")
         values: NDArray[Any] = self.values[np.searchsorted(self.breakpoints, rho, side="right")]
         return values
 
     def merged(self) -> PiecewiseConstant:
-        """Return the same function without breakpoints at which nothing changes."""
+        """Remove breakpoints at which the value does not change."""
         changes = self.values[1:] != self.values[:-1]
         values = np.concatenate([self.values[:1], self.values[1:][changes]])
         return PiecewiseConstant(self.interval, self.breakpoints[changes], values)
@@ -118,17 +123,17 @@ class PiecewiseConstant:
         Run k holds the points ``starts[k], ..., starts[k + 1] - 1``; the last ends with the grid.
         """
         first = np.concatenate([[0], np.searchsorted(grid, self.breakpoints, side="left")])
-        held = first < np.append(first[1:], len(grid))  # pieces that contain a grid point
-        return first[held], self.values[held]
+        occupied = first < np.append(first[1:], len(grid))  # pieces that contain a grid point
+        return first[occupied], self.values[occupied]
 
     def on(self, grid: NDArray[Any]) -> PiecewiseConstant:
-        """Return the function that agrees with it on a sorted grid, with breakpoints there."""
+        """Return a function with the same values on a sorted grid, and breakpoints on the grid."""
         starts, values = self.runs(grid)
         return PiecewiseConstant(self.interval, grid[starts[1:]], values)
 
 
 def check_interval(interval: Any) -> tuple[float, float]:
-    """Return (low, high) as floats, if that is an interval of some width."""
+    """Return (low, high) as floats; raise ValueError unless both are finite and low < high."""
     try:
         low, high = (float(end) for end in interval if not isinstance(end, str))
     except (TypeError, ValueError, OverflowError):

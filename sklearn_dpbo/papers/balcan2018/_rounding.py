@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +38,9 @@ class QuadraticProgram:
     def __post_init__(self) -> None:
         A: NDArray[np.float64] | None = converted(np.asarray, self.A, dtype=float)
         if A is None or A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
-            raise ValueError("A is a square matrix of numbers; found something else")
+            raise ValueError("A must be a square matrix of numbers; found something else")
         if not np.abs(A).max() < 1e100:
-            raise ValueError("A has numbers below 1e100; found others")
+            raise ValueError("A must have numbers below 1e100; found others")
         vars(self).update(A=(A + A.T) / 2)
 
     @cached_property
@@ -75,12 +75,13 @@ class _Rounding(BaseFamily):
         self, instance: QuadraticProgram
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return <u_i, Z> and z_(n + i) for each direction Z, each of shape (n_directions, n)."""
-        Z, n = self._directions(instance), len(instance.A)
+        Z = self._directions(instance)
+        n = len(instance.A)
         return Z[:, :n] @ instance.vectors.T, Z[:, n:]
 
     def _range(self, instance: QuadraticProgram) -> tuple[float, float]:
-        most = float(np.abs(instance.A).sum())
-        return -most, most
+        largest = float(np.abs(instance.A).sum())
+        return -largest, largest
 
 
 class OutwardRotation(_Rounding):
@@ -157,27 +158,38 @@ class SLinear(_Rounding):
             raise ValueError("s is positive; found other parameters")
         total = np.zeros(len(parameters))
         for y in self._coordinates(instance)[0]:
-            a, b, c = _quadratics(instance.A, y)
+            pieces = _quadratics(instance.A, y)
             # The number of borders below s, which is the number of variables drawn at random.
             k = np.searchsorted(np.sort(np.abs(y)), parameters, side="left")
-            total += a[k] + b[k] / parameters + c[k] / parameters**2
+            total += pieces.a[k] + pieces.b[k] / parameters + pieces.c[k] / parameters**2
         return total / self.n_directions
 
 
-def _quadratics(
-    A: NDArray[np.float64], y: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return (a, b, c), each of shape (n + 1,): ``a_k + b_k / s + c_k / s^2`` above k borders.
+class _Quadratics(NamedTuple):
+    """Objective ``a_k + b_k / s + c_k / s^2`` for s above k borders; arrays of shape (n + 1,)."""
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    c: NDArray[np.float64]
+
+
+def _quadratics(A: NDArray[np.float64], y: NDArray[np.float64]) -> _Quadratics:
+    """Expand the expected objective of the projections y in powers of 1 / s.
 
     With C the signs that are not random, and L the other variables' projections,
     ``E x' A x = (C + L / s)' (A - diag A) (C + L / s) + trace A``.
     """
-    off, n = A - np.diag(np.diag(A)), len(y)
+    off_diagonal = A - np.diag(np.diag(A))
+    n = len(y)
     rank = np.argsort(np.argsort(np.abs(y), kind="stable"), kind="stable")
     linear = rank < np.arange(n + 1)[:, None]
     C, L = np.where(linear, 0.0, np.sign(y)), np.where(linear, y, 0.0)
-    CA = C @ off
-    return (CA * C).sum(axis=1) + np.trace(A), 2 * (CA * L).sum(axis=1), ((L @ off) * L).sum(axis=1)
+    CA = C @ off_diagonal
+    return _Quadratics(
+        a=(CA * C).sum(axis=1) + np.trace(A),
+        b=2 * (CA * L).sum(axis=1),
+        c=((L @ off_diagonal) * L).sum(axis=1),
+    )
 
 
 def _solver() -> Any:
@@ -192,7 +204,8 @@ def _solver() -> Any:
 
 def _relaxation(A: NDArray[np.float64]) -> NDArray[np.float64]:
     """Solve ``max sum_ij A_ij X_ij`` for positive semidefinite X with ones on the diagonal."""
-    cp, n = _solver(), len(A)
+    cp = _solver()
+    n = len(A)
     X = cp.Variable((n, n), PSD=True)
     scale = np.abs(A).max() or 1.0
     problem = cp.Problem(cp.Maximize(cp.trace((A / scale) @ X)), [cp.diag(X) == 1])

@@ -1,4 +1,4 @@
-"""What the abstract of Balcan, Dick and Vitercik (2018) prints, for comparison (zone: sensitive).
+"""Formulas in the abstract of Balcan, Dick and Vitercik (2018), to compare (zone: sensitive).
 
 Nothing here gives a guarantee, and nothing in this package draws from it.
 """
@@ -23,12 +23,13 @@ __all__ = [
 def published_distribution(
     total: PiecewiseConstant, epsilon: float, utility_bound: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the draw as the paper's abstract prints it: **not** differentially private.
+    """Return the distribution that the paper's abstract prints: **not** differentially private.
 
     ``P(critical point rho)`` is proportional to ``exp(epsilon |S| U(S, rho) / H)``. A critical
-    point that is drawn distinguishes samples that have it from all others. Besides, *replacing* an
-    instance, as everywhere in this package, moves some exponents up and others down, and costs 2
-    epsilon; only *adding or removing* one, which moves all in the same direction, costs epsilon.
+    point that is drawn distinguishes samples that have it from all others. Besides, the loss is
+    epsilon only for neighbours that *add or remove* an instance, which moves all exponents in the
+    same direction. Elsewhere in this package neighbours *replace* an instance. This moves some
+    exponents up and others down, and costs 2 epsilon.
 
     Parameters
     ----------

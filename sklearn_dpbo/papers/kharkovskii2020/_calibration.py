@@ -37,9 +37,10 @@ def delta_of_gaussian(sigma: float, epsilon: float, sensitivity: float = 1.0) ->
     check_number("epsilon", epsilon, "positive", lambda v: v > 0)
     check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
     a, b = sensitivity / (2 * sigma), epsilon * sigma / sensitivity
-    first, second = float(log_ndtr(a - b)), epsilon + float(log_ndtr(-a - b))
-    lost = _ROUNDING * (1 + abs(first) + abs(second) + epsilon)
-    return math.exp(first + lost) * -math.expm1(min(second - first - lost, 0.0))
+    log_first = float(log_ndtr(a - b))
+    log_second = epsilon + float(log_ndtr(-a - b))
+    rounding = _ROUNDING * (1 + abs(log_first) + abs(log_second) + epsilon)
+    return math.exp(log_first + rounding) * -math.expm1(min(log_second - log_first - rounding, 0.0))
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -63,7 +64,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     check_number("delta", delta, "in [1e-300, 1)", lambda v: 1e-300 <= v < 1)
     check_number("sensitivity", sensitivity, "positive", lambda v: v > 0)
 
-    # The noise decreases with sigma: what is too little, is so for all smaller sigmas.
+    # delta decreases with sigma: if a sigma is too small, all smaller ones are.
     sigma = largest(lambda s: delta_of_gaussian(s, epsilon) > delta, 1.0) * (1 + 1e-9)
     while delta_of_gaussian(sigma, epsilon) > delta:
         sigma *= 1 + 1e-9

@@ -109,9 +109,9 @@ class GaussianCurator(Curator):
 
     def _check(self) -> None:
         super()._check()
-        size = "positive (1e-100 to 1e100)", lambda v: 1e-100 < float(v) < 1e100
-        check_number("distance", self.distance, *size)
-        check_number("max_norm", self.max_norm, *size, optional=True)
+        positive = "positive (1e-100 to 1e100)", lambda v: 1e-100 < float(v) < 1e100
+        check_number("distance", self.distance, *positive)
+        check_number("max_norm", self.max_norm, *positive, optional=True)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
         spending = Spending.begin(
@@ -125,23 +125,25 @@ class GaussianCurator(Curator):
         spending.warn_if_weak(len(X), "row")
         Y = self._bounded(X)
         epsilon, delta = spending.epsilon, spending.delta
-        distance, inexact = float(self.distance), 0.0
+        distance = float(self.distance)
+        rounding_error = 0.0
         if self.max_norm is not None:
             # Clipping rounds; without it, every step is exact.
             distance = min(distance, 2 * float(self.max_norm))
-            inexact = 1e-14 * X.shape[1] * float(self.max_norm)
+            rounding_error = 1e-14 * X.shape[1] * float(self.max_norm)
         step = 2.0 ** math.floor(math.log2(gaussian_sigma(epsilon, delta, distance) / _STEPS))
-        sigma = gaussian_sigma(epsilon, delta, distance + 2 * inexact + step * Y.shape[1] ** 0.5)
+        grid_distance = distance + 2 * rounding_error + step * Y.shape[1] ** 0.5
+        sigma = gaussian_sigma(epsilon, delta, grid_distance)
         if sigma > 2**20 * _STEPS * step:
             raise ValueError(
-                f"distance={self.distance!r} is too small beside max_norm={self.max_norm!r}: "
-                "rounding alone makes neighbouring rows more distant"
+                f"distance={self.distance!r} is too small for max_norm={self.max_norm!r}: rounding "
+                "errors are larger than the distance of neighbouring rows. Increase distance"
             )
-        # Limiting each number moves no two rows apart; an error would reveal them.
-        whole = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
+        # Clipping moves no two rows apart. An overflow error instead would reveal a row.
+        grid_rows = np.rint(np.clip(Y / step, -(2.0**60), 2.0**60)).astype(np.int64)
         price = Price(1, epsilon, delta, spread=sigma / step)
         release = spending.tables(price, [1.0], purpose="image of the rows")
-        noisy = release(Secret(whole))
+        noisy = release(Secret(grid_rows))
         guarantee = (
             f"(epsilon, delta) = ({epsilon:g}, {delta:g}) for tables in which one row differs by "
             f"at most {self.distance:g} in Euclidean norm; outcomes are not protected"
@@ -157,7 +159,7 @@ class GaussianCurator(Curator):
         }
 
     def _bounded(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows, scaled down to max_norm."""
+        """Scale rows with a norm above max_norm down to it."""
         if self.max_norm is None:
             return X
         lengths = row_norms(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,21 @@ _LEARN_AT = (5, 10, 20, 40, 80, 160, 320, 640)
 _SHAPE = "squared_exponential"
 # The square of a larger outcome would overflow.
 _LARGEST = 1e100
+
+
+class _Prior(NamedTuple):
+    """Gaussian process on the noisy rows Z.
+
+    The value of a row is the sum of a part that is correlated with other rows (of
+    `shared_variance`) and one that is not (of `unshared_variance`). `noise_variance` is that of an
+    outcome given the shared part.
+    """
+
+    length_scale: float
+    mean: float
+    shared_variance: float
+    unshared_variance: float
+    noise_variance: float
 
 
 class Modeler:
@@ -53,8 +68,8 @@ class Modeler:
     n_iter : int, default=100
         Number of outcomes to allocate memory for. More are possible, at the cost of a copy.
     repeat : bool, default=False
-        Whether a row may be asked for again, as in the paper: outcomes with noise of their own each
-        time say more together. `CuratorSide` measures each row once and repeats what it sent.
+        Whether a row may be asked for again, as in the paper. This helps if each outcome of a row
+        has new noise. `CuratorSide` measures each row once and repeats what it sent.
 
     Attributes
     ----------
@@ -107,31 +122,34 @@ class Modeler:
         check_number("n_iter", n_iter, "1 or more", lambda n: n >= 1, Integral)
         if n_iter > len(Z) and not repeat:
             raise ValueError(f"n_iter={n_iter} exceeds {len(Z)}, the number of rows")
-        self._Z, self._n_iter, self._repeat = Z, int(n_iter), bool(repeat)
-        self._delta, self._input_noise = float(delta_ucb), float(input_noise)
-        self._given = (length_scale, prior_mean, prior_scale, noise)
+        self._Z = Z
+        self._n_iter = int(n_iter)
+        self._repeat = bool(repeat)
+        self._delta = float(delta_ucb)
+        self._input_noise = float(input_noise)
+        self._params = (length_scale, prior_mean, prior_scale, noise)
         self.rows: list[int] = []
         self.values: list[float] = []
         self.pending: list[int] = []
         self._model: Surrogate | None = None
         self._n_learnt = 0
-        self._own_variance = 0.0
+        self._unshared_variance = 0.0
 
     @single_threaded
     def ask(self) -> int:
         """Return the number of the next row to evaluate.
 
-        Several may be asked for before the first outcome is told: pending rows count as if their
-        outcome were the posterior mean, which spreads them (Desautels, Krause and Burdick, JMLR
-        2014).
+        You may ask for several rows before you tell the first outcome. Pending rows count as if
+        their outcome were the posterior mean, which spreads the rows (Desautels, Krause and
+        Burdick, JMLR 2014).
         """
         asked = self.rows + self.pending
         excluded = [] if self._repeat else asked
         if len(excluded) == len(self._Z):
             raise ValueError(f"all {len(asked)} rows have been asked for")
         model = self._posterior()
-        # Outcomes of other rows say nothing about the part of a row that is independent of them.
-        std = np.sqrt(model.variance + self._own_variance)
+        # Other rows' outcomes carry no information about the unshared part of a row's value.
+        std = np.sqrt(model.variance + self._unshared_variance)
         bound = model.mean + math.sqrt(self.beta(len(asked) + 1)) * std
         bound[excluded] = -np.inf
         self.pending.append(int(np.argmax(bound)))
@@ -149,15 +167,16 @@ class Modeler:
             raise ValueError(
                 f"tell needs one outcome per row; found {len(values)} for {len(rows)} rows"
             )
-        known, n = set(self.rows), len(self._Z)
+        told = set(self.rows)
+        n = len(self._Z)
         for r, v in zip(rows, values, strict=True):
-            which = f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n
-            check_number("a row", r, *which, Integral)
-            if r in known and not self._repeat:
+            row_numbers = f"numbered from 0 to {n - 1}", lambda r: 0 <= r < n
+            check_number("a row", r, *row_numbers, Integral)
+            if r in told and not self._repeat:
                 raise ValueError(f"row {r} already has an outcome")
             expected = f"a finite number, at most {_LARGEST:g} in absolute value"
             check_number(f"the outcome of row {r}", v, expected, lambda v: abs(v) <= _LARGEST)
-            known.add(r)
+            told.add(r)
         self.values += [float(v) for v in values]
         for r in rows:
             self.rows.append(int(r))
@@ -176,43 +195,47 @@ class Modeler:
         return ucb_beta(len(self._Z), t, self._delta / 2)
 
     def _posterior(self) -> Surrogate:
-        """Return the process given all outcomes, pending rows at the posterior mean."""
-        learns = self._given[0] is None
+        """Condition the process on all outcomes, with pending rows at the posterior mean."""
+        learns = self._params[0] is None
         n = max((t for t in _LEARN_AT if learns and t <= len(self.rows)), default=0)
         if self._model is None or n > self._n_learnt:
-            length, mean, shared, own, noise = self._learnt(n) if learns else self._process()
-            self._own_variance, self._n_learnt = own, n
-            kernel = Kernel(_SHAPE, length, shared)
-            self._model = Surrogate.on(self._Z, kernel, noise, mean, capacity=self._n_iter)
-        known = len(self._model.picked)
-        self._model = self._model.condition_all(self.rows[known:], self.values[known:])
+            prior = self._learnt(n) if learns else self._process()
+            self._unshared_variance = prior.unshared_variance
+            self._n_learnt = n
+            kernel = Kernel(_SHAPE, prior.length_scale, prior.shared_variance)
+            self._model = Surrogate.on(
+                self._Z, kernel, prior.noise_variance, prior.mean, capacity=self._n_iter
+            )
+        n_used = len(self._model.picked)
+        self._model = self._model.condition_all(self.rows[n_used:], self.values[n_used:])
         return self._model.condition_all(self.pending)
 
-    def _process(self) -> tuple[float, ...]:
-        """Return the process on Z that follows from the given one on the rows without noise.
+    def _process(self) -> _Prior:
+        """Compute the prior on the noisy Z from the parameters, which are for exact rows."""
+        length, mean, scale, noise = map(float, self._params)  # type: ignore[arg-type]  # none is None
+        variance = scale**2
+        squared_length = length**2 + 2 * self._input_noise**2
+        shared = (length**2 / squared_length) ** (self._Z.shape[1] / 2) * variance
+        unshared = variance - shared
+        noise_variance = noise**2 * variance + unshared
+        return _Prior(math.sqrt(squared_length), mean, shared, unshared, noise_variance)
 
-        Length-scale, prior mean, variance of the part that rows share and of the part that each has
-        alone, and the variance of an outcome given the former.
-        """
-        length, mean, scale, noise = map(float, self._given)  # type: ignore[arg-type]  # all are given
-        variance, wider = scale**2, length**2 + 2 * self._input_noise**2
-        shared = (length**2 / wider) ** (self._Z.shape[1] / 2) * variance
-        own = variance - shared
-        return math.sqrt(wider), mean, shared, own, noise**2 * variance + own
-
-    def _learnt(self, n: int) -> tuple[float, ...]:
-        """Return the process on Z under which the first n outcomes are most likely."""
+    def _learnt(self, n: int) -> _Prior:
+        """Learn the prior on Z under which the first n outcomes are most likely."""
         width = float(np.ptp(self._Z, axis=0).max()) or 1.0
         one_length = np.zeros(self._Z.shape[1], dtype=int)
         if n == 0:
             kernel = default_kernel(_SHAPE, one_length)
-            return float(np.ravel(kernel.length_scale)[0]) * width, 0.0, 1.0, 0.0, 0.01
-        seen, values = self._Z[self.rows[:n]] / width, np.array(self.values[:n])
-        kernel, noise, mean = fit_kernel(seen, values, _SHAPE, one_length)
+            length = float(np.ravel(kernel.length_scale)[0]) * width
+            return _Prior(length, 0.0, 1.0, 0.0, 0.01)
+        rows = self._Z[self.rows[:n]] / width
+        kernel, noise_variance, mean = fit_kernel(
+            rows, np.array(self.values[:n]), _SHAPE, one_length
+        )
         length = float(np.ravel(kernel.length_scale)[0]) * width
         # Without the noise of Z the length-scale is shorter, and some of the noise that was learnt
-        # is the independent part of each row.
+        # is the unshared part of each row's value.
         l2 = max(length**2 - 2 * self._input_noise**2, 0.01 * length**2)
         share = (l2 / length**2) ** (self._Z.shape[1] / 2)
-        own = min(kernel.variance * (1 / share - 1), noise)
-        return length, mean, kernel.variance, own, noise
+        unshared = min(kernel.variance * (1 / share - 1), noise_variance)
+        return _Prior(length, mean, kernel.variance, unshared, noise_variance)

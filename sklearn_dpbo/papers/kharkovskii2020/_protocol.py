@@ -63,11 +63,12 @@ class CuratorSide:
             curated = curated.value
         elif not hasattr(curated, "fit"):
             raise ValueError(
-                "curated is a fitted curator, whose table has noise. To hand over a table as it "
-                f"is, mark it: public(table); found {type(curated).__name__}"
+                "curated must be a fitted curator, whose table has noise, or public(table) for a "
+                f"table that needs no protection; found {type(curated).__name__}"
             )
         self._rows, self._input_noise = _table_of(curated)
-        self._oracle, self._lock = cache(oracle), threading.Lock()
+        self._oracle = cache(oracle)
+        self._lock = threading.Lock()
         self.result: tuple[int, float] | None = None
 
     def table(self) -> dict[str, Any]:
@@ -80,11 +81,11 @@ class CuratorSide:
         }
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the answer to a message. The final message is kept in `result`: None is returned.
+        """Answer a message of `ModelerSide.ask`, or one that asks for the "table".
 
-        The message is from `ModelerSide.ask`, or asks for the "table". A malformed message raises
-        MessageError, which is a ValueError; what the oracle raises is passed on, and outcomes that
-        were sent before can be asked for again.
+        The final message sets `result`, and its answer is None. A malformed message raises
+        MessageError, which is a ValueError. Errors of the oracle are passed on; outcomes that were
+        sent before can then be asked for again.
         """
         kind = message.get("type") if isinstance(message, dict) else None
         with self._lock:
@@ -165,7 +166,7 @@ def _check_message(message: Any, **expected: Any) -> None:
 def _number(
     name: str, value: Any, expected: str, kind: type, holds: Callable[[Any], bool] = lambda _: True
 ) -> Any:
-    """Return a number of a message, of the type that JSON gives."""
+    """Return a number from a message; raise MessageError if it is not as expected."""
     try:
         check_number(name, value, expected, holds, kind)
     except ValueError as error:

@@ -33,7 +33,7 @@ _COUNT = "1 or more", lambda v: v >= 1, Integral
 def projection_threshold(epsilon: float, delta: float, n_components: int) -> float:
     """Return ``omega = 16 sqrt(r ln(2 / delta)) ln(16 r / delta) / epsilon`` (Algorithm 1, line 5).
 
-    Where the smallest singular value of the centred rows is less, all are made larger.
+    If the smallest singular value of the centred rows is less, the algorithm increases all of them.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def projection_dimension(n_rows: int, nu: float, mu: float) -> int:
 def stretch_factor(s_min: float, omega: float) -> float:
     """Return ``C' = 1 + omega^2 / s_min^2`` if ``s_min < omega``, else 1 (Theorem 2).
 
-    It is the factor by which the projection may stretch squared distances, relative errors of
-    `projection_dimension` apart.
+    The projection may stretch squared distances by this factor, besides the relative error of
+    `projection_dimension`.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def stretch_factor(s_min: float, omega: float) -> float:
 
 
 def is_diagonally_dominant(covariance: ArrayLike) -> bool:
-    """Return whether a covariance matrix is diagonally dominant in the sense of Definition 3.
+    """Return True if a covariance matrix is diagonally dominant in the sense of Definition 3.
 
     That is, for each row x of the set X0, ::
 
@@ -124,12 +124,14 @@ def is_diagonally_dominant(covariance: ArrayLike) -> bool:
     """
     K = np.asarray(covariance, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size or not np.isfinite(K).all():
-        raise ValueError(f"covariance is a square matrix of finite numbers; found shape {K.shape}")
+        raise ValueError(
+            f"covariance must be a square matrix of finite numbers; found shape {K.shape}"
+        )
     if not np.allclose(K, K.T):
-        raise ValueError("covariance is symmetric; found one that is not")
+        raise ValueError("covariance must be symmetric; found a matrix that is not")
     diagonal = np.diag(K)
-    others = np.abs(K - np.diag(diagonal)).sum(axis=1)
-    return bool((diagonal >= (math.sqrt(len(K) - 1) + 1) * others).all())
+    off_diagonal = np.abs(K - np.diag(diagonal)).sum(axis=1)
+    return bool((diagonal >= (math.sqrt(len(K) - 1) + 1) * off_diagonal).all())
 
 
 def ucb_beta(n_rows: int, t: int, delta: float) -> float:
@@ -185,7 +187,7 @@ class RegretBounds:
     delta_ucb : float, default=0.05
         Probability that the bound fails; in (0, 1).
     constants : tuple of two floats, default=(1.0, 1.0)
-        Factors of C_1 and C_2, 0 or more, which the paper does not say.
+        Factors of C_1 and C_2, 0 or more; the paper does not state them.
     """
 
     n_rows: int
@@ -215,7 +217,7 @@ class RegretBounds:
 
     @property
     def nu(self) -> float:
-        """``nu = min(epsilon_ucb / (2 sqrt(3) d^2 L), 2 / d^2, 1/2)``: the error it may have."""
+        """``nu = min(epsilon_ucb / (2 sqrt(3) d^2 L), 2 / d^2, 1/2)``: allowed relative error."""
         d2 = self.diameter**2
         return min(self.epsilon_ucb / (2 * math.sqrt(3) * d2 * self.outcome_bound), 2 / d2, 0.5)
 
@@ -231,7 +233,8 @@ class RegretBounds:
     @property
     def C1(self) -> float:  # noqa: N802 (its name in the paper)
         """``sigma_y sqrt(sigma_y^2 + sigma_n^2) (sigma_y^2 / sigma_n^2 + 1)``, times a factor."""
-        y2, n2 = self.scale**2, self.noise**2
+        y2 = self.scale**2
+        n2 = self.noise**2
         return self.constants[0] * self.scale * math.sqrt(y2 + n2) * (y2 / n2 + 1)
 
     @property
@@ -248,12 +251,12 @@ class RegretBounds:
 
     @property
     def least_simple_regret(self) -> float:
-        """What the bound exceeds wherever its own assumption holds: the root of its third term.
+        """Lower bound on the right-hand side of Theorem 3: the root of its third term.
 
-        With a covariance of ``m = T - 1`` rows that is dominant, gamma_T is at least ``m / 2 ln(1 +
-        a / sigma_n^2)``, ``a = sigma_y^2 s / (s + 1)``, ``s = sqrt(m - 1)`` (sigma_y^2 if m = 1).
-        No row has a larger regret, with probability 1 - delta_ucb / 2: see the documentation, "Let
-        another party optimise".
+        If the covariance of ``m = T - 1`` rows is dominant, as the theorem assumes, gamma_T is at
+        least ``m / 2 ln(1 + a / sigma_n^2)`` with ``a = sigma_y^2 s / (s + 1)`` and ``s = sqrt(m -
+        1)`` (``a = sigma_y^2`` if m = 1). With probability 1 - delta_ucb / 2, no row has a larger
+        regret: see the documentation, "Let another party optimise".
         """
         m = self.T - 1
         s = math.sqrt(m - 1) if m > 1 else math.inf

@@ -45,7 +45,7 @@ class ProjectionCurator(Curator):
         r. "auto" is the largest r up to 10,000 with ``s_min(X) >= omega`` (1 if there is none). It
         looks at the data, and r is visible in the release.
     random_state : int, RandomState instance or None, default=None
-        For M, which is secret: whoever knows it knows X.
+        Seed of M. Keep it secret: whoever knows M can compute X.
 
     Attributes
     ----------
@@ -71,8 +71,8 @@ class ProjectionCurator(Curator):
     def _check(self) -> None:
         super()._check()
         if self.n_components != "auto":
-            what = "'auto' or 1 or more"
-            check_number("n_components", self.n_components, what, lambda r: r >= 1, Integral)
+            expected = "'auto' or 1 or more"
+            check_number("n_components", self.n_components, expected, lambda r: r >= 1, Integral)
 
     def _release(self, X: NDArray[np.float64]) -> dict[str, Any]:
         warn(

@@ -97,13 +97,13 @@ def branch_and_bound(
     cells = np.zeros((1, dimension), dtype=np.int64)  # lower corners, in units of the spacing
     for level in range(max_level + 1):
         lattice = _corners(cells) / 2**level
-        inside = _upper_bounds(path, lattice, kernel, beta)
-        seen = set(path.points)
-        new = [x for x in np.argsort(-inside, kind="stable") if tuple(lattice[x]) not in seen]
-        new = [x for x in new if inside[x] > _best_lower_bound(path)]
-        for x in new[: n_iter - len(path)]:
-            path.points.append(tuple(lattice[x].tolist()))
-            path.values.append(float(function(lattice[x])))
+        upper = _upper_bounds(path, lattice, kernel, beta)
+        observed = set(path.points)
+        new = [i for i in np.argsort(-upper, kind="stable") if tuple(lattice[i]) not in observed]
+        new = [i for i in new if upper[i] > _best_lower_bound(path)]
+        for i in new[: n_iter - len(path)]:
+            path.points.append(tuple(lattice[i].tolist()))
+            path.values.append(float(function(lattice[i])))
             path.levels.append(level)
         if len(path) >= n_iter or level == max_level:
             break
@@ -112,7 +112,7 @@ def branch_and_bound(
 
 
 def _split(cells: np.ndarray) -> np.ndarray:
-    """Return the cells of half the width, in units of half the spacing."""
+    """Split each cell into cells of half the width; corners in units of half the spacing."""
     halves = np.array(list(itertools.product((0, 1), repeat=cells.shape[1])))
     smaller: np.ndarray = 2 * cells[:, None] + halves
     return smaller.reshape(-1, cells.shape[1])
@@ -125,15 +125,15 @@ def _corners(cells: np.ndarray) -> np.ndarray:
 
 
 def _relevant(cells: np.ndarray, level: int, path: Path, kernel: Kernel, beta: float) -> np.ndarray:
-    """Return the cells with a corner or centre that may still be the best point."""
+    """Keep the cells with a corner or centre that may still be the best point."""
     corners = _corners(cells)
     probes = np.concatenate([corners, cells + 0.5]) / 2**level
     passes = _upper_bounds(path, probes, kernel, beta) > _best_lower_bound(path)
-    number = {tuple(corner): i for i, corner in enumerate(corners.tolist())}
+    index = {tuple(corner): i for i, corner in enumerate(corners.tolist())}
     steps = np.array(list(itertools.product((0, 1), repeat=cells.shape[1])))
     keep = passes[len(corners) :].copy()
     for step in steps:
-        keep |= passes[[number[tuple(corner)] for corner in (cells + step).tolist()]]
+        keep |= passes[[index[tuple(corner)] for corner in (cells + step).tolist()]]
     return cells[keep]
 
 
@@ -144,8 +144,8 @@ def _best_lower_bound(path: Path) -> float:
 
 def _upper_bounds(path: Path, x: np.ndarray, kernel: Kernel, beta: float) -> np.ndarray:
     """Return ``mean + sqrt(beta) std`` at rows of x."""
-    everything = np.concatenate([np.array(path.points).reshape(len(path), x.shape[1]), x])
-    model = Surrogate.on(everything, kernel, _NUGGET * kernel.variance, capacity=len(path) + 1)
+    points = np.concatenate([np.array(path.points).reshape(len(path), x.shape[1]), x])
+    model = Surrogate.on(points, kernel, _NUGGET * kernel.variance, capacity=len(path) + 1)
     model = model.condition_all(range(len(path)), path.values)
     upper: np.ndarray = model.mean + np.sqrt(beta) * model.std
     return upper[len(path) :]

@@ -32,8 +32,10 @@ class DatasetKernel:
         The most likely value on the grid.
     grid, log_likelihood : ndarray of shape (n_values,)
         The values of k1 that were compared, ascending, and the log-likelihood of all pairs at each.
-    kernel, noise : Kernel, float
-        k2, with variance 1; standard deviation of an observation, in units of `prior_scale`.
+    kernel : Kernel
+        k2, with variance 1.
+    noise : float
+        Standard deviation of an observation, in units of `prior_scale`.
     prior_mean, prior_scale : float
         Scores were standardised to ``(score - prior_mean) / prior_scale``.
     """
@@ -59,7 +61,7 @@ def estimate_dataset_kernel(
     prior_scale: float | None = None,
     grid: ArrayLike | None = None,
 ) -> DatasetKernel:
-    """Choose k1 by the likelihood of public neighbouring pairs, which are taken to be independent.
+    """Choose k1 by the likelihood of public neighbouring pairs, assumed to be independent.
 
     Parameters
     ----------
@@ -71,15 +73,15 @@ def estimate_dataset_kernel(
     kernel : {"squared_exponential", "matern32", "matern52"}, default="squared_exponential"
         Shape of k2.
     length_scale : float or array-like of shape (n_features,), default=None
-        Length-scale of k2, in units of the features. This parameter and the next three are learnt
-        if they are None, by the marginal likelihood of the mean scores over all pairs.
+        Length-scale of k2, in units of the features. If this parameter or one of the next three is
+        None, it is learnt by the marginal likelihood of the mean scores over all pairs.
     noise : float, default=None
         Standard deviation of an observation, in units of prior_scale.
     prior_mean, prior_scale : float, default=None
         Mean and standard deviation of scores under the prior.
     grid : array-like of shape (n_values,), default=None
-        Values of k1 to compare, in [-1, 1). None takes the paper's, .05 to .95, and values with
-        1 - k1 spaced logarithmically from 1 down to 1e-12.
+        Values of k1 to compare, in [-1, 1). None takes the paper's grid, 0.05 to 0.95, and values
+        with 1 - k1 spaced logarithmically from 1 down to 1e-12.
 
     Returns
     -------
@@ -89,21 +91,21 @@ def estimate_dataset_kernel(
     F, G, X = (np.asarray(a, dtype=float) for a in (scores, neighbour_scores, candidates))
     if F.ndim != 2 or F.shape != G.shape or X.ndim != 2 or X.shape[0] != F.shape[1]:
         raise ValueError(
-            "scores and neighbour_scores have one row per pair and one column per candidate, and "
+            "scores and neighbour_scores need one row per pair and one column per candidate, and "
             f"candidates one row per candidate; found shapes {F.shape}, {G.shape} and {X.shape}"
         )
     if not all(np.isfinite(a).all() for a in (F, G, X)):
         raise ValueError("some scores or candidates are not finite numbers")
     k1 = np.union1d(PAPER_GRID, LOG_GRID) if grid is None else np.sort(np.asarray(grid, float))
     if not (k1.size and (k1 >= -1).all() and (k1 < 1).all()):
-        raise ValueError(f"grid has values of k1 in [-1, 1); found {k1}")
+        raise ValueError(f"grid must have values of k1 in [-1, 1); found {k1}")
 
     learnt, learnt_noise, learnt_mean = fit_kernel(X, F.mean(0), kernel, np.arange(X.shape[1]))
     mean = learnt_mean if prior_mean is None else float(prior_mean)
     scale = float(np.sqrt(learnt.variance)) if prior_scale is None else float(prior_scale)
     sigma = float(np.sqrt(learnt_noise)) / scale if noise is None else float(noise)
     if not (scale > 0 and sigma > 0):
-        raise ValueError(f"prior_scale and noise are positive; found {scale!r} and {sigma!r}")
+        raise ValueError(f"prior_scale and noise must be positive; found {scale!r} and {sigma!r}")
     k2 = Kernel(kernel, learnt.length_scale if length_scale is None else length_scale)
     log_likelihood = _log_likelihood((F - mean) / scale, (G - mean) / scale, k2(X, X), sigma, k1)
     best = float(k1[np.argmax(log_likelihood)])
@@ -156,13 +158,14 @@ def neighbouring_scores(
     scores, neighbours = np.empty((2, n_pairs, len(gain)))
     for i in range(n_pairs):
         rows = rng.choice(n_records, m + 1, replace=n_records <= m)
-        total, extra = gain[:, rows[:m]].sum(axis=1), gain[:, rows[m]]
-        lost = gain[:, rows[0]]
+        total = gain[:, rows[:m]].sum(axis=1)
+        added = gain[:, rows[m]]
+        removed = gain[:, rows[0]]
         scores[i] = total / m
         if change == "replace":
-            neighbours[i] = (total - lost + extra) / m
+            neighbours[i] = (total - removed + added) / m
         elif m == 1 or rng.random() < 0.5:
-            neighbours[i] = (total + extra) / (m + 1)
+            neighbours[i] = (total + added) / (m + 1)
         else:
-            neighbours[i] = (total - lost) / (m - 1)
+            neighbours[i] = (total - removed) / (m - 1)
     return scores, neighbours

@@ -1,8 +1,8 @@
-"""What Algorithms 1 and 2 of Kusner et al. (ICML 2015) have in common (zone: boundary).
+"""Common base of Algorithms 1 and 2 of Kusner et al. (ICML 2015) (zone: boundary).
 
-The path of both algorithms depends on protected scores and is *not* released. So all of it happens
-inside a `Secret`, and its fits are neither timed nor reported. Both release a candidate, drawn over
-the posterior mean of a finite domain, and one score unless its share is 0.
+The path of both algorithms depends on protected scores and is *not* released. So all of it is
+computed inside a `Secret`, and its fits are neither timed nor reported. Both algorithms release a
+candidate, drawn by the posterior mean on a finite domain, and one score unless its share is 0.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class GPStrategy(Strategy):
     public_share: Any
     public_cv: Any
     score_share: Any
-    # Which score is released.
+    # Description of the score that is released.
     score_released: str = "best score seen"
 
     @property
     def assumption(self) -> str | None:  # type: ignore[override]
-        """What the guarantee rests on; of a candidate alone, on Assumption 1 and nothing else."""
+        """Assumption of the guarantee; without a score, Assumption 1 is enough."""
         return ASSUMPTION_1 if self.score_share == 0 else self._assumption
 
     @property
@@ -91,52 +91,55 @@ class GPStrategy(Strategy):
 
     def check(self, epsilon: float, delta: float) -> None:
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
-        (_, part), (_, score_part) = self._parts(epsilon, delta)
-        if not min(part, score_part if self.score_share else 1.0) >= _LEAST_DELTA:
+        (_, candidate_delta), (_, score_delta) = self._parts(epsilon, delta)
+        if not min(candidate_delta, score_delta if self.score_share else 1.0) >= _LEAST_DELTA:
             raise ValueError(
-                f"{type(self).__name__} needs delta > 0, the probability that its bounds fail, for "
-                f"example delta=0.05; found delta={delta!r}. strategy='worst_case' needs "
-                "no delta"
+                f"{type(self).__name__} needs delta > 0, the probability that its bounds fail; "
+                f"found delta={delta!r}. Pass delta=0.05, for example, or use "
+                "strategy='worst_case', which needs no delta"
             )
         if self.kernel not in tuple(KERNEL_SHAPES):
             raise ValueError(f"kernel must be one of {tuple(KERNEL_SHAPES)}; found {self.kernel!r}")
         self._check("k1", "in [-1, 1]", lambda v: -1 <= v <= 1, optional=True)
         self._check("prior_mean", "a number", optional=True)
         self._check("prior_scale", "positive", lambda v: v > 0, optional=True)
-        given = 1.0 if self.length_scale is None else self.length_scale
-        for scale in np.ravel(given).tolist() or [given]:
+        length_scale = 1.0 if self.length_scale is None else self.length_scale
+        for scale in np.ravel(length_scale).tolist() or [length_scale]:
             check_number("length_scale", scale, "None or positive", lambda v: v > 0)
         self._check("public_share", "strictly between 0 and 1", lambda v: 0 < v < 1)
 
     # ------------------------------------------------------------ public
     def _model(self, points: Points, task: Task) -> SearchModel:
-        """Collect the parameters that are given; learn the others within the training set."""
-        space, own, m = task.space, task.candidates, task.session.units.m
-        candidates, features = space.params(points), space.features(points)
-        known, explored = {name: getattr(self, name) for name in _LEARNT}, None
-        if lacking := [name for name in _LEARNT if known[name] is None]:
-            explored = self._explore(candidates, task)
+        """Collect the parameters that are set; learn the others within the training set."""
+        scorer = task.candidates.scorer
+        units = task.session.units
+        candidate_params = task.space.params(points)
+        features = task.space.features(points)
+        parameters = {name: getattr(self, name) for name in _LEARNT}
+        explored = None
+        if missing := [name for name in _LEARNT if parameters[name] is None]:
+            explored = self._explore(candidate_params, task)
             scores = explored.scores[explored.scored]
-            one_record = np.ptp(own.scorer.bounds) / m
-            if len(scores) < 3 or np.std(scores) < one_record:
+            effect_of_a_record = np.ptp(scorer.bounds) / units.m
+            if len(scores) < 3 or np.std(scores) < effect_of_a_record:
                 raise ValueError(
-                    f"{len(scores)} candidates could be scored within the training set: too few "
-                    f"to learn {lacking} from, or their scores are all equal. Increase n_iter, or "
-                    f"pass the values as in {type(self).__name__}({lacking[0]}=...)"
+                    f"{missing} cannot be learnt: {len(scores)} candidates could be scored within "
+                    "the training set, which are too few, or their scores are all equal. Increase "
+                    f"n_iter, or pass the values, as in {type(self).__name__}({missing[0]}=...)"
                 )
-            known = self._learn(known, features, explored, task)
-        if np.size(known["length_scale"]) not in (1, features.shape[1]):
+            parameters = self._learn(parameters, features, explored, task)
+        if np.size(parameters["length_scale"]) not in (1, features.shape[1]):
             raise ValueError(
                 f"length_scale must be one number or {features.shape[1]}, one per feature; "
                 f"found {self.length_scale!r}"
             )
         return SearchModel(
-            candidates,
+            candidate_params,
             features,
-            Kernel(self.kernel, known.pop("length_scale")),
-            line=own.scorer.line(task.session.units),
+            Kernel(self.kernel, parameters.pop("length_scale")),
+            line=scorer.line(units),
             explored=explored,
-            **known,
+            **parameters,
         )
 
     def _explore(self, candidates: tuple[dict[str, Any], ...], task: Task) -> Explored:
@@ -149,31 +152,36 @@ class GPStrategy(Strategy):
         return Explored(rows, public(params, by_record=True))
 
     def _learn(
-        self, known: dict[str, Any], features: np.ndarray, explored: Explored, task: Task
+        self, parameters: dict[str, Any], features: np.ndarray, explored: Explored, task: Task
     ) -> dict[str, Any]:
-        """Fill in parameters: the kernel's by marginal likelihood, k1 by that of public pairs."""
+        """Replace parameters that are None by maximum likelihood estimates.
 
-        def first(name: str, value: Any) -> Any:
-            return value if known[name] is None else known[name]
+        The kernel's parameters are learnt from the scores, k1 from pairs of public data sets.
+        """
+
+        def set_or(name: str, estimate: Any) -> Any:
+            return estimate if parameters[name] is None else parameters[name]
 
         ok = explored.scored
-        X, scores = features[explored.positions[ok]], explored.scores[ok]
-        kernel, variance, mean = fit_kernel(X, scores, self.kernel, task.space.owner)
-        scale = first("prior_scale", math.sqrt(kernel.variance))
-        found = {
-            "length_scale": first("length_scale", kernel.length_scale),
-            "prior_mean": first("prior_mean", mean),
+        X = features[explored.positions[ok]]
+        kernel, variance, mean = fit_kernel(X, explored.scores[ok], self.kernel, task.space.owner)
+        scale = set_or("prior_scale", math.sqrt(kernel.variance))
+        learnt = {
+            "length_scale": set_or("length_scale", kernel.length_scale),
+            "prior_mean": set_or("prior_mean", mean),
             "prior_scale": scale,
-            "noise": first("noise", max(math.sqrt(variance) / scale, _LEAST_NOISE)),
+            "noise": set_or("noise", max(math.sqrt(variance) / scale, _LEAST_NOISE)),
         }
-        if known["k1"] is not None:
-            return {**found, "k1": known["k1"]}
-        gains, m = [explored.found[i].result for i in ok], task.session.units.m
-        ours, theirs = neighbouring_scores(gains, m, _N_PAIRS, task.rng)
-        estimate = estimate_dataset_kernel(
-            ours, theirs, X, kernel=self.kernel, grid=LOG_GRID, **found
+        if parameters["k1"] is not None:
+            return {**learnt, "k1": parameters["k1"]}
+        gains = [explored.fits[i].result for i in ok]
+        scores, neighbour_scores = neighbouring_scores(
+            gains, task.session.units.m, _N_PAIRS, task.rng
         )
-        return {**found, "k1": estimate.k1}
+        estimate = estimate_dataset_kernel(
+            scores, neighbour_scores, X, kernel=self.kernel, grid=LOG_GRID, **learnt
+        )
+        return {**learnt, "k1": estimate.k1}
 
     # ------------------------------------------------------------ sensitive
     def _begin(self, model: SearchModel, session: Session, index: int) -> Secret:
@@ -209,9 +217,10 @@ class GPStrategy(Strategy):
         )
 
     def _parts(self, epsilon: float, delta: float) -> list[tuple[float, float]]:
-        """Return (epsilon, delta) of the candidate and of the score: Corollaries 1 and 2."""
-        epsilons, deltas = (divide(whole, float(self.score_share)) for whole in (epsilon, delta))
-        return [(epsilons[1], deltas[1]), (epsilons[0], deltas[0])]
+        """Divide (epsilon, delta) between the candidate and the score: Corollaries 1 and 2."""
+        score_epsilon, candidate_epsilon = divide(epsilon, float(self.score_share))
+        score_delta, candidate_delta = divide(delta, float(self.score_share))
+        return [(candidate_epsilon, candidate_delta), (score_epsilon, score_delta)]
 
 
 def _begun(counted: list[Any], model: SearchModel, prior: Surrogate, index: int) -> Trace:
@@ -226,12 +235,13 @@ def _value_of(trace: Trace, value: Callable[[tuple[int, ...]], int]) -> list[int
 def assemble(
     model: SearchModel, candidates: Candidates, chosen: int, noisy: NoisyCounts | None
 ) -> Release:
-    """Return the release; it contains nothing of the path."""
+    """Build the release, which contains nothing of the path."""
     tried = [Candidate(params, validated=None) for params in model.candidates]
     if model.explored is not None:
-        for i, fit in zip(model.explored.positions, model.explored.found, strict=True):
-            facts = fit.score, fit.seconds, fit.error
-            tried[i] = Candidate(model.candidates[i], None, *facts)
-    scorer, units = candidates.scorer, candidates.problem.units
-    scores = [] if noisy is None else [ReleasedScore(scorer, noisy, units)]
+        for i, fit in zip(model.explored.positions, model.explored.fits, strict=True):
+            params = model.candidates[i]
+            tried[i] = Candidate(params, None, fit.score, fit.seconds, fit.error)
+    scores = []
+    if noisy is not None:
+        scores = [ReleasedScore(candidates.scorer, noisy, candidates.problem.units)]
     return Release(tuple(tried), chosen, scores)

@@ -63,7 +63,7 @@ class GPNoiseFree(GPStrategy):
     Notes
     -----
     The space must be one dict of continuous distributions. The search ends early if no remaining
-    point of the lattice can be the best; the best score then counts as the last one.
+    point of the lattice can be the best; the best score then counts as the last score.
     """
 
     _assumption = f"{ASSUMPTION_1}. {_REGRET}"
@@ -114,12 +114,14 @@ class GPNoiseFree(GPStrategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 2; comments give its lines."""
-        session, own = task.session, task.candidates
-        require_mean(own.scorer, type(self).__name__)
+        session = task.session
+        candidates = task.candidates
+        require_mean(candidates.scorer, type(self).__name__)
         d, level = self._lattice(task.space)
         lattice = _points(d, level)
         model = self._model(task.space.at(lattice), task)
-        T, Lambda = task.n_iter - model.n_explored, len(model)
+        T = task.n_iter - model.n_explored
+        Lambda = len(model)
         if T < 2 and self.score_share:
             raise ValueError(
                 f"{type(self).__name__} needs 2 evaluations or more; n_iter leaves {T}"
@@ -134,11 +136,11 @@ class GPNoiseFree(GPStrategy):
         sensitivity = candidate_bounds.sensitivity_of_mean
         chosen = self._draw(trace, sensitivity, session)  # as in Algorithm 1
         if not self.score_share:
-            return assemble(model, own, chosen, None)
+            return assemble(model, candidates, chosen, None)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, d, self.A, self.tau)
         steps = model.steps(bounds.sensitivity)
         noisy = self._score(trace, self._released_of, steps, session)
-        return assemble(model, own, chosen, noisy)  # 3-5
+        return assemble(model, candidates, chosen, noisy)  # 3-5
 
     @staticmethod
     def _released_of(statistics: tuple[int, ...]) -> int:
@@ -152,15 +154,16 @@ class GPNoiseFree(GPStrategy):
             raise ValueError(
                 f"{type(self).__name__} searches one dict of continuous distributions, such as "
                 "scipy.stats.loguniform; param_grid has lists, whole numbers or several dicts. "
-                "GPNoisy and WorstCase take any space"
+                "Use GPNoisy or WorstCase, which take any space"
             )
-        d, level = len(axes), self.max_level
+        d = len(axes)
+        level = self.max_level
         if level is None:
             level = max((k for k in range(1, 12) if (2**k + 1) ** d <= _MOST_CANDIDATES), default=1)
         if (2**level + 1) ** d > _MOST_POINTS:
             raise ValueError(
-                f"max_level={level} makes a lattice of {(2**level + 1) ** d:,} points in {d} "
-                f"parameters, and {_MOST_POINTS:,} are the most: use a smaller one"
+                f"max_level={level} makes a lattice of {(2**level + 1) ** d:,} points for {d} "
+                f"parameters; it may have at most {_MOST_POINTS:,}: use a smaller max_level"
             )
         return d, level
 
@@ -183,6 +186,7 @@ def _branch_and_bound(trace: Trace, d: int, level: int, T: int, beta: float) -> 
         return trace.model.standardised(trace.statistics[-1])
 
     branch_and_bound(function, d, n_iter=T, kernel=trace.model.kernel, beta=beta, max_level=level)
-    # If no remaining point can be better, the best score counts for the rest.
-    rest = T - len(trace.statistics)
-    return replace(trace, statistics=trace.statistics + rest * (max(trace.statistics),))
+    # If no remaining point can be better, the best score counts for the evaluations not made.
+    n_unused = T - len(trace.statistics)
+    best_repeated = (max(trace.statistics),) * n_unused
+    return replace(trace, statistics=trace.statistics + best_repeated)

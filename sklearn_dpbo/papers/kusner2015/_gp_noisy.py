@@ -36,9 +36,9 @@ class GPNoisy(GPStrategy):
         Correlation, in [-1, 1], of the scores of validation sets that differ in one record. None
         learns it from pairs of public data sets that differ in one record.
     noise : float, default=None
-        Standard deviation of an observation, in units of prior_scale. None learns it and the
-        next parameters from public scores: those of a share of the evaluations, made within the
-        training set.
+        Standard deviation of an observation, in units of prior_scale. If this parameter or a later
+        one of the prior is None, it is learnt from public scores: a share of the evaluations is
+        made within the training set.
     kernel : {"squared_exponential", "matern52", "matern32"}, default="squared_exponential"
         Shape of the covariance of scores over candidates.
     length_scale : float or array-like of shape (n_features,), default=None
@@ -110,10 +110,12 @@ class GPNoisy(GPStrategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 1; comments give its lines."""
-        session, own = task.session, task.candidates
-        require_mean(own.scorer, type(self).__name__)
+        session = task.session
+        candidates = task.candidates
+        require_mean(candidates.scorer, type(self).__name__)
         model = self._model(task.space.fill(self.n_candidates, task.rng), task)
-        T, Lambda = task.n_iter - model.n_explored, len(model)
+        T = task.n_iter - model.n_explored
+        Lambda = len(model)
         (_, delta), (_, score_delta) = self._parts(session.epsilon, session.delta)
         candidate_bounds = CandidateBounds(T, Lambda, delta, model.k1)
         beta = replace(candidate_bounds, delta=score_delta or delta).beta
@@ -123,12 +125,12 @@ class GPNoisy(GPStrategy):
             trace = trace.then(partial(_observe_next, beta_t=beta(t)))
         chosen = self._draw(trace, candidate_bounds.sensitivity_of_mean, session)  # 9, 12
         if not self.score_share:
-            return assemble(model, own, chosen, None)
+            return assemble(model, candidates, chosen, None)
         gamma_T = information_gain_bound(model.features, model.kernel, model.noise, T)
         bounds = self._bounds_type(T, Lambda, score_delta, model.k1, model.noise, gamma_T)
         steps = model.steps(bounds.sensitivity_of_maximum)  # 9-11
         noisy = self._score(trace, max, steps, session)  # 13-15
-        return assemble(model, own, chosen, noisy)  # 16
+        return assemble(model, candidates, chosen, noisy)  # 16
 
 
 def _observe_next(trace: Trace, beta_t: float) -> Trace:

@@ -28,7 +28,7 @@ def check_acquisition(acquisition: Any) -> None:
     """Raise ValueError unless it is None or of this package: it sees secret scores."""
     if type(acquisition) not in (type(None), ExpectedImprovement, UpperConfidenceBound):
         raise ValueError(
-            "acquisition must be None, ExpectedImprovement() or UpperConfidenceBound(): it sees "
+            "acquisition must be None, ExpectedImprovement() or UpperConfidenceBound(): it gets "
             f"secret scores, so other classes are refused; found {acquisition!r}"
         )
     if isinstance(acquisition, ExpectedImprovement):
@@ -48,7 +48,7 @@ def next_candidate(
 
 
 def first_of_path(params: dict[str, Any], session: Session) -> Secret:
-    """Return the first candidate's statistic; it depends on no score, so it is fitted in public."""
+    """Evaluate the first candidate, which depends on no score and so is fitted in public."""
     report_failures(session.candidates.fit((params,)))
     statistics = session.compare([params], session.candidates.scorer.query)
     return statistics.then(_only)

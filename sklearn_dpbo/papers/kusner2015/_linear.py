@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -20,12 +20,12 @@ TOLERANCE = 1e-6
 
 def check_estimator(estimator: Any, training: Training) -> str:
     """Return the name of the parameter C, or raise if the theorem does not hold."""
-    prefix, scaler, classifier = _parts(estimator)
+    parts = _parts(estimator)
     n_classes = len(np.unique(dense(training.y)))
-    for holds, what, remedy in [
-        *_of_classifier(classifier),
+    for holds, reason, remedy in [
+        *_conditions_on_classifier(parts.classifier),
         (
-            type(scaler) is UnitBall,
+            type(parts.scaler) is UnitBall,
             "rows must have norm 1 at most, those of the validation set too",
             "Use make_pipeline(..., UnitBall(), LogisticRegression(fit_intercept=False)), with "
             "sklearn_dpbo.papers.kusner2015.UnitBall. (Normalizer does not bound sparse rows)",
@@ -34,8 +34,8 @@ def check_estimator(estimator: Any, training: Training) -> str:
         (n_classes == 2, f"it is for two classes; y has {n_classes}", "Use WorstCase"),
     ]:
         if not holds:
-            raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {what}. {remedy}")
-    return f"{prefix}C"
+            raise ValueError(f"LipschitzConvex does not hold for {estimator!r}: {reason}. {remedy}")
+    return f"{parts.prefix}C"
 
 
 def check_converged(estimator: Any, training: Training) -> None:
@@ -43,12 +43,13 @@ def check_converged(estimator: Any, training: Training) -> None:
 
     ``|w - w_lambda| <= |gradient at w| / lambda``. The hinge loss is not checked.
     """
-    _, _, classifier = _parts(estimator)
+    classifier = _parts(estimator).classifier
     if type(classifier) is not LogisticRegression:
         return
     X = estimator[:-1].transform(training.X)
     y = np.where(dense(training.y) == classifier.classes_[1], 1.0, -1.0)
-    w, n = classifier.coef_[0], len(y)
+    w = classifier.coef_[0]
+    n = len(y)
     slope = -y * expit(-y * (X @ w))
     gradient = w / (n * classifier.C) + X.T @ slope / n
     if not np.linalg.norm(gradient) <= TOLERANCE:
@@ -59,21 +60,29 @@ def check_converged(estimator: Any, training: Training) -> None:
         )
 
 
-def _parts(estimator: Any) -> tuple[str, Any, Any]:
-    """Return (prefix of the classifier's parameters, the step before it, the classifier)."""
+class _Parts(NamedTuple):
+    """Classifier of a pipeline, prefix of its parameters' names, and the step before it."""
+
+    prefix: str
+    scaler: Any
+    classifier: Any
+
+
+def _parts(estimator: Any) -> _Parts:
     if type(estimator) is not Pipeline:  # other classes may resample, which changes n
-        return "", None, estimator
+        return _Parts("", None, estimator)
     steps = estimator.steps
-    return f"{steps[-1][0]}__", steps[-2][1] if len(steps) > 1 else None, steps[-1][1]
+    scaler = steps[-2][1] if len(steps) > 1 else None
+    return _Parts(f"{steps[-1][0]}__", scaler, steps[-1][1])
 
 
-def _of_classifier(classifier: Any) -> list[tuple[bool, str, str]]:
-    """Return (whether it holds, what is wrong, remedy) for each condition on the classifier."""
+def _conditions_on_classifier(classifier: Any) -> list[tuple[bool, str, str]]:
+    """Check the conditions on the classifier: (holds, reason, remedy) for each."""
     logistic, svc = (type(classifier) is kind for kind in (LogisticRegression, LinearSVC))
     if not (logistic or svc):
         remedy = "Use LogisticRegression or LinearSVC(loss='hinge'), or strategy='worst_case'"
-        what = f"{type(classifier).__name__} is not known to minimise such a loss"
-        return [(False, what, remedy)]
+        reason = f"{type(classifier).__name__} is not known to minimise such a loss"
+        return [(False, reason, remedy)]
     params = classifier.get_params()
     # scikit-learn's value "deprecated" means that the parameter was not given.
     l2 = params["penalty"] in ("l2", "deprecated") and not params.get("l1_ratio")

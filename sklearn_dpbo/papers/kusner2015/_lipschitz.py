@@ -42,9 +42,12 @@ _RELEASED_SCORE = (
 )
 # Number of candidates that the search considers.
 _N_CANDIDATES = 256
-# If nothing is known but the range of scores: their standard deviation over the space as a share of
-# the range; variances of their unknown level and of observations, as shares of its square.
-_STD, _LEVEL, _NUGGET = 0.1, 10.0, 1e-2
+# Prior of the scores if only their range is known: the standard deviation over the space, as a
+# share of the range, and the variances of the mean level and of observations, as shares of the
+# variance over the space.
+_STD = 0.1
+_LEVEL = 10.0
+_NUGGET = 1e-2
 
 
 class LipschitzConvex(Strategy):
@@ -119,49 +122,57 @@ class LipschitzConvex(Strategy):
 
     def run(self, task: Task) -> Release:
         """Run Algorithm 3; comments give its lines."""
-        space, session, own = task.space, task.session, task.candidates
-        require_mean(own.scorer, type(self).__name__)
-        name = check_estimator(own.options.estimator, session.training)
-        own.accept = check_converged
+        space = task.space
+        session = task.session
+        scorer = task.candidates.scorer
+        require_mean(scorer, type(self).__name__)
+        name = check_estimator(task.candidates.options.estimator, session.training)
+        task.candidates.accept = check_converged
         for axes in space.subspaces:
             if set(axes) != {name}:
                 raise ValueError(
-                    f"{type(self).__name__} compares models that differ in {name!r} alone; "
-                    f"param_grid has {sorted(axes)}. Search other parameters with WorstCase"
+                    f"{type(self).__name__} searches {name!r} alone; param_grid has "
+                    f"{sorted(axes)}. Search other parameters with WorstCase"
                 )
         points = space.fill(_N_CANDIDATES, task.rng)
-        candidates = space.params(points)
-        C = np.array([params[name] for params in candidates], dtype=float)
-        bounds = self._bounds(own, 1 / (n_rows(session.training.X) * C))
-        seen = self._search(space.features(points), space.owner, candidates, session, task.n_iter)
-        steps = _steps(own, bounds.sensitivity)
-        best = seen.measured(_best, steps)  # 3-4
+        candidate_params = space.params(points)
+        C = np.array([params[name] for params in candidate_params], dtype=float)
+        bounds = self._bounds(task.candidates, 1 / (n_rows(session.training.X) * C))
+        path = self._search(
+            space.features(points), space.owner, candidate_params, session, task.n_iter
+        )
+        steps = _steps(task.candidates, bounds.sensitivity)
+        best = path.measured(_best, steps)  # 3-4
         noisy = session.release(
             best,
             purpose="best score seen",
             assumption=self.assumption,
         )  # 5-6
-        score = ReleasedScore(own.scorer, noisy, session.units)
-        return Release(tuple(Candidate(each, None) for each in candidates), None, [score])
+        score = ReleasedScore(scorer, noisy, session.units)
+        tried = tuple(Candidate(params, None) for params in candidate_params)
+        return Release(tried, None, [score])
 
     def _bounds(self, candidates: Candidates, lambdas: np.ndarray) -> LipschitzBounds:
         scorer = candidates.scorer
-        own = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
-        known = None if scorer.custom else own.get(scorer.name)
-        L = known if self.lipschitz is None else self.lipschitz
-        if L is None or not (scorer.custom or known):
+        constants = {"ramp": 1.0, "normalized_sigmoid": scorer.params.get("slope", 1.0) / 4}
+        scorer_L = None if scorer.custom else constants.get(scorer.name)
+        L = scorer_L if self.lipschitz is None else self.lipschitz
+        if L is None or not (scorer.custom or scorer_L):
             raise ValueError(
                 f"how much the gain of scoring={scorer.name!r} changes with the model is not known "
                 "(accuracy jumps at the decision boundary): use scoring='ramp' or "
                 "'normalized_sigmoid', or a gain of your own, of which you know lipschitz="
             )
-        a, b = scorer.bounds
-        g_star = b - a if self.g_star is None else self.g_star
-        for name, value, least in (("g_star", g_star, b - a), ("lipschitz", L, known)):
+        lowest, highest = scorer.bounds
+        g_star = highest - lowest if self.g_star is None else self.g_star
+        for name, value, least in (
+            ("g_star", g_star, highest - lowest),
+            ("lipschitz", L, scorer_L),
+        ):
             if least is not None and value < least * (1 - 1e-9):
                 raise ValueError(
                     f"{name}={value!r} is less than the {least:g} of scoring={scorer!r}, and would "
-                    "not protect; leave it out"
+                    "not protect records; leave it out"
                 )
         low, high = self.lambda_bounds or (lambdas.min(), lambdas.max())
         if not (low * (1 - 1e-9) <= lambdas.min() and lambdas.max() <= high * (1 + 1e-9)):
@@ -174,7 +185,7 @@ class LipschitzConvex(Strategy):
             (float(low), float(high)),
             float(L),
             float(g_star),
-            # A margin of 0 has the lowest gain, which a record that cannot be predicted has, too.
+            # A margin of 0 has the lowest gain, as has a record that cannot be predicted.
             lowest_at_zero=scorer.name == "ramp" and not scorer.custom,
             tolerance=TOLERANCE,
         )
@@ -189,29 +200,32 @@ class LipschitzConvex(Strategy):
         n_iter: int,
     ) -> Secret:
         """Run Bayesian optimisation (line 2); the first candidate depends on no score."""
-        first, scorer = first_of_path(candidate_params[0], session), session.candidates.scorer
-        line, (low, high) = scorer.line(session.units), scorer.bounds
+        first = first_of_path(candidate_params[0], session)
+        scorer = session.candidates.scorer
+        line = scorer.line(session.units)
+        low, high = scorer.bounds
         prior = _uninformed(features, owner, high - low)
         acquisition = self.acquisition or ExpectedImprovement()
         counted = Secret.gathered([session.in_secret(), first])
-        seen = counted.then(partial(_begun, prior=prior, params=candidate_params, line=line))
+        path = counted.then(partial(_begun, prior=prior, params=candidate_params, line=line))
         for _ in range(min(n_iter, len(candidate_params)) - 1):
-            seen = seen.then(partial(_evaluate_next, acquisition=acquisition))
-        return seen
+            path = path.then(partial(_evaluate_next, acquisition=acquisition))
+        return path
 
 
 def _uninformed(features: np.ndarray, owner: np.ndarray, score_range: float) -> Surrogate:
-    """Return a surrogate on a domain for scores of which nothing is known but their range."""
+    """Return a surrogate on a domain, for scores of which only the range is known."""
     variance = (_STD * score_range) ** 2
     kernel = replace(default_kernel("matern52", owner, variance), bias=_LEVEL * variance)
     return Surrogate.on(features, kernel, _NUGGET * variance)
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
+class _SecretPath:
     """A path and the observations on it: kept inside a `Secret`.
 
-    `count` fits a candidate and counts its score, which is on this `line`.
+    `count` fits a candidate and returns its statistic, None if the fit fails; the score is
+    ``a + b statistic`` with (a, b) the `line`.
     """
 
     count: Callable[[dict[str, Any]], int | None]
@@ -220,7 +234,7 @@ class _Seen:
     posterior: Surrogate
     statistics: tuple[int, ...] = ()
 
-    def add(self, index: int, statistic: int | None) -> _Seen:
+    def add(self, index: int, statistic: int | None) -> _SecretPath:
         """Return the path after one more evaluation; a failed one has no statistic."""
         if statistic is None:
             return replace(self, posterior=self.posterior.condition(index))
@@ -228,24 +242,24 @@ class _Seen:
         return replace(self, posterior=posterior, statistics=(*self.statistics, statistic))
 
 
-def _begun(counted: list[Any], prior: Surrogate, **known: Any) -> _Seen:
+def _begun(counted: list[Any], prior: Surrogate, **public: Any) -> _SecretPath:
     count, statistic = counted
-    return _Seen(count, posterior=prior, **known).add(0, statistic)
+    return _SecretPath(count, posterior=prior, **public).add(0, statistic)
 
 
-def _evaluate_next(seen: _Seen, acquisition: Any) -> _Seen:
-    index = next_candidate(seen.posterior, acquisition)
-    return seen.add(index, seen.count(seen.params[index]))
+def _evaluate_next(path: _SecretPath, acquisition: Any) -> _SecretPath:
+    index = next_candidate(path.posterior, acquisition)
+    return path.add(index, path.count(path.params[index]))
 
 
-def _best(seen: _Seen) -> list[int]:
-    return [max(seen.statistics)]
+def _best(path: _SecretPath) -> list[int]:
+    return [max(path.statistics)]
 
 
 def _steps(candidates: Candidates, sensitivity: float) -> int:
-    """Return a sensitivity of the score in steps of its statistic, rounded up.
+    """Convert a sensitivity of the score to steps of its statistic, rounded up.
 
-    Rounding a unit's gain, and a group's mean once more, adds one step.
+    Rounding a unit's gain, and a group's mean once more, adds one step for each unit.
     """
     units = candidates.problem.units
     scorer: PrivateScorer = candidates.scorer

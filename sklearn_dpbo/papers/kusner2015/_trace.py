@@ -1,7 +1,4 @@
-"""What Algorithms 1 and 2 know: before the path begins, and from the observations on it.
-
-The `SearchModel` is public, a `Trace` is not (zone: sensitive).
-"""
+"""State of Algorithms 1 and 2: a public `SearchModel`, and a secret `Trace` (zone: sensitive)."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ from ...search._surrogate import Kernel, Surrogate
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """Candidates (`positions` among all) that were scored within the training set (`found`)."""
+    """Candidates scored within the training set: `positions` among all, and one fit for each."""
 
     positions: np.ndarray
-    found: list[PublicFit]
+    fits: list[PublicFit]
 
     @property
     def scores(self) -> np.ndarray:
         """Public scores; NaN where the fit or the score failed."""
-        return np.array([each.score for each in self.found])
+        return np.array([fit.score for fit in self.fits])
 
     @property
     def scored(self) -> np.ndarray:
@@ -36,12 +33,12 @@ class Explored:
 
 @dataclass(frozen=True, eq=False)
 class SearchModel:
-    """What is known or assumed before the validation set is used; all of it is public.
+    """Public candidates and parameters of the Gaussian process, set before the path begins.
 
-    `features`: places of the candidates in the unit cube; `kernel`: k2, of variance 1; `noise`: in
-    units of prior_scale; `k1`: correlation of the scores of neighbours; `line`: (a, b) with ``score
-    = a + b statistic``; `explored`: what was scored within the training set, if anything was
-    learnt.
+    `features`: places of the candidates in the unit cube; `kernel`: k2, of variance 1; `noise`:
+    standard deviation of an observation, in units of prior_scale; `k1`: correlation of the scores
+    of neighbours; `line`: (a, b) with ``score = a + b statistic``; `explored`: candidates scored
+    within the training set, None if all parameters were set.
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -59,7 +56,7 @@ class SearchModel:
 
     @property
     def n_explored(self) -> int:
-        """Number of fits that were used within the training set."""
+        """Number of evaluations that were made within the training set."""
         return 0 if self.explored is None else len(self.explored.positions)
 
     def standardised(self, statistic: int) -> float:
@@ -67,7 +64,7 @@ class SearchModel:
         return (a + b * statistic - self.prior_mean) / self.prior_scale
 
     def steps(self, sensitivity: float) -> int:
-        """Return a change of the process in steps of the statistic, rounded up."""
+        """Convert a change of the process to steps of the statistic, rounded up."""
         return max(1, math.ceil(sensitivity * self.prior_scale / self.line[1]))
 
 
@@ -75,7 +72,7 @@ class SearchModel:
 class Trace:
     """A path and the observations (`statistics`) on it: kept inside a `Secret`.
 
-    `count` fits a candidate and counts its score; None for a fit that fails.
+    `count` fits a candidate and returns its statistic, None if the fit fails.
     """
 
     model: SearchModel

@@ -45,14 +45,14 @@ class UnitBall(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.radius = radius
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the radius from rows, if it is not given."""
+        """Set `radius_`: the `radius`, or the largest norm of a row if it is None."""
         X = validate_data(self, X, dtype=np.float64)
         if self.radius is None:
             self.radius_ = float(row_norms(X).max()) or 1.0
             return self
         number = isinstance(self.radius, Real)
         if not (number and 0 < self.radius < math.inf):
-            raise ValueError(f"radius is None or positive; found {self.radius!r}")
+            raise ValueError(f"radius must be None or positive; found {self.radius!r}")
         self.radius_ = float(self.radius)
         return self
 
