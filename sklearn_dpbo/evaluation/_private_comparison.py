@@ -10,7 +10,7 @@ from ..prediction.listed.parts import Parts
 from ..privacy.float_errors import ignore_float_errors
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
-from ._release import open_session, released, warn_if_fitted_on, will_be_wide
+from ._release import open_session, released, will_be_wide
 
 
 @ignore_float_errors()
@@ -109,12 +109,12 @@ def private_comparison(
     0.0452 (95 %: 0.006 to 0.0836)
     """
     design = comparison_of(model_a, model_b, y, scoring, pos_label, thresholds)
-    warn_if_fitted_on(X_val, model_a=model_a, model_b=model_b)
     what = "comparison of two models"
     session = open_session(
         model_b, X, y, epsilon=epsilon, ledger=ledger, prediction=prediction, what=what,
         mechanism=f"private_comparison, {design.model_a} and {design.model_b}",
-        X_val=X_val, y_val=y_val, groups_val=groups_val,
+        models={"model_a": model_a, "model_b": model_b}, X_val=X_val, y_val=y_val,
+        groups_val=groups_val,
     )  # fmt: skip
     (query,) = design._parts
     with without_autologging():

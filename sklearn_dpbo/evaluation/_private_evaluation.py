@@ -16,7 +16,7 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.subgroups import Subgroups
-from ._release import open_session, released, warn_if_fitted_on, will_be_wide
+from ._release import open_session, released, will_be_wide
 
 # Share of public records that may have clipped errors.
 _OFTEN = 0.01
@@ -148,11 +148,11 @@ def private_evaluation(
             "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
             f"found pos_label={pos_label!r}, thresholds={chosen.tolist()}"
         )
-    warn_if_fitted_on(X_val, estimator=estimator)
     what = "evaluation of a model"
     session = open_session(
         estimator, X, y, epsilon=epsilon, ledger=ledger, prediction=prediction, what=what,
         mechanism=f"private_evaluation, {type(estimator).__name__}",
+        models={"estimator": estimator},
         X_val=X_val, y_val=y_val, groups_val=groups_val, subgroups_val=subgroups_val,
         subgroups=known,
     )  # fmt: skip

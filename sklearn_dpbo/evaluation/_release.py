@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from ..exceptions import LowUtilityWarning
 from ..metrics._precision import Width, warn_of_expected_width, wide_hint
@@ -20,7 +19,7 @@ from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Part, Spending
 from ..privacy.warn import warn
-from ..records.remembered import was_fitted_on
+from ..records.remembered import warn_if_fitted_on
 from ..records.units import Units, unit_name
 
 _NOT_PROTECTED = (
@@ -33,9 +32,11 @@ _NOT_PROTECTED = (
 
 def open_session(
     estimator: Any, X: Any, y: Any, *, epsilon: float, ledger: PrivacyLedger | None,
-    prediction: str, what: str, mechanism: str, **rows: Any,
+    prediction: str, what: str, mechanism: str, models: Mapping[str, Any], **rows: Any,
 ) -> Session:  # fmt: skip
     """Return a session with a budget of epsilon, which holds these public and protected rows.
+
+    The models to evaluate, by name of the argument, should not have been fitted on these.
 
     Raises ValueError if arguments are invalid, and an error if the ledger has less left; nothing is
     charged yet.
@@ -47,19 +48,9 @@ def open_session(
     spending = Spending.begin(ledger, epsilon, **charge)
     if rows["X_val"] is None:
         raise ValueError("X_val and y_val, the protected records, are required; found None")
+    warn_if_fitted_on(rows["X_val"], models)
     split: dict[str, Any] = {"cv": None, "rng": np.random.RandomState(0), "split_params": {}}
     return Session.holding(spending, estimator, X, y, {}, **split, **rows)
-
-
-def warn_if_fitted_on(X_val: Any, **models: Any) -> None:
-    """Warn if one of these models was fitted on the records that it is to be evaluated on."""
-    for name, model in models.items():
-        last = model[-1] if isinstance(model, Pipeline) else model
-        if was_fitted_on(model, X_val) or was_fitted_on(last, X_val):
-            warn(
-                f"X_val is what {name} was fitted on: its numbers will say how well it remembers "
-                "these records, not how good it is on others. Hold some out"
-            )
 
 
 def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: float) -> bool:

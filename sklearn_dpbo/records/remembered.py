@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from sklearn.pipeline import Pipeline
+
+from ..privacy.warn import warn
 from .fit_parameters import share_memory
 
 _FITTED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 _SCORED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
 
-def remember_fitted(model: Any, X: Any) -> None:
+def remember_fitted(model: Any, table: Any) -> None:
     """Remember on which table a model was fitted, alone or by a search."""
-    _remember(_FITTED, model, X)
+    _remember(_FITTED, model, table)
 
 
-def remember_scored(search: Any, X_val: Any) -> None:
+def remember_scored(search: Any, table: Any) -> None:
     """Remember on which table a search scored its candidates."""
-    _remember(_SCORED, search, X_val)
+    _remember(_SCORED, search, table)
 
 
-def was_fitted_on(model: Any, X: Any) -> bool:
-    """Whether this object, or memory of it, is what a model was fitted on."""
-    return _is_remembered(_FITTED, model, X)
+def was_scored_on(search: Any, table: Any) -> bool:
+    """Return True if a search scored its candidates on this object, or on memory of it."""
+    return _is_remembered(_SCORED, search, table)
 
 
-def was_scored_on(search: Any, X: Any) -> bool:
-    """Whether this object, or memory of it, is what a search scored its candidates on."""
-    return _is_remembered(_SCORED, search, X)
+def warn_if_fitted_on(table: Any, models: Mapping[str, Any]) -> None:
+    """Warn if one of these models, by name of its argument, was fitted on this table."""
+    for name, model in models.items():
+        last = model[-1] if isinstance(model, Pipeline) else model
+        if _is_remembered(_FITTED, model, table) or _is_remembered(_FITTED, last, table):
+            warn(
+                f"X_val is what {name} was fitted on: its numbers will say how well it remembers "
+                "these records, not how good it is on others. Hold some out"
+            )
 
 
-def _remember(tables: WeakKeyDictionary[Any, ref[Any]], model: Any, X: Any) -> None:
+def _remember(tables: WeakKeyDictionary[Any, ref[Any]], model: Any, table: Any) -> None:
     with suppress(TypeError):  # of a table that is a list, or of no model
         tables.pop(model, None)
-        tables[model] = ref(X)
+        tables[model] = ref(table)
 
 
-def _is_remembered(tables: WeakKeyDictionary[Any, ref[Any]], model: Any, X: Any) -> bool:
-    with suppress(TypeError):  # an object that has no weak references, or no hash
-        table = tables.get(model)
-        return table is not None and share_memory(table(), X)
+def _is_remembered(tables: WeakKeyDictionary[Any, ref[Any]], model: Any, table: Any) -> bool:
+    with suppress(TypeError):  # of an object that has no weak references, or no hash
+        remembered = tables.get(model)
+        return remembered is not None and share_memory(remembered(), table)
     return False

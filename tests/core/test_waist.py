@@ -130,6 +130,10 @@ def names_in(text):
     return used, held
 
 
+# What looks at where a table lies, and at nothing in it; and what entry points pass rows on to.
+_COMPARES_MEMORY = ("open_session", "remember_scored", "warn_if_fitted_on", "ref")
+
+
 def passed_on(text):
     """Whether X_val and y_val are only passed on, to what holds rows, or compared with None."""
     tree = ast.parse(text)
@@ -146,7 +150,7 @@ def passed_on(text):
         called = isinstance(parent, ast.Call) and ast.unparse(parent.func)
         is_none = isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Is | ast.IsNot)
         in_dict = isinstance(parent, ast.Dict) and isinstance(node, ast.Name)
-        if not (is_none or in_dict or called in ("open_session", "remember_scored", "ref")):
+        if not (is_none or in_dict or called in _COMPARES_MEMORY):
             return False
     return True
 
