@@ -102,6 +102,13 @@ def site(session: nox.Session) -> None:
 
 
 @nox.session
+def coverage(session: nox.Session) -> None:
+    """Run all default tests, and say which lines and branches none of them runs."""
+    session.install("-e", ".[test]")
+    session.run(*PYTEST, "--dist", "worksteal", "--cov", "--cov-report=term", *session.posargs)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Run, each week, what takes hours: audits of whole searches, kills, planted bugs."""
     session.install("-e", ".[test]")
