@@ -513,9 +513,19 @@ def readme():
     accuracy = by("scans", "parameters")
     yield row("defaults", "{:.3f}", accuracy.loc["defaults"])
     public = "cross-validation within the public scans"
-    yield row(public, "{:.3f}", accuracy.loc[public])
+    yield row(f"{public}, 64 candidates", "{:.3f}", accuracy.loc[public])
     yield row("private search, ε = 1", "**{:.3f}**", accuracy.loc["private search"])
-    for constant in ("| parameters | 1 | 2 | 3 |", "a digit 5 or more", "(15 seconds)"):
+    exact = "the same search without privacy"
+    yield row(exact, "{:.3f}", accuracy.loc[exact])
+    yield "Cross-validation cannot see why {:.3f} is bad", accuracy.loc[public, "1"]
+    for constant in (
+        "| parameters | 1 | 2 | 3 |", "a digit 5 or more", "(15 seconds)",
+        "is 50 % sure", "at most 73 % sure at ε = 1, and 95 % at ε = 3",  # e^ε / (1 + e^ε)
+        "Of 64 fits, 22 explore", "30 candidates", "397 grey scans that chose",
+        "calls 236 of the 397 grey scans a 1",
+        "In 20 runs the accuracy was 0.85 on average (0.81 to 0.91)",
+        "reaches 0.90 and a support vector machine 0.98", "1,797 records",
+    ):
         yield (constant,)
 
 

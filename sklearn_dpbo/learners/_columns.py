@@ -198,7 +198,9 @@ def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
             "learnt from the records would reveal rare ones. Declare all values that each can "
             f"have, from a code book and not from the records: {learner}(categories={{{call}}}). "
             f"If nobody knows them, {_FREQUENT!r} in place of a list releases those that many "
-            "records have, which takes a part of the budget"
+            "records have, which takes a part of the budget. Free text has no such list: make "
+            "numbers of it in a step of a pipeline before the learner, by a public list of words "
+            "or HashingVectorizer(n_features=64)"
         )
     if times:
         X_when = f"X[{times[0]!r}]"
