@@ -1,6 +1,6 @@
 """Claim: what free text is worth to a private learner, hashed or looked up in a public word list.
 
-    python benchmarks/notes.py [--repetitions 5] [--quick]
+    python benchmarks/notes.py [--repetitions 3] [--quick]
 
 Made-up records: an age, a ward, and a note of 12 words that mean nothing, out of 300, and some of
 six that do. Accuracy on 20,000 fresh records of `PrivateTableSearchCV` with `PrivateClassifier` at
@@ -92,7 +92,7 @@ def accuracies(repetitions, sizes):
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one repetition with 2,000 records")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -1,6 +1,6 @@
 """Claim: what an evaluation, and a private learner, say of a rare outcome (8 % of the records).
 
-    python benchmarks/rare_outcome.py [--repetitions 20] [--quick]
+    python benchmarks/rare_outcome.py [--repetitions 10] [--quick]
 
 Made-up records, whose classes overlap; the model was fitted on 3,000 public ones.
 
@@ -100,7 +100,7 @@ def learners(repetitions):
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--quick", action="store_true", help="two repetitions")
     options = parser.parse_args()
     repetitions = 2 if options.quick else options.repetitions

@@ -64,8 +64,7 @@ def excess_utility_bound(
         H / n (2 / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^20,
 
     where R is the length of the interval. The last term accounts for rounding to integers. Proof:
-    "Tune an algorithm on sensitive instances" in the documentation, after Balcan, Dick and Vitercik
-    (2018).
+    "Tune an algorithm on sensitive instances: Balcan et al. (2018)" in the documentation.
 
     Parameters
     ----------
@@ -124,8 +123,8 @@ def expected_utility_bound(
         excess_utility_bound at beta / 3
             + H (sqrt(ln(3 / beta) / (2 n)) + sqrt(ln(3 G / beta) / (2 n))).
 
-    It goes to 0 as n grows if k / n does. Proof: "Tune an algorithm on sensitive instances" in the
-    documentation.
+    It goes to 0 as n grows if k / n does. Proof: "Tune an algorithm on sensitive instances: Balcan
+    et al. (2018)" in the documentation.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ def rotation_dispersion_bound(
     with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``,
     `excess_utility_bound` is then of the order of the abstract's ``H / m (1 / epsilon + n
     sqrt(m))`` (Balcan, Dick and Vitercik, 2018), up to logarithms. Proof: "Tune an algorithm on
-    sensitive instances" in the documentation.
+    sensitive instances: Balcan et al. (2018)" in the documentation.
 
     Parameters
     ----------

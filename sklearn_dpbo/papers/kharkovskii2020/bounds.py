@@ -2,7 +2,8 @@
 
 Kharkovskii, Dai and Low, ICML 2020. They are about the table that `published.ProjectionCurator`
 releases, and about GP-UCB on it. None is about privacy. The documentation, "Let another party
-optimise", says what they assume, and why Theorem 3 is vacuous.
+optimise: Kharkovskii et al. (2020), PO-GP-UCB", says what they assume, and why Theorem 3 is
+vacuous.
 """
 
 from __future__ import annotations
