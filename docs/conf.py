@@ -8,6 +8,7 @@ address (https://.../), for links that have to be absolute; it may be missing.
 
 import json
 import os
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +16,8 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_dpbo
+
+sys.path.insert(0, str(Path(__file__).parent))  # fresh_example
 
 # Fits in the gallery are small: more threads of linear algebra than one only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -105,6 +108,7 @@ sphinx_gallery_conf = {
     "doc_module": ("sklearn_dpbo",),
     "backreferences_dir": "auto_gallery/backreferences",
     "download_all_examples": False,
+    "reset_modules": ("matplotlib", "fresh_example.reset"),
     "show_signature": False,
     "ignore_repr_types": r"matplotlib\.",  # legends and such, which a last line returns
     "abort_on_example_error": False,
