@@ -254,7 +254,7 @@ class RegretBounds:
         With a covariance of ``m = T - 1`` rows that is dominant, gamma_T is at least ``m / 2 ln(1 +
         a / sigma_n^2)``, ``a = sigma_y^2 s / (s + 1)``, ``s = sqrt(m - 1)`` (sigma_y^2 if m = 1).
         No row has a larger regret, with probability 1 - delta_ucb / 2: see the documentation, "Let
-        another party optimise".
+        another party optimise: Kharkovskii et al. (2020), PO-GP-UCB".
         """
         m = self.T - 1
         s = math.sqrt(m - 1) if m > 1 else math.inf
