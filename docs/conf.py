@@ -8,13 +8,17 @@ address (https://.../), for links that have to be absolute; it may be missing.
 
 import json
 import os
+import sys
 from pathlib import Path
 
+import imagesize
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_dpbo
+
+sys.path.insert(0, str(Path(__file__).parent))  # fresh_example
 
 # Fits in the gallery are small: more threads of linear algebra than one only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -105,6 +109,7 @@ sphinx_gallery_conf = {
     "doc_module": ("sklearn_dpbo",),
     "backreferences_dir": "auto_gallery/backreferences",
     "download_all_examples": False,
+    "reset_modules": ("matplotlib", "fresh_example.reset"),
     "show_signature": False,
     "ignore_repr_types": r"matplotlib\.",  # legends and such, which a last line returns
     "abort_on_example_error": False,
@@ -160,6 +165,14 @@ def _describe(app, pagename, templatename, context, doctree):
     context["description"] = text if len(text) <= 200 else text[:200].rsplit(" ", 1)[0] + " ..."
 
 
+def _mark_wide_images(app, doctree, docname):
+    """Give images whose legends would be too small on a phone a class: there they are scrolled."""
+    for image in doctree.findall(nodes.image):
+        width, _ = imagesize.get(Path(app.srcdir) / image["uri"])
+        if width > 600:
+            image["classes"].append("wide")
+
+
 def _as_mathml(translator, node):
     """Write a formula as MathML."""
     block = isinstance(node, nodes.math_block)
@@ -171,6 +184,7 @@ def _as_mathml(translator, node):
 def setup(app):
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))
+    app.connect("doctree-resolved", _mark_wide_images)
     app.connect("html-page-context", _describe)
     app.connect("html-page-context", _short_sidebar, priority=400)  # the theme's handler: 500
     app.connect("autodoc-skip-member", _skip_inherited)

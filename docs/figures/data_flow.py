@@ -65,7 +65,7 @@ save(
         "val": (2.2, 3, "validation set\n(protected)", SENSITIVE),
         "score": (2.2, 2, "score candidates\n(exact, kept secret)", SENSITIVE),
         "noise": (2.2, 1, "choose and score\nwith noise", NOISE),
-        "model": (0, 0, "best_estimator_: fit in\npublic, to publish", RELEASED),
+        "model": (0, 0, "best_estimator_:\nshows the training set", PLAIN),
         "result": (2.2, 0, "best_params_, score\nto publish", RELEASED),
     },
     [("train", "fit"), ("fit", "score"), ("val", "score"), ("score", "noise"), ("noise", "result"),

@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_dpbo import private_evaluation
 from sklearn_dpbo.testing import seeded_noise
 
 warnings.filterwarnings("ignore", "seeded_noise")
 X, y = load_breast_cancer(return_X_y=True)
-X = scale(X)
-model = LogisticRegression().fit(X[:250], y[:250])
+model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:250], y[:250])
 evaluation = private_evaluation(model, X[250:], y[250:], X=X[:250], y=y[:250], epsilon=1.0)
 print(evaluation)
 print(evaluation.score("roc_auc", interval="records"))

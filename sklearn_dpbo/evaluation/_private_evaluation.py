@@ -91,8 +91,9 @@ def private_evaluation(
         large.
     subgroups : dict of str to list, default=None
         The levels of each of these columns: texts, numbers, or bands (low, high) with low <= x <
-        high, as in ``{"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}``. Levels are public: do not
-        read them from protected records. Values that are no level count as "other".
+        high, as in ``{"sex": ["f", "m"], "age": [(18, 65), (65, None)]}``; None is an open end.
+        Levels are public: do not read them from protected records. Values that are no level count
+        as "other".
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     pos_label : object, default=None

@@ -217,7 +217,9 @@ def _refuse_undeclared(X: Any, levels: Levels, learner: str | None) -> None:
             "that are learnt from the records would reveal rare ones. Declare all values that each "
             "column can have, from a code book and not from the records: "
             f"{learner}(categories={{{call}}}). If nobody knows them, {_FREQUENT!r} instead of a "
-            "list releases the values that many records have, at the cost of a part of the budget"
+            "list releases the values that many records have, at the cost of a part of the budget. "
+            "Free text has no such list: make numbers of it in a step of a pipeline before the "
+            "learner, by a public list of words or HashingVectorizer(n_features=64)"
         )
     if times:
         X_when = f"X[{times[0]!r}]"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from ..metrics._queries import Query
+from ..records.canonical import kind_of
 from ..records.split import Problem, ProtectedRows, Training
 from ..records.tables import is_frame, n_rows
 from ..records.units import Units
@@ -68,12 +69,24 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
     model = Model.of(steps, (_TransformedRows(),), companions, prediction)
     response = next(iter(model.responses.values())).values
     if response.dtype.kind not in "biuf":
-        raise ValueError(
-            "the steps before the last one have to make numbers of records; they return "
-            f"{response.dtype}"
-        )
+        raise ValueError(_no_numbers(response.dtype, made_up.X))
     query = _TransformedRows(response.shape[1:])
     table = ProtectedTable.of(ProtectedRows(X, None, units), companions)
     values = table.values(model, query).astype(float).reshape(n_rows(X), -1)
     like = steps.transform(companions.X)
     return type(like)(values, columns=like.columns) if is_frame(like) else values
+
+
+def _no_numbers(dtype: Any, X: Any) -> str:
+    """Say that steps do not make numbers of records such as these, and how they could."""
+    said = f"the steps before the last one have to make numbers of records; they return {dtype}"
+    dtypes = X.dtypes.items() if is_frame(X) else []
+    names = [name for name, dtype in dtypes if kind_of(dtype) != "numbers"]
+    if not names:
+        return said
+    return (
+        f"{said}. Of the columns {names}, which are no numbers, one or more are passed on as they "
+        "are. In the steps, encode categories by OneHotEncoder(categories=[[...], ...], "
+        'sparse_output=False, handle_unknown="ignore"), with values from a code book and not from '
+        "the records, and free text by HashingVectorizer(n_features=64); drop the others"
+    )

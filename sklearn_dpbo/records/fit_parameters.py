@@ -76,18 +76,25 @@ def public(value: Any) -> Public:
 
 
 def check_fit_params(fit_params: Mapping[str, Any], n: int) -> None:
-    """Raise ValueError for a parameter that may hold records and is not marked; X has n rows."""
+    """Raise ValueError for parameters that may hold records and are not marked; X has n rows."""
+    unmarked_types = {}
     for name, value in fit_params.items():
         marked = value is None or isinstance(value, Public | str | bytes | Number | np.bool_)
         if not (marked or per_row(value, n)):
             entries = f" with {n_rows(value)} entries" if _is_listed(value) else ""
-            raise ValueError(
-                f"the fit parameter {name!r} may hold records, as it has not one entry for each of "
-                f"the {n} rows of X (found {type(value).__name__}{entries}): to train on them, or "
-                "to stop early by them, is not private. Give weights one entry for each row. If no "
-                f"validation record is in it, nor a copy of one, pass {name}=public(...), with "
-                "public from sklearn_dpbo"
-            )
+            unmarked_types[name] = f"{type(value).__name__}{entries}"
+    if not unmarked_types:
+        return
+    one = len(unmarked_types) == 1
+    names = ", ".join(map(repr, unmarked_types))
+    call = ", ".join(f"{name}=public(...)" for name in unmarked_types)
+    raise ValueError(
+        f"the fit parameter{'' if one else 's'} {names} may hold records, as "
+        f"{'it has' if one else 'they have'} not one entry for each of the {n} rows of X (found "
+        f"{', '.join(unmarked_types.values())}): to train on them, or to stop early by them, is "
+        "not private. Give weights one entry for each row. If no validation record is in "
+        f"{'it' if one else 'them'}, nor a copy of one, pass {call}, with public from sklearn_dpbo"
+    )
 
 
 def refuse_protected(fit_params: Mapping[str, Any], *protected: Any) -> None:

@@ -43,8 +43,8 @@ class Subgroups:
         if values is None or not isinstance(levels, dict) or not levels:
             raise ValueError(
                 "subgroups_val says which subgroup each record is in, and subgroups which levels "
-                'each column has, as in subgroups={"sex": ["f", "m"], "age": [(18, 65), (65, 120)]}'
-                ": pass both. Levels are public: do not read them from protected records"
+                'each column has, as in subgroups={"sex": ["f", "m"], "age": [(18, 65), (65, '
+                "None)]}: pass both. Levels are public: do not read them from protected records"
             )
         subgroups = cls(
             {str(name): _checked(name, own) for name, own in levels.items()}, tuple(levels)
@@ -135,16 +135,27 @@ def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
     """Return the levels of a column. The error quotes none: they may be protected by mistake."""
     listed = () if isinstance(levels, str) or not np.iterable(levels) else tuple(levels)
     if not all(isinstance(level, str) for level in listed):
-        listed = tuple(level if isinstance(level, tuple) else (level, level) for level in listed)
+        listed = tuple(map(_band, listed))
         pairs = all(len(band) == 2 and all(map(is_number, band)) for band in listed)
         listed = listed if pairs and _ordered(listed) else ()
     if not 0 < len(listed) == len({*listed}):
         raise ValueError(
             f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "
-            f"high), with low <= x < high, that do not overlap; values that are no level count as "
-            f'"{OTHER}". Of dates, take the year. Found an object of type {type(levels).__name__}'
+            "high), with low <= x < high, that do not overlap, where None is an open end; values "
+            f'that are no level count as "{OTHER}". Of dates, take the year. '
+            f"Found an object of type {type(levels).__name__}"
         )
     return listed
+
+
+def _band(level: Any) -> Any:
+    """Return a band with numbers as its ends: of None, infinity; of a number, itself twice."""
+    if not isinstance(level, tuple):
+        return level, level
+    if len(level) != 2:
+        return level
+    low, high = level
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _ordered(bands: tuple[Any, ...]) -> bool:

@@ -186,6 +186,17 @@ def test_what_may_hold_records_has_to_be_marked(kind):
     assert unmarked(marked)["eval_set"] is value
 
 
+def test_all_arguments_that_have_to_be_marked_are_named_at_once():
+    given = {"eval_set": [(X_STOP, Y_STOP)], "verbose": 0, "base": X_STOP[0], "callbacks": [len, 1]}
+    says = (
+        r"parameters 'eval_set', 'base', 'callbacks' may hold records, as they have not .* \(found "
+        r"list with 1 entries, ndarray with 5 entries, list with 2 entries\).* in them, .*"
+        r"pass eval_set=public\(...\), base=public\(...\), callbacks=public\(...\), with public"
+    )
+    with pytest.raises(ValueError, match=says):
+        check_fit_params(given, len(X))
+
+
 def test_plain_settings_need_no_mark():
     given = {f"setting_{i}": value for i, value in enumerate(SETTINGS)}
     check_fit_params(given, len(X))

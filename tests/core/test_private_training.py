@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import BaggingClassifier
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -288,6 +289,24 @@ def test_sparse_steps_give_arrays_and_steps_that_give_texts_are_refused():
         fitted(FunctionTransformer(lambda X: np.asarray(X).astype(str)))
 
 
+def test_text_that_steps_pass_on_is_named_with_what_to_do():
+    """A note is hashed, and the ward beside it, of which nobody thought, is not a number."""
+    own = {"age": RECORDS.X[:, 0], "ward": ["north", "south", "x"] * 10, "note": ["a b"] * 30}
+    others = {"age": MADE_UP.X[:, 0], "ward": ["", "a"] * 32, "note": ["", "a"] * 32}
+    records, made_up = pd.DataFrame(own), Training(pd.DataFrame(others), MADE_UP.y)
+    hashed = (HashingVectorizer(n_features=4), "note")
+    step = make_column_transformer(hashed, remainder="passthrough", sparse_threshold=0)
+    says = r"columns \['ward', 'note'\], which are no numbers.*OneHotEncoder.*HashingVectorizer"
+    with pytest.raises(ValueError, match=says):
+        fitted(step, X=records, made_up=made_up)
+    wards = OneHotEncoder(
+        categories=[["north", "south"]], sparse_output=False, handle_unknown="ignore"
+    )
+    step = make_column_transformer(hashed, (wards, ["ward"]), remainder="passthrough")
+    found = fitted(step, X=records, made_up=made_up)[-1].X_
+    assert found.shape == (30, 7) and found[:3, 4:6].tolist() == [[1, 0], [0, 1], [0, 0]]
+
+
 # ------------------------------------------------------------------------- labels and tables
 
 
@@ -301,7 +320,9 @@ def test_a_missing_label_is_no_class():
 
 def test_types_that_are_no_numbers_are_refused_whatever_the_values():
     X = pd.DataFrame({"a": MADE_UP.X[:, 0], "b": pd.Series(["1", "2"] * 32, dtype=object)})
-    with pytest.raises(ValueError, match=r"columns \['b'\] are neither numbers"):
+    with pytest.raises(
+        ValueError, match=r"columns \['b'\] are neither numbers.*Free text .* HashingVectorizer"
+    ):
         PrivateRidge(y_bounds=(-1, 1)).fit(X, MADE_UP.y)
     with pytest.raises(ValueError, match="y holds text instead of numbers"):
         PrivateRidge(y_bounds=(-1, 1)).fit(MADE_UP.X, np.full(64, "1.5"))

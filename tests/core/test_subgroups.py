@@ -300,6 +300,20 @@ def test_errors_say_what_to_do_and_quote_no_value(levels, values, message):
     assert SECRET not in str(caught.value)
 
 
+def test_none_is_the_open_end_of_a_band():
+    """And no end, nor a level, for what is not a number: a missing value is "other"."""
+    values = [-3.0, 17.0, 18.0, 65.0, 200.0, np.nan, None, "old"]
+    bands = Subgroups.of({"age": [(None, 18), (18, 65), (65, None)]}, values)
+    assert bands.numbers(np.array(values, dtype=object), 8).tolist() == [0, 0, 1, 2, 2, 3, 3, 3]
+    assert [*bands.members(["age"])] == [
+        ("[-inf, 18)",), ("[18, 65)",), ("[65, inf)",), ("other",)
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="do not overlap, where None is an open end"):
+        Subgroups.of({"age": [(18, None), (65, 120)]}, values)
+    with pytest.raises(ValueError, match="Found an object of type list"):
+        Subgroups.of({"age": [(18, 65), None]}, values)
+
+
 def test_nothing_is_charged_for_what_cannot_be_evaluated(two):
     model, (X, y), (X_val, y_val), values = two
     with pytest.raises(ValueError, match='set release="evaluation"'):

@@ -56,6 +56,7 @@ def longest_are_slow(pages):
         "output_checkers.md",
         "first_search.md",
         "publishing.md",
+        "year.md",
     )
     marks = {name: pytest.mark.slow for name in long}
     return [pytest.param(p, id=p.name, marks=marks.get(p.name, ())) for p in pages]
@@ -120,11 +121,11 @@ def test_the_page_for_output_checkers_shows_what_the_checker_prints(names, monke
 
 @pytest.mark.parametrize("page", longest_are_slow(filter(sessions_of, PAGES)))
 def test_doctest_sessions_of_documentation_print_what_they_show(page, names):
-    """Errors are quoted literally, apart from line breaks."""
+    """Errors are quoted literally, apart from line breaks and what "..." leaves out."""
     for block in blocks_of(page):
         exec(block, names)
     session = doctest.DocTestParser().get_doctest(sessions_of(page), names, page.name, None, 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     result = runner.run(session, clear_globs=False)
     assert result.attempted and not result.failed
 

@@ -40,7 +40,7 @@ PUBLIC = (
     "sklearn_dpbo.scoring", "sklearn_dpbo.strategies",
 )  # fmt: skip
 NOT_LISTED = {
-    "bounds", "cases",
+    "bounds", "cases", "published",
 }  # fmt: skip
 # Findings of numpydoc that are errors. Those on wording, examples and cross-references are not.
 MUST_NOT = {
@@ -142,6 +142,7 @@ def test_site_builds_without_warnings_and_examples_have_pictures(site):
         page = (site / "auto_gallery" / f"{example.stem}.html").read_text()
         assert "sphx-glr-script-out" in page or "output_html" in page, f"{example} shows nothing"
         assert f"sphx_glr_{example.stem}_001.png" in page, f"{example} has no picture"
+        assert not re.search(r"\.py:\d+: \w+Warning", page), f"{example} shows a path"
         assert "matplotlib.axes" not in page and "Text(" not in page, f"{example} prints its plot"
 
 

@@ -5,6 +5,7 @@ of the algorithm's parameter (`PiecewiseConstant`). By the sum of the utilities 
 exponential mechanism (`_configurator`) draws a parameter.
 """
 
+from . import published
 from ._bounds import (
     dispersion,
     excess_utility_bound,
@@ -32,6 +33,7 @@ __all__ = [
     "excess_utility_bound",
     "expected_utility_bound",
     "piecewise_utility",
+    "published",
     "rotation_dispersion_bound",
     "uniform_grid",
 ]

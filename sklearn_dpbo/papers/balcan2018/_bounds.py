@@ -64,8 +64,7 @@ def excess_utility_bound(
         H / n (2 / epsilon (ln(G / floor(w G / R)) + ln(1 / beta)) + k)  +  H / 2^20,
 
     where R is the length of the interval. The last term accounts for rounding to integers. Proof:
-    "Tune an algorithm on sensitive instances" in the documentation, after Balcan, Dick and Vitercik
-    (2018).
+    "Tune an algorithm on sensitive instances: Balcan et al. (2018)" in the documentation.
 
     Parameters
     ----------
@@ -128,8 +127,8 @@ def expected_utility_bound(
         excess_utility_bound at beta / 3
             + H (sqrt(ln(3 / beta) / (2 n)) + sqrt(ln(3 G / beta) / (2 n))).
 
-    It goes to 0 as n grows if k / n does. Proof: "Tune an algorithm on sensitive instances" in the
-    documentation.
+    It goes to 0 as n grows if k / n does. Proof: "Tune an algorithm on sensitive instances: Balcan
+    et al. (2018)" in the documentation.
 
     Parameters
     ----------
@@ -170,8 +169,8 @@ def rotation_dispersion_bound(
 
     with ``L = ln(ceil(pi / (2 w)) / beta)``, and never more than m n. With ``w = 1 / sqrt(m)``, up
     to logarithms, `excess_utility_bound` is of the order ``H / m (1 / epsilon + n sqrt(m))`` of the
-    abstract (Balcan, Dick and Vitercik, 2018). Proof: "Tune an algorithm on sensitive instances" in
-    the documentation.
+    abstract (Balcan, Dick and Vitercik, 2018). Proof: "Tune an algorithm on sensitive
+    instances: Balcan et al. (2018)" in the documentation.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class PrivateConfigurator(BaseEstimator):
     constant between the instances' critical points. Then the mean utility of the selected parameter
     is released with discrete Laplace noise at epsilon_2; epsilon_1 + epsilon_2 = epsilon. For
     errata of Balcan, Dick and Vitercik (2018) and proofs see the documentation, "Tune an algorithm
-    on sensitive instances".
+    on sensitive instances: Balcan et al. (2018)".
 
     Parameters
     ----------

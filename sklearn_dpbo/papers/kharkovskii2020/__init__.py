@@ -4,6 +4,7 @@ The curator holds the data and releases its rows once, with noise. The modeler o
 noisy rows and asks for outcomes by row number (Kharkovskii, Dai and Low, ICML 2020).
 """
 
+from . import bounds, published
 from ._calibration import delta_of_gaussian, gaussian_sigma
 from ._curators import GaussianCurator
 from ._modeler import Modeler
@@ -15,7 +16,9 @@ __all__ = [
     "MessageError",
     "Modeler",
     "ModelerSide",
+    "bounds",
     "delta_of_gaussian",
     "gaussian_sigma",
     "optimize",
+    "published",
 ]

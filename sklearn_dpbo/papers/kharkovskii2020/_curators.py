@@ -58,7 +58,8 @@ class GaussianCurator(Curator):
     Neighbouring tables have the same shape and differ in one row, by at most `distance` in
     Euclidean norm (1 in Kharkovskii et al., 2020, Definition 1). The release is ``Z = X + E``:
     E is independent normal noise with the smallest standard deviation sigma that (epsilon, delta)
-    allows. The documentation, "Let another party optimise", has the proof.
+    allows. The documentation, "Let another party optimise: Kharkovskii et al. (2020), PO-GP-UCB",
+    has the proof.
 
     Not protected are the outcomes that the modeler asks for, and errors: whether `fit` refuses a
     table, and the message, must stay on the side that holds the data.

@@ -43,7 +43,8 @@ class Modeler:
     This is the modeler's part of PO-GP-UCB (Kharkovskii, Dai and Low, ICML 2020, Algorithm 2). By
     row number, it asks for the outcome of the row with the largest ``mean_t + sqrt(beta_t) std_t``
     under a Gaussian process on the released table. With `input_noise`, the process is over the
-    rows without noise: see the documentation, "Let another party optimise".
+    rows without noise: see the documentation, "Let another party optimise: Kharkovskii et al.
+    (2020), PO-GP-UCB".
 
     Give all of `length_scale`, `noise`, `prior_mean` and `prior_scale`, for rows without the noise
     of the table. Or give none: they are learnt, by marginal likelihood of the first 5, 10, 20, 40,

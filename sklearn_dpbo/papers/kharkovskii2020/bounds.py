@@ -2,7 +2,8 @@
 
 Kharkovskii, Dai and Low, ICML 2020. They are about the table that `published.ProjectionCurator`
 releases, and about GP-UCB on it. None is about privacy. The documentation, "Let another party
-optimise", says what they assume, and why Theorem 3 is vacuous.
+optimise: Kharkovskii et al. (2020), PO-GP-UCB", says what they assume, and why Theorem 3 is
+vacuous.
 """
 
 from __future__ import annotations
@@ -256,7 +257,8 @@ class RegretBounds:
         If the covariance of ``m = T - 1`` rows is dominant, as the theorem assumes, gamma_T is at
         least ``m / 2 ln(1 + a / sigma_n^2)`` with ``a = sigma_y^2 s / (s + 1)`` and ``s = sqrt(m -
         1)`` (``a = sigma_y^2`` if m = 1). With probability 1 - delta_ucb / 2, no row has a larger
-        regret: see the documentation, "Let another party optimise".
+        regret: see the documentation, "Let another party optimise: Kharkovskii et al. (2020),
+        PO-GP-UCB".
         """
         m = self.T - 1
         s = math.sqrt(m - 1) if m > 1 else math.inf

@@ -5,7 +5,7 @@ we measured. The module `published` has the forms that the papers print and that
 """
 
 from ...search._surrogate import Kernel
-from . import bounds
+from . import bounds, published
 from ._acquisition import ExpectedImprovement, UpperConfidenceBound
 from ._branch_and_bound import Path, branch_and_bound
 from ._dataset_kernel import DatasetKernel, estimate_dataset_kernel, neighbouring_scores
@@ -28,4 +28,5 @@ __all__ = [
     "branch_and_bound",
     "estimate_dataset_kernel",
     "neighbouring_scores",
+    "published",
 ]
