@@ -533,7 +533,7 @@ def test_data_space_and_parameters_outside_theorem_7_raise_value_error():
     with pytest.raises(ValueError, match="beyond lambda_bounds"):
         lipschitz(LipschitzConvex(lambda_bounds=(0.1, 1.0)), space={"logisticregression__C": [1.0]})
     for strategy in (LipschitzConvex(), LipschitzConvex(lipschitz=1.0)):
-        with pytest.raises(ValueError, match="accuracy, for example, jumps"):
+        with pytest.raises(ValueError, match="accuracy jumps at the decision boundary"):
             lipschitz(strategy, scoring="accuracy")
     with pytest.raises(ValueError, match="would not protect"):
         lipschitz(LipschitzConvex(lipschitz=0.5))

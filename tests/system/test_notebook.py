@@ -59,7 +59,7 @@ def test_json_of_privacy_report_contains_its_numbers():
                 "warning": None}  # fmt: skip
     assert found.items() >= expected.items()
     (spent,) = found["spent"]
-    assert spent["epsilon"] == pytest.approx(1.2) and spent["times"] == 2
+    assert spent["epsilon"] == 0.6 and spent["times"] == 2 and spent["share"] == 1.2
     assert json.loads(report(assumption="a prior").to_json())["assumption"] == "a prior"
 
 
