@@ -127,7 +127,7 @@ class _Ranges:
         # Here, so that another version of the package, for which peers are not measured, is enough.
         from sklearn_dpbo.learners._tables import tables
 
-        half = self._known[1] if hasattr(self, "_known") else None
+        half = self._target_range[1] if hasattr(self, "_target_range") else None
         shared = self._tables(records, 1, 1.0, "nothing else", half)
         self._scale(records, shared, half)
         mu, d = gdp_within(self.epsilon, self.delta), self._n_numbers + (half is not None)

@@ -143,7 +143,7 @@ def _seeded_noise_is_expected():
 @pytest.fixture(autouse=True)
 def _workers_are_used(monkeypatch):
     """Hand over cheap fits, too: tests of workers would else not use any on a quick machine."""
-    monkeypatch.setattr("sklearn_dpbo.prediction.progress._HANDING_OVER", 0.0)
+    monkeypatch.setattr("sklearn_dpbo.prediction.progress._OVERHEAD", 0.0)
 
 
 @pytest.fixture

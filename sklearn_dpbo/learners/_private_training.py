@@ -20,8 +20,8 @@ def private_training(estimator: Any) -> PrivateTraining:
         for name, step in estimator.steps[:-1]:
             if (learner := what_learns(step)) is not None:
                 raise ValueError(
-                    f"the step {name!r} of the pipeline learns (or may learn) from the records "
-                    f"that it is fitted on without protecting them: {learner!r}. Leave out "
+                    f"the step {name!r} of the pipeline learns from the records that it is fitted "
+                    f"on, or may do so, without protecting them: {learner!r}. Leave out "
                     "scalers and imputers: the learners of this package scale columns and fill in "
                     "missing numbers. For other steps, use public parameters: "
                     "OneHotEncoder(categories=[...], sparse_output=False, "

@@ -1,1 +1,1 @@
-"""Fit candidates on the training set, count what they predict in secret (zone: sensitive)."""
+"""Fit candidates on the training set, and count their predictions in secret (zone: sensitive)."""

@@ -1,9 +1,9 @@
-"""The one call of a user's code for one protected unit (zone: sensitive).
+"""Isolated calls of a user's code, one for each protected unit (zone: sensitive).
 
-*Contract.* What a call returns is a function of the object as it was pickled, of what the call
-gets, and of the state of the process when the first call was made: each call gets a new copy of the
-object, and leaves neither an error nor a changed generator, warning filter or numerical setting to
-the next. Estimators and their parts, gains, and families of utilities are called so.
+*Contract.* The result of a call is a function of the object as it was pickled, of the arguments,
+and of the state of the process at the first call. Each call gets a new copy of the object. It
+leaves neither an error nor a changed generator, warning filter or numerical setting to the next
+call. Estimators and their parts, gains, and families of utilities are called in this way.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Calls of copies of one pickled object, of which none can tell of another."""
+    """Calls of copies of one pickled object; no call can depend on an earlier one."""
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -42,19 +42,19 @@ class Calls:
         return self._copier.copy()
 
     def __call__(self, use: Callable[[Any], T]) -> T | None:
-        """Return what `use` makes of a new copy; None if it fails."""
+        """Call `use` with a new copy, and return its result; None if it fails."""
         with self._restored:
             return use(self.copy())
         return None
 
 
 class _Isolated(Custom):
-    """A user's gain in a query of protected records; it gets each of them in a call of its own."""
+    """A user's gain in a query of protected records, which gets each record in a separate call."""
 
     __call__ = Custom.of_each
 
     def of_one(self, y: Any, response: NDArray[Any], classes: Any) -> Any:
-        """Return the gain of one record; NaN, which counts as the lowest, if it fails."""
+        """Compute the gain of one record; NaN, which counts as the lowest gain, if it fails."""
         gain = self._calls(lambda gain: gain.of_one(y, response, classes))
         return np.full(1, np.nan) if gain is None else gain
 
@@ -64,7 +64,7 @@ class _Isolated(Custom):
 
 
 class _ForProtected(Unpickler):
-    """Isolates each gain of a user."""
+    """Unpickler that isolates users' gains."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return a class or function by name."""
@@ -73,14 +73,14 @@ class _ForProtected(Unpickler):
 
 
 def query_for_protected(pickled: bytes) -> Any:
-    """Return a new copy of a query, to count protected records; TypeError unless it is listed."""
+    """Copy a query for protected records, with isolated gains; TypeError unless it is listed."""
     query = _ForProtected.of(pickled)
     _check_listed(query)
     return query
 
 
 def _check_listed(query: Any) -> None:
-    """Raise TypeError unless a query, and all that it holds, count each record by itself."""
+    """Raise TypeError unless a query and all its parts count each record by itself."""
     if not (is_listed(query) or type(query) is _Isolated):
         raise TypeError(f"{type(query).__name__} is not known to count each record by itself")
     parts = vars(query)

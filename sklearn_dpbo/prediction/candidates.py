@@ -1,9 +1,9 @@
 """Candidates, fitted on the training set, and their models (zone: boundary).
 
-First all candidates are fitted, checked and pickled; then they predict the validation set, which is
-not within reach of this module. Whether a fit failed is public. Validation records that take long
-to predict slow down the fits beside and after them (caches, memory), by enough to measure: so
-nobody fits once they have been predicted (`before_fits`).
+First all candidates are fitted, checked and pickled. Then they predict the validation set, to which
+this module has no access. Failures of fits are public. Validation records that take long to predict
+slow down other fits, at the same time or later (caches, memory), by measurable amounts. So no
+candidate is fitted once validation records have been predicted (`before_fits`).
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ def _nothing() -> None:
 
 @dataclass(eq=False)
 class Candidates:
-    """Fits candidates, and keeps their models.
+    """Candidates of a search: fits them, and keeps their models.
 
-    Of the `scorers`, prepared for the problem, the first selects; what each counts is its `query`.
-    `report` is what a report of the candidate chosen needs of predictions. `accept` raises if a fit
-    is to count as failed. `design` returns, for a fitted candidate and the training set, what
-    `Model.design` is: how its scores will be released. `before_fits` raises if it
-    is too late.
+    `scorers` are prepared for the problem. The first one selects; each has a `query` that is
+    counted. `report` has the queries that a report of the chosen candidate needs in addition.
+    `accept` raises if a fit shall count as failed. `design` computes the `Model.design` of a fitted
+    candidate from it and the training set. `before_fits` raises if fits are no longer allowed.
     """
 
     options: FitOptions
@@ -59,9 +58,9 @@ class Candidates:
     _warned: bool = field(default=False, init=False, repr=False)
 
     def fit(self, candidate_params: tuple[dict[str, Any], ...]) -> tuple[str | None, ...]:
-        """Fit candidates on the training set, in parallel; return why fits failed, or None.
+        """Fit candidates on the training set, in parallel; return the error of each, or None.
 
-        That is public, as it depends on the training set alone.
+        Errors are public, because they depend on the training set only.
         """
         self.before_fits()
         with ClearFrames(fit.__code__, call_hook.__code__), without_autologging():
@@ -74,26 +73,27 @@ class Candidates:
         return errors
 
     def asked(self, params: dict[str, Any], query: Query) -> Model:
-        """Return the model of a candidate for this query; a user's gain is not computed again."""
+        """Return the model of a candidate for one query; a user's gain is not computed again."""
         model = self.model(params)
-        known = [k for k, own in enumerate(self._queries) if own is query]
-        if not known:
+        positions = [k for k, candidate in enumerate(self._queries) if candidate is query]
+        if not positions:
             return model.asked(query)
-        k = known[0]
+        k = positions[0]
         return replace(model, values=(model.values[k],), clipped=(model.clipped[k],))
 
     def add(self, params: dict[str, Any], model: Model) -> None:
-        """Take a model, public or released, as the one that these parameters were fitted to."""
+        """Add a public or released model as that of these parameters."""
         self._models.add(params, model)
 
     def select_by(self, *scorers: Any) -> None:
-        """Replace the score that selects, or the first scores, by the same, prepared further."""
+        """Replace the first scorers, of which the first selects, by further prepared ones."""
         self.scorers = (*scorers, *self.scorers[len(scorers) :])
 
     def fitted(self, params: dict[str, Any]) -> Any:
-        """Return a candidate, fitted on the training set: as it was evaluated, if it was.
+        """Return a candidate fitted on the training set: the evaluated model, if there is one.
 
-        The error if it cannot be unpickled is always the same: a class may remember records.
+        If it cannot be unpickled, the error is always the same, because a class may remember
+        records.
         """
         if params not in self._models:
             return fit(self.options.candidate(params), self.problem.training)
@@ -102,17 +102,17 @@ class Candidates:
         raise ValueError("the candidate chosen cannot be unpickled any more")
 
     def model(self, params: dict[str, Any]) -> Model:
-        """Return a candidate that was fitted, as it was before it predicted anything protected."""
+        """Return the model of a candidate, as it was before it predicted protected records."""
         return self._models[params]
 
     @property
     def condition(self) -> str:
-        """The condition of the guarantee on how the models predict, in words."""
+        """Condition of the guarantee on the models' predictions, in words."""
         return self._models.parts.condition(self.options.prediction, self.problem.units.name)
 
     @property
     def scorer(self) -> Any:
-        """The score that selects."""
+        """Scorer that selects."""
         return self.scorers[0]
 
     @property
@@ -128,13 +128,13 @@ class Candidates:
         return Rehearsal.of(self.problem, self._companions, self.options.prediction)
 
     def make_model(self, check: bool = True) -> Callable[[Any], Model]:
-        """Return a function that makes models of fitted candidates: it has no validation set."""
+        """Return a function that makes models of fitted candidates, without the validation set."""
         public = self._queries, self._companions, self.options.prediction, self.problem.training
         rehearse = replace(self._rehearsal, timed=not self._warned) if check else None
         return partial(_make_model, *public, rehearse, self.accept, self.design)
 
     def _fit(self, candidate_params: tuple[dict[str, Any], ...]) -> None:
-        """Fit those candidates that have not been fitted yet, and keep the models."""
+        """Fit the candidates that have not been fitted yet, and keep their models."""
         pending = tuple(params for params in candidate_params if params not in self._models)
         make_model = self.make_model()
         jobs = ((params, self.problem.training, make_model) for params in pending)
@@ -155,7 +155,7 @@ def _make_model(
     design: Callable[[Any, Training], Any] | None,
     estimator: Any,
 ) -> Model:
-    """Return the model of a fitted candidate; raises what `accept` and `rehearse` do."""
+    """Make the model of a fitted candidate; raises the errors of `accept` and `rehearse`."""
     if accept is not None:
         accept(estimator, training)
     estimator = without_callbacks(estimator)

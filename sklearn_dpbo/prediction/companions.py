@@ -1,8 +1,8 @@
-"""Training rows that stand beside protected ones in every prediction (zone: public).
+"""Companions: training rows beside protected ones in every prediction (zone: public).
 
-No protected record is predicted alone or first: what an estimator takes from the first record, or
-does to a single one, it takes from and does to these. What they are predicted as is known, so that
-a record that changes it is found out.
+No protected record is predicted alone or first. An estimator that treats the first or a single
+record in a special way does so with companions. Their predictions are known, so a record that
+changes them is detected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..records.tables import dense, n_rows, take_rows
 
 @dataclass(frozen=True, eq=False)
 class Companions:
-    """Training rows with the dtypes of the protected table: n_above stand above, the rest below."""
+    """Training rows with the dtypes of the protected table; `n_above` stand above, others below."""
 
     X: Any
     y: NDArray[Any] | None

@@ -1,4 +1,4 @@
-"""What a fitted model gives to public rows, as the user gave them (zone: released)."""
+"""Responses of a fitted model to public rows in the user's form (zone: released)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from .model import Model
 from .public_rows import PublicRows
 from .responses import agree
 
-# Methods that say how near a label was, and how near it is if rounding decides it.
-_FINER, _NEAR = ("decision_function", "predict_proba"), 1e-6
-# A model that predicts by chance gives something else in one of so many tries.
+# Methods whose responses determine labels, and largest relative difference between responses for
+# which rounding may decide the label.
+_FINER = ("decision_function", "predict_proba")
+_NEAR = 1e-6
+# Number of repeated predictions by which random models are recognised.
 _TRIES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class AsNumbers(Query):
-    """Responses themselves, as numbers: of labels, their positions among public ones."""
+    """Query for the responses themselves, as numbers; labels are positions among public ones."""
 
     shape: tuple[int, ...]
     labels: NDArray[Any] | None
@@ -37,8 +39,9 @@ class AsNumbers(Query):
 
     @classmethod
     def of(cls, model: Model, method: str) -> AsNumbers:
-        """Return the query for responses like those of the companions."""
-        public, labels = model.responses[method].values, None
+        """Return the query for responses of the kind that companions get."""
+        public = model.responses[method].values
+        labels = None
         if public.dtype.kind not in "biuf":
             classes = model.answers.classes
             unpredicted = (
@@ -54,15 +57,16 @@ class AsNumbers(Query):
         return encode(response.ravel(), self.labels).reshape(response.shape).astype(float)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return NaN, for responses that cannot be had."""
+        """Return NaN, for rows that cannot be predicted; shape (n, ...)."""
         return np.full((n, *self.shape), np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class DirectResponses:
-    """Responses of a model to rows as the user gave them: of those that it can predict.
+    """Responses of a model to rows in the user's form, for the rows that it can predict.
 
-    These are at `places` among the public rows; the `predicted` of all that were asked for.
+    `predicted` are the positions of these rows among those requested, and `places` their positions
+    among the public rows.
     """
 
     rows: PublicRows
@@ -83,20 +87,22 @@ class DirectResponses:
         places: NDArray[np.intp],
         responses: NDArray[Any] | None = None,
     ) -> DirectResponses:
-        """Call the model, unless its responses are known.
+        """Call the model, unless its `responses` are known already.
 
-        It is called for one row beside the companions, where parts are called so.
+        If the model has parts that are called separately, it is called on one row at a time, beside
+        the companions.
         """
         if responses is not None:
             return cls(rows, model, estimator, method, responses, np.arange(len(places)), places)
-        like, calls = model.responses[method], Calls(model.pickled)
+        like = model.responses[method]
+        calls = Calls(model.pickled)
 
         def ask(X: Any, estimator: Any) -> NDArray[Any]:
             return like.read(getattr(estimator, method)(X), n_rows(X))
 
         n_above = rows.n_above
         for table in (rows.sample.X, rows.X):
-            responses_by_row: list[Any] = [None] * len(places)
+            responses_by_row: list[Any] = [None for _ in places]
             if model.cut:
                 for k, place in enumerate(places):
                     beside = taken(table, rows.beside_companions(place))
@@ -117,20 +123,20 @@ class DirectResponses:
 
     @property
     def name(self) -> str:
-        """The method, with the class of the model."""
+        """Name of the method, with the class of the model."""
         return f"{type(self.estimator).__name__}.{self.method}"
 
     @property
     def like(self) -> NDArray[Any]:
-        """Responses to companions."""
+        """Responses to the companions."""
         return self.model.responses[self.method].values
 
     def row(self, k: int) -> int:
-        """Return the number of a row in X."""
+        """Return the number in X of the k-th predicted row."""
         return int(self.rows.sample.numbers[self.places[k]])
 
     def in_words(self, value: Any) -> str:
-        """Return a value of `AsNumbers` as the response that it stands for."""
+        """Write the response that a value of `AsNumbers` stands for."""
         if np.isnan(value).all():
             return "nothing"
         labels = AsNumbers.of(self.model, self.method).labels
@@ -138,20 +144,23 @@ class DirectResponses:
             return str(np.asarray(value).astype(self.like.dtype if labels is None else float))
         return str(labels[int(value)]) if value >= 0 else "an unknown label"
 
-    def differing(self, came: NDArray[Any]) -> NDArray[np.intp]:
-        """Return which rows got something else, unless by chance or by rounding."""
+    def differing(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Find the rows whose values of `AsNumbers` differ from the direct responses.
+
+        Differences by rounding do not count; if the model is random, no row is returned.
+        """
         query = AsNumbers.of(self.model, self.method)
         expected = query.record_values(None, self.responses, None)
         sample = expected.astype(self.like.dtype) if self.like.dtype.kind == "f" else expected
-        labels = self.model.answers.classes is not None
-        pairs = zip(came[:, None], expected[:, None], strict=True)
-        wrong = np.array([not agree(*pair, sample, labels) for pair in pairs], dtype=bool)
-        if wrong.any():
-            wrong &= ~self._tied()
-        return np.flatnonzero(wrong)[: 0 if wrong.any() and self._random() else None]
+        classifies = self.model.answers.classes is not None
+        pairs = zip(values[:, None], expected[:, None], strict=True)
+        differs = np.array([not agree(*pair, sample, classifies) for pair in pairs], dtype=bool)
+        if differs.any():
+            differs &= ~self._tied()
+        return np.flatnonzero(differs)[: 0 if differs.any() and self._random() else None]
 
     def _random(self) -> bool:
-        """Whether the model gives the same rows something else another time."""
+        """Return True if repeated predictions of the same rows differ."""
         for _ in range(_TRIES):
             copy = fresh(self.model.pickled)
             again = self.of(self.rows, self.model, copy, self.method, self.places)
@@ -160,7 +169,7 @@ class DirectResponses:
         return False
 
     def _tied(self) -> NDArray[np.bool_]:
-        """Whether rounding decides the label of a row."""
+        """Find the rows whose label may depend on rounding: True for these."""
         finer = [n for n in _FINER if self.method == "predict" and hasattr(self.estimator, n)]
         with suppress(Exception):
             rows = taken(self.rows.sample.X, self.places)

@@ -1,4 +1,4 @@
-"""A first try of models that will be fitted in secret, on made-up records (zone: released)."""
+"""Trial fits, on made-up records, of models that will be fitted in secret (zone: released)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .secret_fits import SecretFit, fitted_in_secret, refitted
 
 
 def try_out(fits: Sequence[SecretFit], names: Sequence[str], candidates: Candidates) -> None:
-    """Fit and evaluate models, of which none is secret, on made-up records: nothing is charged yet.
+    """Fit and evaluate public models on made-up records, before anything is charged.
 
-    `names` are those of arguments of `fit` with an entry for each record. Raises
-    BatchDependentError if predictions are not made row by row, ValueError for any other failure.
+    `names` are the arguments of `fit` that have one entry per record. Raises BatchDependentError if
+    predictions depend on other rows, ValueError for any other failure.
     """
     made_up = candidates.problem.training
     options = candidates.options
     fit_params = {name: np.arange(n_rows(made_up.X)) for name in names}
     for params, members in ((secret_fit.params, secret_fit.members) for secret_fit in fits):
         try:
-            if fit_params or isinstance(options.estimator, Pipeline):  # fitted another way
+            if fit_params or isinstance(options.estimator, Pipeline):  # fitted differently
                 rows = replace(made_up, fit_params=fit_params)
                 fitted_in_secret(options, params, rows, made_up)
             fitted = fit(without_side_effects(options.candidate(params)), made_up)
@@ -45,17 +45,17 @@ def try_out(fits: Sequence[SecretFit], names: Sequence[str], candidates: Candida
         except BatchDependentError:
             raise
         except Exception as error:
-            which = params or type(options.estimator).__name__
+            model_name = params or type(options.estimator).__name__
             raise ValueError(
-                f"{error} ({which} fails on made-up records of the same columns and dtypes: "
-                "nothing has been fitted on yours, and nothing spent)"
+                f"{error} ({model_name} fails on made-up records with the same columns and dtypes; "
+                "your records have not been used, and nothing was spent)"
             ) from error
 
 
 def _check_classes(classes: Any, y: Any) -> None:
-    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
+    """Raise ValueError if a model's classes lack some of the labels that it was fitted on."""
     if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
         raise ValueError(
-            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
-            "of a kind that it keeps, such as integers"
+            f"it converts the labels {np.unique(y)} to the classes {np.asarray(classes)}: use "
+            "labels of a type that it keeps, such as integers"
         )

@@ -1,6 +1,6 @@
 """Fits of candidates (zone: public).
 
-The validation set is not within reach of this module.
+This module has no access to the validation set.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .progress import in_parallel
 
 @dataclass(frozen=True, eq=False)
 class FitOptions:
-    """How candidates are fitted, whatever they are scored on, and predict (`Model.of`).
+    """Options of the fits of candidates, and of their predictions (`Model.of`).
 
-    Whatever `error_score`, a failed candidate is never chosen.
+    A failed candidate is never chosen, whatever `error_score` is.
     """
 
     estimator: Any
@@ -43,13 +43,15 @@ class FitOptions:
 
 
 def check_prediction(prediction: Any) -> None:
-    """Raise ValueError unless this says how the validation set is predicted."""
+    """Raise ValueError unless this is a way to predict the validation set."""
     if prediction not in ("auto", "together", "separate"):
-        raise ValueError(f'prediction is "auto", "together" or "separate"; found {prediction!r}')
+        raise ValueError(
+            f'prediction must be "auto", "together" or "separate"; found {prediction!r}'
+        )
 
 
 class Fit(NamedTuple):
-    """Why a fit failed or None, how many seconds it took, and what was made of its result."""
+    """Error of a fit or None, its duration in seconds, and the result of its `use`."""
 
     error: str | None
     seconds: float
@@ -59,8 +61,8 @@ class Fit(NamedTuple):
 def fit_all(
     options: FitOptions, jobs: Iterable[tuple[dict[str, Any], Training, Callable[[Any], Any]]]
 ) -> Generator[Fit, None, None]:
-    """Yield the fit of each job in order, in parallel: parameters, training set, use."""
-    packed(options.estimator)  # raises what a Dask cluster would wait for without an end
+    """Yield the fit of each job (parameters, training set, use) in order; fit in parallel."""
+    packed(options.estimator)  # raises errors for which a Dask cluster would wait forever
     tasks = (
         (options.candidate(params), training, options.error_score, use)
         for params, training, use in jobs
@@ -69,12 +71,13 @@ def fit_all(
 
 
 def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[[Any], Any]) -> Fit:
-    """Fit one candidate and use it, by `use`, where a failure counts as one of the fit."""
-    start, seconds = time.perf_counter(), None
+    """Fit one candidate, and call `use` with it; failures of `use` count as failures of the fit."""
+    start = time.perf_counter()
+    seconds = None
     try:
         fitted = fit(estimator, training)
         seconds = time.perf_counter() - start
-        with ignore_float_errors():  # unlike the fit, this is done with protected records, too
+        with ignore_float_errors():  # unlike fits, this may involve protected records
             return Fit(None, seconds, use(fitted))
     except BatchDependentError:
         raise
@@ -86,24 +89,24 @@ def fit_one(estimator: Any, training: Training, error_score: Any, use: Callable[
 
 
 def fit(estimator: Any, training: Training) -> Any:
-    """Fit the estimator on copies of the rows, with fit parameters that are no longer marked."""
-    X, y, fit_params = training.X, training.y, unmarked(training.fit_params)
+    """Fit the estimator on copies of the rows, with fit parameters without their marks."""
+    y = () if training.y is None else (copy_rows(training.y),)
     with uncounted():
-        fitted = estimator.fit(copied(X), *(() if y is None else (copy_rows(y),)), **fit_params)
+        fitted = estimator.fit(copied(training.X), *y, **unmarked(training.fit_params))
     return estimator if fitted is None else fitted
 
 
 def set_candidate(estimator: Any, params: dict[str, Any]) -> Any:
-    """Return the estimator with these parameters (and copies of any estimators in them)."""
+    """Set parameters of the estimator, with copies of any estimators in them, and return it."""
     # FrozenEstimator.set_params returns None.
     estimator.set_params(**{k: clone(v, safe=False) for k, v in params.items()})
     return estimator
 
 
 def without_side_effects(estimator: Any) -> Any:
-    """Return the estimator with nothing in it that keeps or shows what it is fitted with.
+    """Remove all that could keep or show training records, at any depth; return the estimator.
 
-    Caches on disk, verbosity, worker processes and callbacks, at any depth.
+    These are caches on disk, verbosity, worker processes and callbacks.
     """
     silent = {"memory": None, "n_jobs": None, "verbose": False}
     params = estimator.get_params(deep=True)
@@ -117,18 +120,18 @@ def without_side_effects(estimator: Any) -> Any:
 
 
 def without_callbacks(estimator: Any) -> Any:
-    """Return the estimator or, if callbacks may have kept it, a copy without callbacks.
+    """Return the estimator or, if it has callbacks, a copy without them.
 
-    What predictions leave on the copy is kept by nobody, and they tell nobody of what they see.
+    Callbacks may have kept the estimator, and so would see what predictions leave on it.
     """
     callbacks = [vars(part).get("_skl_callbacks") for part in _parts(estimator)]
-    # Clones within it share these lists, and so have the empty one too.
-    memo: dict[int, list[Any]] = {id(several): [] for several in callbacks if several is not None}
+    # Clones within it share these lists, and so get the empty list, too.
+    memo: dict[int, list[Any]] = {id(shared): [] for shared in callbacks if shared is not None}
     return deepcopy(estimator, memo) if memo else estimator
 
 
 def _parts(estimator: Any) -> list[Any]:
-    """Return the estimator and all that are parameters of it, at any depth."""
+    """List the estimator and all estimators among its parameters, at any depth."""
     inside = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
     parts = [p for p in inside if hasattr(p, "get_params") and not isinstance(p, type)]
     return [part for part in (estimator, *parts) if hasattr(part, "__dict__")]

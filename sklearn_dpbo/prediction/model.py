@@ -1,4 +1,4 @@
-"""A fitted candidate, pickled, with its responses to the companions (zone: public)."""
+"""Model: a pickled fitted candidate with its responses to the companions (zone: public)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from .responses import Response
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted estimator, pickled before it predicts anything, and its answers to companions.
+    """A fitted estimator, pickled before it predicts anything, and its responses to companions.
 
-    `responses` has these as they came, by method. For each query: `values` is what it makes of
-    them, `clipped` the share of gains outside of its bounds. `cut` is it pickled for counting, with
-    its unlisted parts cut out (empty if there are none to cut out), and `parts` names all parts.
-    `design` is how its scores will be released, if that depends on what it answers to public rows.
-    `tried` is what was found when public rows took the way of protected ones (`rehearsal`).
+    `cut` is the estimator pickled for counting, with its unlisted parts cut out (empty if there are
+    none to cut out), and `parts` names all parts. `responses` has the responses to companions by
+    method; `answers` has them for queries. `values` has the values of the companions for each
+    query, and `clipped` the share of gains outside of the bounds of each query. `design` describes
+    the release of its scores, if this depends on responses to public rows. `tried` is the result of
+    the rehearsal (`rehearsal`).
     """
 
     pickled: bytes
@@ -50,8 +51,8 @@ class Model:
     ) -> Model:
         """Make the model of a fitted estimator; raises if a query of companions fails.
 
-        Its unlisted parts predict each unit by itself ("auto"), or no part does ("together"), or
-        the whole of it does ("separate").
+        With `prediction` "auto" its unlisted parts predict each unit by itself, with "separate" the
+        whole estimator does, and with "together" no part does.
         """
         pickled, without, parts = cut(estimator, prediction)
         responses = {}
@@ -66,20 +67,20 @@ class Model:
 
     @property
     def seconds(self) -> float:
-        """How long it took to predict a public row in the place of a protected one, or NaN."""
+        """Time to predict a public row in the place of a protected one; NaN if not measured."""
         return math.nan if self.tried is None else float(self.tried.seconds)
 
     def method(self, query: Any) -> str:
-        """Return the method whose responses a query takes."""
+        """Return the name of the method whose responses a query takes."""
         return self.answers.method(query.response_method)
 
     def with_networks_mapped(self) -> Model:
-        """Return the model with those networks mapped over rows that can be, not called singly."""
+        """Return a model whose networks are mapped over rows by torch.vmap, where possible."""
         _, without, parts = cut(fresh(self.pickled), "auto", maps=True)
         return replace(self, cut=without, parts=parts)
 
     def asked(self, *queries: Any) -> Model:
-        """Return the model for other queries of the same responses; it runs no user's code."""
+        """Return the model for other queries of the same responses, without calling it again."""
         pairs = [_values(query, self.answers(query.response_method)) for query in queries]
         values, clipped = zip(*pairs, strict=True)
         return replace(self, values=values, clipped=clipped)
@@ -87,15 +88,15 @@ class Model:
 
 def _values(query: Any, public: Predictions) -> tuple[NDArray[Any], float]:
     """Compute a query's values of responses, and the share of gains that its bounds clip."""
-    # Copies, as a user's gain may write into what it gets.
-    given = public.y, public.response
+    # Copies, as a user's gain may change its arguments.
+    y_and_response = public.y, public.response
     query.check(public.response)
-    values = query.record_values(*deepcopy(given), public.classes)
-    return values, query.share_clipped(*deepcopy(given), public.classes)
+    values = query.record_values(*deepcopy(y_and_response), public.classes)
+    return values, query.share_clipped(*deepcopy(y_and_response), public.classes)
 
 
 class Models:
-    """Fitted candidates, by the very dict of their parameters; on disk if they are large."""
+    """Fitted candidates, by the identity of their parameters' dict; on disk if they are large."""
 
     _IN_MEMORY = 2**28  # bytes
 
@@ -105,8 +106,9 @@ class Models:
         self._kept: dict[int, tuple[dict[str, Any], Model | str, int, tuple[int, int]]] = {}
 
     def add(self, params: dict[str, Any], model: Model | str) -> None:
-        """Keep a model, or why its fit failed."""
-        start, lengths = self._file.seek(0, 2), (0, 0)
+        """Keep a model, or the error of a failed fit."""
+        start = self._file.seek(0, 2)
+        lengths = (0, 0)
         if isinstance(model, Model):
             lengths = len(model.pickled), len(model.cut)
             self._file.write(model.pickled + model.cut)
@@ -117,7 +119,7 @@ class Models:
         return id(params) in self._kept
 
     def error(self, params: dict[str, Any]) -> str | None:
-        """Name the error of a candidate whose fit failed; None of any other."""
+        """Return the error of a candidate whose fit failed, else None."""
         model = self._kept[id(params)][1]
         return model if isinstance(model, str) else None
 
@@ -132,6 +134,6 @@ class Models:
 
     @property
     def parts(self) -> Parts:
-        """The parts of all the models."""
+        """Parts of all models."""
         models = [model for _, model, *_ in self._kept.values() if isinstance(model, Model)]
         return Parts.of_all(model.parts for model in models)

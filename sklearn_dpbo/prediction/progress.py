@@ -1,6 +1,7 @@
-"""Fits, which are public, are told to scikit-learn's callbacks, or printed (zone: public).
+"""Progress of fits, which are public: scikit-learn's callbacks and printed lines (zone: public).
 
-No prediction of protected records is told, and no time: those slow down later fits.
+Predictions of protected records are not reported, nor is any duration, because protected records
+can slow down later fits.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]  # the same name on purpose
-        """There are no callbacks to set."""
+        """Base class without callbacks."""
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method: there is nothing to tear down."""
+        """Return the method, as there are no callbacks to tear down."""
         return method
 
 
-# To hand over work takes about so many seconds: what takes less is done in this process.
-_HANDING_OVER = 0.05
+# Seconds that it takes to send work to workers, about; shorter work is done in this process.
+_OVERHEAD = 0.05
 
 
 def worth_handing_over(seconds: float) -> bool:
-    """Whether workers save time on work that takes so long; NaN if that is not known."""
-    return not seconds < _HANDING_OVER
+    """Return True if workers would save time on work of this duration; NaN: unknown, so True."""
+    return not seconds < _OVERHEAD
 
 
 def in_parallel(
@@ -44,10 +45,10 @@ def in_parallel(
     n_jobs: int | None,
     batch_size: int | str = "auto",
 ) -> Generator[Any, None, None]:
-    """Yield ``function(*task)`` of each task in order, as soon as joblib's backend can.
+    """Yield ``function(*task)`` for each task in order, as soon as joblib's backend can.
 
-    By default joblib decides by their times how many it hands over at once, and pools of workers
-    count what they get.
+    With the default `batch_size`, joblib chooses by durations how many tasks it sends at once, and
+    pools of workers count the tasks that they get.
     """
     seeds = seeds_here()  # joblib may draw tasks in other threads
     seeded = ((next(seeds), function, task) for task in tasks)
@@ -57,10 +58,10 @@ def in_parallel(
 def in_shares(
     function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int | None
 ) -> list[Any]:
-    """Return ``function(*task)`` of each task in order; how many there are is secret.
+    """Return ``function(*task)`` for each task in order; the number of tasks is secret.
 
-    Each worker gets one share of the tasks, maybe an empty one: pools of workers count what they
-    get, and outlive the call.
+    Each worker gets one share of the tasks, which may be empty, because pools of workers count the
+    tasks that they get, and exist longer than this call.
     """
     seeds = seeds_here()
     seeded = [(next(seeds), function, task) for task in tasks]
@@ -76,10 +77,10 @@ def _calls(
     batch_size: int | str,
 ) -> Generator[Any, None, None]:
     stepwise = getattr(get_active_backend()[0], "supports_return_generator", False)
-    how = "generator" if stepwise else "list"
-    # joblib would print times.
-    run = Parallel(n_jobs=n_jobs, verbose=0, return_as=how, batch_size=batch_size)
-    yield from run(delayed(function)(*each) for each in arguments)
+    return_as = "generator" if stepwise else "list"
+    # With verbose, joblib would print times.
+    run = Parallel(n_jobs=n_jobs, verbose=0, return_as=return_as, batch_size=batch_size)
+    yield from run(delayed(function)(*args) for args in arguments)
 
 
 def _run(seed: tuple[int, ...] | None, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
@@ -88,17 +89,20 @@ def _run(seed: tuple[int, ...] | None, function: Callable[..., Any], task: tuple
 
 
 def _run_all(seeded: Sequence[tuple[Any, ...]]) -> list[Any]:
-    return [_run(*each) for each in seeded]
+    return [_run(*seeded_task) for seeded_task in seeded]
 
 
 class Progress:
-    """Tells of each fit: an estimator's callbacks and, if `verbose`, a line."""
+    """Reports each fit to an estimator's callbacks and, if `verbose`, prints a line."""
 
     def __init__(self, estimator: Any = None, n_fits: int = 0, verbose: int = 0) -> None:
-        self._estimator, self._verbose = estimator, verbose
-        self._n_fits, self._n_fitted = n_fits, 0
+        self._estimator = estimator
+        self._verbose = verbose
+        self._n_fits = n_fits
+        self._n_fitted = 0
         self._seconds = 0.0
-        self._root = self._search = None
+        self._root = None
+        self._search = None
         self._refits = bool(n_fits and getattr(estimator, "refit", False))
         if hasattr(estimator, "_init_callback_context"):
             n_tasks = (n_fits > 0) + self._refits
@@ -107,27 +111,27 @@ class Progress:
             self._search = self._begin("search", self._root, n_fits) if n_fits else None
 
     def expect(self, n: int) -> None:
-        """Expect n more fits, which may be more than were planned."""
+        """Expect n more fits, possibly more than were planned."""
         self._n_fits = max(self._n_fits, self._n_fitted + n)
 
     def n_jobs(self, n_fits: int, n_jobs: int | None) -> int | None:
-        """Return `n_jobs`, or 1 if so many fits, like those before, are not worth a worker."""
+        """Return `n_jobs`, or 1 if workers would not save time on n fits of the usual duration."""
         seconds = n_fits * self._seconds / self._n_fitted if self._n_fitted else math.nan
         return n_jobs if worth_handing_over(seconds) else 1
 
-    def fitted(self, params: dict[str, Any], fit: Any, how: str) -> None:
-        """Tell that one more candidate has been fitted, and what for: `fit` is a `Fit`."""
+    def fitted(self, params: dict[str, Any], fit: Any, purpose: str) -> None:
+        """Report that a candidate has been fitted for a purpose, in words; `fit` is a `Fit`."""
         self._n_fitted += 1
         self._seconds += fit.seconds
         if self._verbose:
-            state = "failed" if fit.error else how
+            state = "failed" if fit.error else purpose
             print(f"[{self._n_fitted}/{self._n_fits}] {params}: {state}", flush=True)
         if self._search is not None:
             self._search.max_subtasks = self._n_fits
             self._end(self._begin("candidate-split-evaluation", self._search))
 
     def end(self) -> None:
-        """Tell that the search has ended well, and has its model: only now, with the result set."""
+        """Report that the search has ended without an error, and has its model and its result."""
         if self._search is not None:
             self._end(self._search)
             if self._refits:
@@ -148,7 +152,7 @@ class Progress:
 
 @contextlib.contextmanager
 def watched(estimator: Any, n_fits: int = 0, verbose: int = 0) -> Iterator[Progress]:
-    """Set up an estimator's callbacks, and take them down at the end."""
+    """Set up an estimator's callbacks, and tear them down at the end."""
     try:
         progress = Progress(estimator, n_fits, verbose)
         yield progress
@@ -162,5 +166,5 @@ _tear_down = with_callbacks(lambda _estimator: None)
 
 
 def call_hook(hook: Callable[..., Any], **facts: Any) -> Any:
-    """Call a hook of a callback; from this frame on, tracebacks show the user's code."""
+    """Call a hook of a callback; tracebacks below this frame are of the user's code."""
     return hook(**facts)

@@ -1,17 +1,20 @@
 """The only way to predictions of protected records (zone: sensitive).
 
-*Contract.* `ProtectedTable.values` is given a fitted `Model`, with what the public companions get
-of it, and a query. It returns one value per record. The value of a unit is what it gets beside the
-companions alone, or the lowest if it cannot be had; so no other unit has a part in it. To save
-time, all units are predicted at once by a model whose unlisted parts are called on one unit at a
-time (`separately`). That gives the same, as all other parts predict row by row.
+*Contract.* `ProtectedTable.values` takes a fitted `Model`, with its responses to the public
+companions, and a query. It returns one value per record. The value of a unit is its value if it is
+predicted beside the companions only, or the lowest value if that fails; so it does not depend on
+any other unit. To save time, all units are predicted at once by a model whose unlisted parts are
+called on one unit at a time (`separately`). The values are the same, because all other parts
+predict row by row.
 
-* Each call of the user's code gets copies, unpickled for it and dropped after it.
-* If predicting all at once fails, or the companions get anything else than they should, the units
-  that are to blame are found by halving, beside companions, never alone. Companions stand in their
-  places; what they get themselves is what they get beside the companions alone.
-* So is what units get that a part failed for, or returned something of another kind for.
-* If that fails, too, each unit is predicted beside the companions alone.
+* Each call of the user's code gets copies, which are unpickled for it and dropped after it.
+* If the prediction of all units fails, or companions get other values than they should, the failing
+  units are found by halving. They are predicted beside companions, never alone. All other units are
+  then predicted at once, with companions in the places of the failing ones. The failing units
+  themselves are each predicted beside the companions only.
+* The same is done for units for which a part failed, or returned output of another kind.
+* If the prediction without failing units also fails, each unit is predicted beside the companions
+  only.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,18 +40,27 @@ from .listed.separately import Batch, for_batch
 from .model import Model
 from .responses import agree
 
-# By how much the companions' values may differ through rounding, in steps of their grid. One unit's
-# is what 65,536 records would make together of such a difference.
+# Largest difference of companions' values by rounding, in steps of their grid. In a mean of 65,536
+# records, such a difference of each adds up to the value of one record.
 _TOLERANCE = 16
+
+
+class _Predicted(NamedTuple):
+    """Responses and values of companions and protected rows; `protected` selects the latter."""
+
+    response: NDArray[Any]
+    values: NDArray[Any]
+    protected: slice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProtectedTable:
-    """Protected records; their labels, which follow the companions'; their units and companions.
+    """Protected records, their labels and units, and the companions.
 
-    `X` are the protected records alone: of many, each copy takes memory. What parts of models
-    return for all of them is kept under the `name`, if it has one, for other candidates. A part of
-    a table has some of its units, in these `rows`; its `cut` is which part it is, of how many.
+    `X` has the protected records only, because copies of large tables take much memory; `labels`
+    has the companions' labels first. If the table has a `name`, outputs of models' parts for all
+    records are kept under it, for other candidates. A part of a table has the units in these
+    `rows`; it is part ``cut[0]`` of ``cut[1]``.
     """
 
     X: Any
@@ -60,9 +72,9 @@ class ProtectedTable:
     rows: NDArray[np.intp] | None = None
 
     @classmethod
-    @ignore_float_errors()  # of casts, which would tell of a label
+    @ignore_float_errors()  # of casts, which would reveal a label
     def of(cls, rows: ProtectedRows, companions: Companions) -> ProtectedTable:
-        """Return protected rows, to be predicted beside these companions."""
+        """Make the table of protected rows, to be predicted beside these companions."""
         y = rows.y
         if y is not None and companions.y is not None:
             y = np.concatenate([companions.y, y])
@@ -70,7 +82,7 @@ class ProtectedTable:
 
     @property
     def y(self) -> Any:
-        """The protected labels."""
+        """Protected labels, without those of companions."""
         return None if self.labels is None else self.labels[len(self.companions) :]
 
     @property
@@ -79,48 +91,50 @@ class ProtectedTable:
         return n_rows(self.X)
 
     def part(self, k: int, n: int) -> ProtectedTable:
-        """Return the units of the k-th of n parts: what they get is what they get among all."""
+        """Return the k-th of n parts, whose units get the same values as in the whole table."""
         first, last = (i * self.units.m // n for i in (k, k + 1))
         rows = self.units.rows(first, last)
-        own = None if self.units.labels is None else self.units.labels[rows] - first
-        labels, n_public = self.labels, len(self.companions)
+        unit_labels = None if self.units.labels is None else self.units.labels[rows] - first
+        units = Units(last - first, unit_labels)
+        labels = self.labels
         if labels is not None:
+            n_public = len(self.companions)
             labels = labels[np.concatenate([np.arange(n_public), n_public + rows])]
-        X, units = take_rows(self.X, rows) if n > 1 else self.X, Units(last - first, own)
+        X = take_rows(self.X, rows) if n > 1 else self.X
         return replace(self, X=X, labels=labels, units=units, cut=(k, n), rows=rows)
 
     def statistics(self, model: Model, query: Query) -> tuple[int, ...]:
-        """Return the raw integers of a query that the model was made for."""
+        """Compute the raw integers of a query for which the model was made."""
         return self.counted(self.values(model, query), query)
 
     def counted(self, values: NDArray[Any], query: Query) -> tuple[int, ...]:
-        """Return the raw integers of a query, for one value per record."""
+        """Compute the raw integers of a query from one value per record."""
         isolated = query_for_protected(packed(query))
         return tuple(isolated.statistics(values, self.y, self.units))
 
     @hold_interrupts()
     @ignore_float_errors()
     def values(self, model: Model, query: Query) -> NDArray[Any]:
-        """Return one value per record: see the contract."""
+        """Compute one value per record: see the contract."""
         packed_query = packed(query)
         predict = partial(self.beside_companions, model, packed_query)
-        everyone = np.arange(self.n)
+        all_rows = np.arange(self.n)
         failing: list[int] = []
-        predicted = predict(everyone)
+        predicted = predict(all_rows)
         if predicted is None:
             failing = self._failing_units(predict)
             for u in failing:
-                everyone[self.units.rows(u, u + 1)] = -1
-            predicted = predict(everyone) if len(failing) < self.units.m else None
+                all_rows[self.units.rows(u, u + 1)] = -1
+            predicted = predict(all_rows) if len(failing) < self.units.m else None
         lowest = query_for_protected(packed_query).lowest_values(self.y, self.n)
-        # None: of units that fail together, and not by themselves.
+        # It is still None if units fail together, but not by themselves.
         values, odd = predicted or (lowest, set(range(self.units.m)))
         values = values.copy()
         for u in odd.union(failing):
             rows = self.units.rows(u, u + 1)
-            # Whatever it does to the companions, no other unit has a part in it.
-            own = self._alone(model, packed_query, rows)
-            values[rows] = lowest[rows] if own is None else own
+            # These values depend on no other unit, even if companions get other values.
+            unit_values = self._alone(model, packed_query, rows)
+            values[rows] = lowest[rows] if unit_values is None else unit_values
         return values
 
     def batch(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[Any] | None]:
@@ -128,9 +142,10 @@ class ProtectedTable:
 
         A row number of -1 stands for the first companion.
         """
-        k, n_above = len(self.companions), self.companions.n_above
-        own = np.where(rows < 0, 0, rows + k)
-        index = np.concatenate([np.arange(n_above), own, np.arange(n_above, k)])
+        k = len(self.companions)
+        n_above = self.companions.n_above
+        middle = np.where(rows < 0, 0, rows + k)
+        index = np.concatenate([np.arange(n_above), middle, np.arange(n_above, k)])
         y = None if self.labels is None else self.labels[index]
         return with_own_cells(self._rows(rows)), y
 
@@ -140,63 +155,65 @@ class ProtectedTable:
         above, below = (
             take_rows(public, part) for part in np.split(index, [self.companions.n_above])
         )
-        own = self.X  # all of them are copied once
+        middle = self.X  # so that all rows are copied only once, by `stack`
         if not np.array_equal(rows, np.arange(self.n)):
-            own = stack([take_rows(public, index[:1]), take_rows(own, rows[rows >= 0])])
-            own = take_rows(own, np.where(rows < 0, 0, np.cumsum(rows >= 0)))
-        both = stack([above, own, below])
-        # Sums depend on the layout.
-        return np.ascontiguousarray(both) if isinstance(both, np.ndarray) else both
+            middle = stack([take_rows(public, index[:1]), take_rows(self.X, rows[rows >= 0])])
+            middle = take_rows(middle, np.where(rows < 0, 0, np.cumsum(rows >= 0)))
+        table = stack([above, middle, below])
+        # The rounding of sums depends on the layout.
+        return np.ascontiguousarray(table) if isinstance(table, np.ndarray) else table
 
     def beside_companions(
         self, model: Model, packed_query: bytes, rows: NDArray[np.intp]
     ) -> tuple[NDArray[Any], set[int]] | None:
         """Return the values of these rows, and the units among them to be predicted alone.
 
-        Or None if the companions do not get what they should, or at any error: why it failed
-        depends on protected records.
+        None if the companions do not get the values that they should, or at any error, because the
+        error depends on protected records.
         """
         with drop_errors():
             batch = self._batch(rows)
             estimator = for_batch(model.cut, batch) if model.cut else fresh(model.pickled)
-            response, values, own = self._predicted(model, estimator, packed_query, rows)
+            response, values, protected = self._predicted(model, estimator, packed_query, rows)
             expected = model.responses[model.method(fresh(packed_query))]
-            beside = np.delete(np.arange(len(values)), own)
-            if _as_expected(model, response[beside], values[beside], expected.values):
-                return values[own], batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
+            public = np.delete(np.arange(len(values)), protected)
+            if _as_expected(model, response[public], values[public], expected.values):
+                odd = batch.odd and batch.odd & {*batch.units[rows >= 0].tolist()}
+                return values[protected], odd
         return None
 
     def companions_get(self, model: Model, method: str) -> Any:
-        """Predict companions by the way of protected rows, beside one of them in such a place."""
+        """Predict companions as beside protected rows, with a companion in the place of these."""
         rows = np.full(1, -1)
         X, _ = self.batch(rows)
         response = getattr(for_batch(model.cut, self._batch(rows)), method)(X)
         return np.delete(response, self.companions.n_above, axis=0)
 
     def _alone(self, model: Model, packed_query: bytes, rows: NDArray[np.intp]) -> Any:
-        """Return the values of the rows of one unit, whatever companions get beside it, or None."""
+        """Compute the values of one unit, whatever companions get beside it; None if it fails."""
 
-        def values(estimator: Any) -> NDArray[Any]:
-            _, values, own = self._predicted(model, estimator, packed_query, rows)
-            return values[own]
+        def unit_values(estimator: Any) -> NDArray[Any]:
+            predicted = self._predicted(model, estimator, packed_query, rows)
+            return predicted.values[predicted.protected]
 
-        return Calls(model.pickled)(values)
+        return Calls(model.pickled)(unit_values)
 
     def _predicted(
         self, model: Model, estimator: Any, packed_query: bytes, rows: NDArray[np.intp]
-    ) -> tuple[NDArray[Any], NDArray[Any], slice]:
-        """Return responses and values of companions and these rows, and where the latter are."""
-        (X, y), query = self.batch(rows), query_for_protected(packed_query)
+    ) -> _Predicted:
+        """Predict companions and these rows, and compute their values of a query."""
+        X, y = self.batch(rows)
+        query = query_for_protected(packed_query)
         method = model.answers.method(query.response_method)
         raw = getattr(estimator, method)(X)
         response = model.responses[method].read(raw, len(rows) + len(self.companions))
         classes = getattr(estimator, "classes_", None)
         values: NDArray[Any] = query.record_values(y, response.copy(), classes)
-        own = slice(self.companions.n_above, self.companions.n_above + len(rows))
-        return response, values, own
+        n_above = self.companions.n_above
+        return _Predicted(response, values, slice(n_above, n_above + len(rows)))
 
     def _batch(self, rows: NDArray[np.intp]) -> Batch:
-        """Return which units the rows of a batch belong to; each companion is one of its own."""
+        """Describe a batch: its rows and their units; each companion is a unit."""
         n_above = self.companions.n_above
         n = len(rows)
         units = rows if self.units.labels is None else self.units.labels[rows]
@@ -206,7 +223,7 @@ class ProtectedTable:
         return Batch(n_above, below, rows, units, self.name, complete, self.cut)
 
     def _failing_units(self, predict: Callable[..., Any]) -> list[int]:
-        """Return the units that fail beside companions, or change what those get, by halving."""
+        """Find the units that fail beside companions, or change companions' values, by halving."""
         failing: list[int] = []
         pending = [(0, self.units.m)]
         while pending:
@@ -222,6 +239,6 @@ class ProtectedTable:
 
 
 def _as_expected(model: Model, response: Any, values: Any, expected: NDArray[Any]) -> bool:
-    """Whether the companions got beside other records what they get alone."""
+    """Return True if companions got the same beside other records as without them."""
     near = np.allclose(values, model.values[0], rtol=0, atol=_TOLERANCE, equal_nan=True)
     return near and agree(response, expected, expected, model.answers.classes is not None)

@@ -1,4 +1,4 @@
-"""Training rows as the user gave them, and as protected rows are read (zone: public)."""
+"""Training rows in the user's form, and in the form of protected rows (zone: public)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..records.tables import as_table, dense, is_frame, is_series, with_columns
 
 @dataclass(frozen=True, eq=False)
 class PublicRows:
-    """Training rows: companions above (`n_above`), those to be rehearsed, companions below.
+    """Training rows: `n_above` companions, rows to be rehearsed, `n_below` companions.
 
-    `X` and `y` are in the form of protected rows; in the `sample` they are as the user gave them.
+    `X` and `y` are in the form of protected rows, the `sample` is in the user's form.
     """
 
     sample: PublicSample
@@ -34,11 +34,12 @@ class PublicRows:
     def of(cls, problem: Problem) -> PublicRows:
         """Read the public sample of a problem in the form of its protected rows.
 
-        They get the types that protected rows declare, where that changes no value.
+        They get the types that protected rows declare, if this changes no value.
         """
         training = problem.training
-        whole = training, training.X, training.y, None, None, None
-        sample = problem.sample or PublicSample.of(*whole)
+        sample = problem.sample or PublicSample.of(
+            training, training.X, training.y, None, None, None
+        )
         above, below = companion_rows(training.X, training.y)
         _, X = in_one_form(training.X, as_table(_like(sample.X, sample.like)))
         y = None
@@ -49,10 +50,10 @@ class PublicRows:
 
     @property
     def as_given(self) -> bool:
-        """Whether both forms are the same: of arrays and sparse matrices of one type."""
-        given, read = self.sample.X, self.X
-        alike = type(given) is type(read) and (type(read) is np.ndarray or issparse(read))
-        return bool(alike and given.dtype == read.dtype)
+        """True if both forms are the same: arrays or sparse matrices of one dtype."""
+        X = self.sample.X
+        same_type = type(X) is type(self.X) and (type(X) is np.ndarray or issparse(X))
+        return bool(same_type and X.dtype == self.X.dtype)
 
     @property
     def companions(self) -> NDArray[np.intp]:
@@ -61,23 +62,23 @@ class PublicRows:
 
     @property
     def rehearsed(self) -> NDArray[np.intp]:
-        """Positions of those rows that are no companions."""
+        """Positions of the rows that are not companions."""
         return np.arange(self.n_above, len(self.sample.numbers) - self.n_below)
 
     def beside_companions(self, i: int) -> NDArray[np.intp]:
-        """Return the positions of the companions, and of one row between them."""
-        everyone = np.arange(len(self.sample.numbers))
-        last = len(everyone) - self.n_below
-        return np.concatenate([everyone[: self.n_above], [i], everyone[last:]])
+        """Return the positions of the companions, with row i between them."""
+        positions = np.arange(len(self.sample.numbers))
+        first_below = len(positions) - self.n_below
+        return np.concatenate([positions[: self.n_above], [i], positions[first_below:]])
 
 
 def _like(rows: Any, protected: Any) -> Any:
-    """Return public rows in the types that protected ones declare, if no value changes."""
+    """Convert public rows to the types that protected ones declare, if no value changes."""
     with suppress(Exception):
         if is_frame(rows) and is_frame(protected):
             pairs = enumerate(zip(rows.dtypes, protected.dtypes, strict=True))
-            other = {j: dtype for j, (own, dtype) in pairs if own != dtype}
-            columns = {j: _cast(rows.iloc[:, j], dtype) for j, dtype in other.items()}
+            changes = {j: dtype for j, (public, dtype) in pairs if public != dtype}
+            columns = {j: _cast(rows.iloc[:, j], dtype) for j, dtype in changes.items()}
             return with_columns(rows, columns)
         if is_series(rows) or isinstance(rows, np.ndarray):
             return _cast(rows, protected.dtype)
@@ -85,7 +86,7 @@ def _like(rows: Any, protected: Any) -> Any:
 
 
 def _cast(column: Any, dtype: Any) -> Any:
-    """Return a column, or an array, with another dtype, unless a value would change."""
+    """Cast a column or an array to another dtype, unless a value would change."""
     with suppress(Exception), ignore_float_errors():
         cast = column.astype(dtype)
         if np.array_equal(np.asarray(cast, dtype=object), np.asarray(column, dtype=object)):

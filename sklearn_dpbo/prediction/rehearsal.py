@@ -1,10 +1,10 @@
-"""Before the charge: public rows take the way of protected ones, unchanged (zone: released).
+"""Rehearsal: before the charge, public rows are predicted as protected ones are (zone: released).
 
-Some training rows, as the user gave them, are predicted by a fitted model. The same rows, in the
-form of protected ones, pass `ProtectedTable.values`. What comes must be the same: predictions, and
-what queries make of them. Otherwise every protected record might count as the worst, or as another
-one, and the result would be paid for and wrong. All of that is public, so the error tells all: who
-believes in the privacy need not read this module.
+A fitted model predicts some training rows in the user's form. The same rows, in the form of
+protected ones, pass through `ProtectedTable.values`. Predictions, and the values of queries, must
+be the same. Otherwise every protected record might count as the worst, or as another one, and the
+result would be paid for and wrong. All of this is public, so the error may tell everything. The
+privacy guarantee does not depend on this module.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from .protected_values import ProtectedTable
 from .public_rows import PublicRows
 from .responses import agree
 
-# Of models that are called once for each unit, so few rows are rehearsed.
+# Number of rows to rehearse for models that are called once for each unit.
 _FEW = 4
-# By how much gains may differ through rounding, in steps of their grid.
+# Largest difference of gains by rounding, in steps of their grid.
 _TOLERANCE = 16
 _FORM = (
     "Before a model gets validation records, they are brought into one form: numbers of one type, "
@@ -51,7 +51,7 @@ _FORM = (
 
 
 class Tried(NamedTuple):
-    """What differs for public rows, if anything does; and seconds for a row, NaN if not timed."""
+    """Difference found for public rows, "" if none; and seconds per row, NaN if not measured."""
 
     difference: str
     seconds: float
@@ -59,12 +59,12 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rehearsal:
-    """Public rows, which are to be predicted in the place of protected ones.
+    """Public rows to be predicted in the place of protected ones.
 
-    Candidates share what parts return for them, under the `name`. `check` is of models that predict
-    all rows at once by their user's word; models of others may have networks mapped (`maps`). Times
-    are kept unless protected records were predicted before (`timed`): these may slow down what
-    comes after them.
+    Candidates share outputs of models' parts for these rows, under the `name`. `check` is for
+    models that predict all rows at once because the user says so; otherwise networks may be mapped
+    over rows (`maps`). With `timed`, the duration is kept. This is only allowed before protected
+    records are predicted, because these may slow down later computations.
     """
 
     rows: PublicRows
@@ -81,9 +81,9 @@ class Rehearsal:
         return cls(PublicRows.of(problem), companions, uuid4().hex, check, prediction == "auto")
 
     def __call__(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Model:
-        """Return the model with what was found; BatchDependentError if the check fails.
+        """Rehearse, and return the model with the result; BatchDependentError if the check fails.
 
-        Of an estimator that predicts all rows at once, not a copy but the estimator itself does.
+        If all rows are predicted at once, `estimator` itself is called and not a copy.
         """
         if self.check is not None and model.parts.unlisted:
             for method in model.responses:
@@ -95,39 +95,39 @@ class Rehearsal:
             return replace(model, tried=self._run(model, estimator, queries))
 
     def _mapped(self, model: Model) -> Model:
-        """Return the model with its networks mapped over rows, if companions get the same by that.
+        """Map networks over rows, if companions then get the same predictions.
 
-        Otherwise they stay called on one unit at a time, and are said to be, with the reason.
+        Otherwise the networks are called on one unit at a time, and their names get the reason.
         """
         mapped = model.with_networks_mapped()
         if not mapped.parts.mapped:
             return model
-        why = "companions get something else"
+        reason = "companions get something else"
         try:
             if self._companions_get_the_same(model, mapped):
                 return mapped
         except Exception as error:
-            why = re.split(r"\. |\n", str(error).removeprefix("vmap: "))[0]
-        named = (
-            f"{part} (torch.vmap: {why})" if part in NETWORKS else part
+            reason = re.split(r"\. |\n", str(error).removeprefix("vmap: "))[0]
+        unlisted = (
+            f"{part} (torch.vmap: {reason})" if part in NETWORKS else part
             for part in model.parts.unlisted
         )
-        return replace(model, parts=model.parts._replace(unlisted=tuple(named)))
+        return replace(model, parts=model.parts._replace(unlisted=tuple(unlisted)))
 
     def _companions_get_the_same(self, model: Model, mapped: Model) -> bool:
-        """Compare the labels of both models, and what labels follow from, which shows more."""
+        """Compare both models' labels and, as these show less, probabilities for companions."""
         table = self._table(self.rows.companions[:1])
         for method in ("predict", "predict_proba"):
-            plain = fresh(model.pickled)
-            if hasattr(plain, method):
-                expected = np.asarray(getattr(plain, method)(copied(self.companions.X)))
-                came = table.companions_get(mapped, method)
-                if not agree(came, expected, expected, method == "predict"):
+            estimator = fresh(model.pickled)
+            if hasattr(estimator, method):
+                expected = np.asarray(getattr(estimator, method)(copied(self.companions.X)))
+                response = table.companions_get(mapped, method)
+                if not agree(response, expected, expected, method == "predict"):
                     return False
         return True
 
     def _run(self, model: Model, estimator: Any, queries: Sequence[Query]) -> Tried:
-        # What companions get is known already; a model may read another form of a table otherwise.
+        # If the form of the table is the same, the known responses to companions are enough.
         same_form = self.rows.as_given and not model.cut
         places = self.rows.companions if same_form else self.rows.rehearsed
         if model.cut:
@@ -145,12 +145,12 @@ class Rehearsal:
         return Tried("", seconds / len(places) if self.timed else np.nan)
 
     def _values(self, model: Model, method: str, places: NDArray[np.intp]) -> NDArray[Any]:
-        """Return responses as numbers, by the way of protected rows; NaN for what failed."""
+        """Compute responses, as numbers, as for protected rows; NaN for rows that failed."""
         query = AsNumbers.of(model, method)
         return self._table(places).values(model.asked(query), query)
 
     def _table(self, places: NDArray[np.intp]) -> ProtectedTable:
-        """Return these rows as a table of protected ones."""
+        """Make a table of protected rows from these public ones."""
         y = None
         if self.rows.y is not None and self.companions.y is not None:
             y = np.concatenate([self.companions.y, self.rows.y[places]])
@@ -160,37 +160,39 @@ class Rehearsal:
     def _difference(
         self, direct: DirectResponses, values: NDArray[Any], asked: Sequence[Query]
     ) -> str:
-        """Say for which row another prediction, or another value of a query, came."""
-        came = values[direct.predicted]
-        wrong = direct.differing(came)
+        """Describe a row with another prediction, or another value of a query; "" if none."""
+        rehearsed = values[direct.predicted]
+        wrong = direct.differing(rehearsed)
         if len(wrong):
             first = wrong[0]
-            why = self._error_of(direct, direct.places[first])
+            error = self._error_of(direct, direct.places[first])
             return (
                 f"{direct.name} gives {direct.responses[first]} for row {direct.row(first)} of X, "
-                f"but {direct.in_words(came[first])} for the same row in the place of a "
-                f"validation record{why}. The same holds for {len(wrong)} of {len(came)} rows that "
-                f"were tried. {_FORM}"
+                f"but {direct.in_words(rehearsed[first])} for the same row in the place of a "
+                f"validation record{error}. The same holds for {len(wrong)} of {len(rehearsed)} "
+                f"rows that were tried. {_FORM}"
             )
         return next(filter(None, (self._difference_of_gains(direct, q) for q in asked)), "")
 
     def _difference_of_gains(self, direct: DirectResponses, query: Query) -> str:
-        """Say which row is counted otherwise than it would be directly, if any is."""
-        places, classes = direct.places, direct.model.answers.classes
-        y, y_given = (
-            None if of is None else dense(of)[places] for of in (self.rows.y, self.rows.sample.y)
+        """Describe a row with another value of the query than directly; "" if there is none."""
+        places = direct.places
+        classes = direct.model.answers.classes
+        y, y_of_user = (
+            None if labels is None else dense(labels)[places]
+            for labels in (self.rows.y, self.rows.sample.y)
         )
         isolated = query_for_protected(packed(query))
         counted = isolated.record_values(y, direct.responses.copy(), classes)
         expected = counted
         with suppress(Exception):  # of a gain that takes labels in the form of protected ones only
-            expected = query.record_values(y_given, direct.responses.copy(), classes)
+            expected = query.record_values(y_of_user, direct.responses.copy(), classes)
         tolerance = _TOLERANCE if np.max(expected, initial=0) > GRID // 2**10 else 0
         same = np.isclose(counted, expected, rtol=0, atol=tolerance, equal_nan=True)
         wrong = np.flatnonzero(~same.reshape(len(places), -1).all(axis=1))
         if not len(wrong):
             return ""
-        in_place, directly = (_in_words(query, each[wrong[0]]) for each in (counted, expected))
+        in_place, directly = (_in_words(query, v[wrong[0]]) for v in (counted, expected))
         return (
             f"Row {direct.row(wrong[0])} of X has {in_place} in the place of a validation record, "
             f"and {directly} directly. The same holds for {len(wrong)} of {len(places)} rows that "
@@ -199,7 +201,7 @@ class Rehearsal:
         )
 
     def _error_of(self, direct: DirectResponses, place: int) -> str:
-        """Return what the model raises for a row in the place of a protected one, if it does."""
+        """Return the model's error for a row in the place of a protected one; "" if none."""
         batch, _ = self._table(np.array([place])).batch(np.zeros(1, dtype=np.intp))
         try:
             getattr(fresh(direct.model.pickled), direct.method)(batch)
@@ -208,17 +210,8 @@ class Rehearsal:
         return ""
 
 
-def _check_classes(classes: Any, y: Any) -> None:
-    """Raise ValueError if a model can predict none of some labels that it was fitted on."""
-    if classes is not None and not {*np.unique(y).tolist()} <= {*np.asarray(classes).tolist()}:
-        raise ValueError(
-            f"of the labels {np.unique(y)} it makes the classes {np.asarray(classes)}: give labels "
-            "of a kind that it keeps, such as integers"
-        )
-
-
 def report_rehearsals(candidates: Any, fitted: Sequence[dict[str, Any]], warns: bool) -> None:
-    """Raise ValueError if public rows got something else from any candidate; warn."""
+    """Raise ValueError if a candidate's rehearsal found a difference; warn of clipping and time."""
     models = [candidates.model(params) for params in fitted]
     for params, model in zip(fitted, models, strict=True):
         require_same(model, f" ({params})" if params else "")
@@ -227,43 +220,43 @@ def report_rehearsals(candidates: Any, fitted: Sequence[dict[str, Any]], warns: 
         _warn_of_single_calls(models, candidates)
 
 
-def require_same(model: Model, which: str = "") -> None:
-    """Raise ValueError if public rows got something else in the place of protected ones."""
+def require_same(model: Model, suffix: str = "") -> None:
+    """Raise ValueError, with this suffix, if the rehearsal of a model found a difference."""
     if model.tried is not None and model.tried.difference:
-        raise ValueError(f"{model.tried.difference}{which}")
+        raise ValueError(f"{model.tried.difference}{suffix}")
 
 
 def _warn_of_clipping(models: Sequence[Model], scorers: Sequence[Any]) -> None:
-    """Warn of given bounds that clip most gains of training records."""
+    """Warn of a scorer's bounds that clip most gains of training records."""
     for k, scorer in enumerate(scorers):
         clipped = float(np.mean([model.clipped[k] for model in models]))
         if clipped > 1 / 2 and not scorer.learns_bounds:
             warn(
                 f"The bounds of {scorer!r} clip the gains of {clipped:.0%} of the training "
-                "records looked at: the score hardly tells candidates apart. Choose wider "
-                "bounds, by what is known without the validation data",
+                "records that were tried, so the score hardly distinguishes candidates. Choose "
+                "wider bounds, without looking at the validation data",
             )
 
 
 def _warn_of_single_calls(models: Sequence[Model], candidates: Any) -> None:
-    """Warn that parts of models are called for each unit, and how long that will take."""
+    """Warn that parts of models are called for each unit, with the duration of all calls."""
     unlisted = Parts.of_all(model.parts for model in models).unlisted
     if not unlisted or candidates.options.prediction != "auto":
         return
     units = candidates.problem.units
     seconds = units.m * sum(model.seconds for model in models)
     seconds /= effective_n_jobs(candidates.options.n_jobs)
-    lasts = f", about {seconds:.2g} s in all for {len(models)} candidates"
+    duration = f", about {seconds:.2g} s in all for {len(models)} candidates"
     warn(
         f"Not known to treat each record independently of the others: {', '.join(unlisted)}. So "
         f"each of the {units.m:,} validation {units.name}s takes a call of its own"
-        f"{lasts if seconds >= 10 else ''}. If you know that it does, "
+        f"{duration if seconds >= 10 else ''}. If you know that it does, "
         'prediction="together" predicts all at once',
     )
 
 
 def _in_words(query: Query, value: Any) -> str:
-    """Say what a query counts a record as: of means, its gain."""
+    """Write a record's value of a query: its gain for a mean, else its count."""
     if not isinstance(query, MeanOf):
         return f"the count {value}"
     a, b = query.bounds

@@ -1,9 +1,9 @@
-"""Responses of estimators, read so that no record changes how another is read (zone: public).
+"""Responses of estimators, read so that no record affects how another is read (zone: public).
 
-numpy chooses one type for a whole array. So a response has to be of the *kind* that public records
-get: type and shape per record. If that of one record is not, those of a batch are refused, and the
-record is found like one that cannot be predicted. Entries of sequences, and of object arrays, are
-read one by one.
+numpy chooses one type for a whole array. So responses must be of the *kind* that public records
+get: the same type and shape per record. If the response to one record is not, the whole batch is
+refused, and the record is found in the same way as one that cannot be predicted. Entries of
+sequences, and of object arrays, are read one by one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from scipy.sparse import issparse
 from ..records.canonical import as_array, single_cells
 from ..records.tables import dense, is_frame
 
-# By how much responses may differ, relative to their range (and to their size), through the
-# rounding of sums in another order.
+# Largest differences of responses by the rounding of sums in another order, relative to their range
+# and to their size.
 _TOLERANCE = {"f4": (1e-4, 1e-5), "f8": (1e-6, 1e-10)}
 
 # Stands for a cell of another kind.
@@ -28,23 +28,23 @@ _ODD = object()
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """The responses to public records, and whether they declare one type for all."""
+    """Responses to public records; `declared` is True if they declare one type for all records."""
 
     values: NDArray[Any]
     declared: bool
 
     @classmethod
     def of(cls, raw: Any) -> Response:
-        """Read what an estimator returned for public records."""
+        """Read an estimator's response to public records."""
         declared = _declares_type(raw)
-        # A copy: an estimator may write what it returns later into the same array.
+        # A copy: an estimator may write later responses into the same array.
         values = dense(raw).copy() if declared else dense(np.array(_entries(raw), dtype=object))
         if not declared and (typed := np.array(values.tolist())).dtype.kind in "biuf":
             values = typed
         return cls(values, declared)
 
     def read(self, raw: Any, n: int) -> NDArray[Any]:
-        """Read the response to n records; ValueError if any gets one of another kind."""
+        """Read the response to n records; ValueError if it is of another kind for any record."""
         like = self.values
         if self.declared and not _declares_type(raw):
             raise ValueError("a response that declares no type")
@@ -56,7 +56,7 @@ class Response:
         return response
 
     def _read_each(self, entries: list[Any]) -> NDArray[Any]:
-        """Return entries that declare no type in that of public ones."""
+        """Convert entries that declare no type to the type of public ones."""
         like = self.values
         entries = single_cells(entries) if like.ndim == 1 else entries
         cells = as_array(entries, like.astype(object), _ODD)
@@ -69,7 +69,7 @@ class Response:
 
 
 def _declares_type(raw: Any) -> bool:
-    """Whether a response declares one type for all records, whatever they are."""
+    """Return True if a response declares one type for all records, whatever they are."""
     if issparse(raw):
         return True
     if is_frame(raw):
@@ -87,9 +87,10 @@ def _entries(raw: Any) -> list[Any]:
 
 
 def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bool) -> bool:
-    """Whether responses to the same records agree: labels exactly, numbers up to rounding errors.
+    """Return True if responses to the same records agree.
 
-    The range of `sample` says what a rounding error is. A classifier's whole numbers are labels.
+    Labels must be equal, numbers up to rounding errors relative to the range of `sample`. Whole
+    numbers of a `classifier` are labels.
     """
     if a.shape != b.shape:
         return False
@@ -101,7 +102,7 @@ def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bo
     if finite.size == 0:
         return np.array_equal(a, b, equal_nan=True)
     relative, floor = _TOLERANCE["f8" if sample.dtype.itemsize >= 8 else "f4"]
-    # Each end by itself, as their difference may be more than a float holds.
+    # Each end is scaled separately, because their difference may overflow.
     spread = relative * finite.max() - relative * finite.min()
     tolerance = spread + floor * np.abs(finite).max()
     near = np.abs(a - b) <= tolerance
@@ -109,5 +110,5 @@ def agree(a: NDArray[Any], b: NDArray[Any], sample: NDArray[Any], classifier: bo
 
 
 def _whole(sample: NDArray[Any]) -> bool:
-    """Whether these are labels, which are whole; so is every float beyond 2^53, which none is."""
+    """Return True for whole numbers below 2^53; larger floats are all whole, and no labels."""
     return bool((sample == np.round(sample)).all() and (np.abs(sample) < 2**53).all())

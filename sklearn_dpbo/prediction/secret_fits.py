@@ -1,7 +1,7 @@
 """Models fitted on protected records, and evaluated on others, in secret (zone: sensitive).
 
-Nothing of a model is seen before one of them is chosen and released: no failure, no message, no
-output, and not how many there were.
+Nothing about the models is visible until one of them is chosen and released: no failure, message or
+output, nor their number.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from .secret_pipelines import fit_last_step
 
 @dataclass(frozen=True, eq=False)
 class SecretFit:
-    """Parameters of a model to fit, and its `members`: what follows from it at no cost.
+    """Parameters of a model to fit, and its `members`: models that follow from it at no cost.
 
-    Each member is parameters of which the fitted model can have other values (`refitted`); ``{}``
-    is the fitted model itself.
+    A member is a dict of parameters that can be changed after the fit (`refitted`); ``{}`` is the
+    fitted model itself.
     """
 
     params: dict[str, Any]
@@ -50,33 +50,33 @@ class SecretFit:
 
 @dataclass(frozen=True)
 class SecretModel:
-    """A member of a fit, and what was fitted, pickled before it became the member, or None."""
+    """Position of a member of a fit, and the fitted model before `refitted`, pickled, or None."""
 
     fit: SecretFit
     member: int
     pickled: bytes | None
 
     def estimator(self) -> Any:
-        """Return the estimator, of a model that is released; ValueError if the fit failed."""
+        """Return the estimator of a released model; ValueError if the fit failed."""
         params = self.fit.params
         member = self.fit.members[self.member]
         if self.pickled is None:
             raise ValueError(
-                f"the model that was chosen could not be fitted: {dict(params, **member)}. Why "
-                "depends on protected records. Try its parameters on made-up ones"
+                f"the chosen model could not be fitted: {dict(params, **member)}. The reason is "
+                "withheld, as it depends on protected records. Try the parameters on made-up ones"
             )
         return refitted(fresh(self.pickled), member)
 
 
 def refitted(estimator: Any, params: dict[str, Any]) -> Any:
-    """Return a fitted estimator with other values of what follows from its release, if any."""
+    """Change parameters of a fitted estimator that need no new fit; return the new estimator."""
     if not params:
         return estimator
     again = copy(estimator)
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
-        own = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
-        again.steps = [*estimator.steps[:-1], (step, refitted(last, own))]
+        of_step = {name.removeprefix(f"{step}__"): value for name, value in params.items()}
+        again.steps = [*estimator.steps[:-1], (step, refitted(last, of_step))]
         return again
     return again.refitted(**params)
 
@@ -90,15 +90,15 @@ def fit_secretly(
     table: ProtectedTable,
     query: Query,
 ) -> tuple[Secret, Sensitive]:
-    """Fit models on protected records, in parallel, and count what they predict for others.
+    """Fit models on protected records, in parallel, and count their predictions for others.
 
-    See `RecordOwner.fit_secretly`. The table has no name, and models share nothing: to find
-    something takes less time, and which are alike is secret.
+    See `RecordOwner.fit_secretly`. The table has no name, so models share no cached outputs: a
+    cache hit takes less time, and would reveal that models are alike, which is secret.
     """
     run = partial(_run, options, training, made_up, table, query)
     with suppress_output(descriptors=False):
         n_jobs = 1 if in_threads() else options.n_jobs
-        statistics, models = zip(*in_shares(run, [(each,) for each in fits], n_jobs), strict=True)
+        results = in_shares(run, [(secret_fit,) for secret_fit in fits], n_jobs)
 
     def of_members(pickled: list[bytes | None]) -> list[SecretModel]:
         return [
@@ -107,8 +107,8 @@ def fit_secretly(
             for k in range(len(secret_fit.members))
         ]
 
-    members = Secret.gathered([sealed.content for sealed in models]).then(of_members)
-    return members, reduce(Sensitive.followed_by, (sealed.content for sealed in statistics))
+    members = Secret.gathered([pickled.content for _, pickled in results]).then(of_members)
+    return members, reduce(Sensitive.followed_by, (counts.content for counts, _ in results))
 
 
 @hold_interrupts()
@@ -120,10 +120,10 @@ def evaluate_in_secret(
     query: Query,
     params: dict[str, Any],
 ) -> int | None:
-    """Return the raw statistic of a candidate that itself depends on protected records.
+    """Compute the raw statistic of a candidate that itself depends on protected records.
 
-    To be called from within a `Secret`. It runs in this process, without output, and keeps no
-    state; a failure is not reported, but gives None: all of that could tell the candidate.
+    Call it only from within a `Secret`. It runs in this process, without output, and keeps no
+    state. A failure is not reported; the result is None. Each of these could reveal the candidate.
     """
     with suppress_output(), drop_errors():
         estimator = without_side_effects(options.candidate(params))
@@ -133,7 +133,7 @@ def evaluate_in_secret(
 
 
 def in_threads() -> bool:
-    """Whether tasks run in threads: they would restore the generators that others draw from."""
+    """Return True if tasks run in threads, which share random generators."""
     backend, _ = get_active_backend()
     client = getattr(backend, "client", None)  # of Dask
     inside = client is not None and any(worker.startswith("inproc:") for worker in client.ncores())
@@ -149,10 +149,10 @@ def _run(
     query: Query,
     secret_fit: SecretFit,
 ) -> tuple[InTransit[Sensitive], InTransit[Secret]]:
-    """Return the statistics of a fit's members, and the pickled model."""
+    """Fit a model, and return the statistics of its members and the pickled model."""
     statistics = np.zeros((len(secret_fit.members), 1), dtype=np.int64)
     pickled = None
-    # A warning turned into an error would make a fit fail, and that tells.
+    # A warning turned into an error would make a fit fail, which is visible in the result.
     with suppress_output(), drop_errors(), warnings.catch_warnings(action="ignore"):
         _seed_global_generators()
         estimator = fitted_in_secret(options, secret_fit.params, training, made_up)
@@ -168,7 +168,7 @@ def _run(
 def fitted_in_secret(
     options: FitOptions, params: dict[str, Any], training: Training, made_up: Training
 ) -> Any:
-    """Return a candidate, fitted where nothing that it does may be seen."""
+    """Fit a candidate without visible side effects, and return it."""
     estimator = without_side_effects(options.candidate(params))
     return without_callbacks(fit_last_step(estimator, training, made_up, options.prediction))
 
@@ -176,8 +176,8 @@ def fitted_in_secret(
 def _seed_global_generators() -> None:
     """Seed the process's generators from the operating system.
 
-    A suppression of output leaves them as it found them. So what is drawn from them would otherwise
-    be the same in one as in the next, and could be drawn again afterwards: noise must not be.
+    The suppression of output restores their state at its end. So without new seeds, fits would draw
+    equal numbers, and others could draw them again later. Noise must not be predictable.
     """
     np.random.seed(np.frombuffer(secrets.token_bytes(64), dtype=np.uint32))
     random.seed()
@@ -188,9 +188,9 @@ def _seed_global_generators() -> None:
 
 # ---------------------------------------------------------------------- labels
 def count_labels(table: DividedTable) -> Sensitive:
-    """Return the weight of the second part's records that have each label, or one nearest to it.
+    """Sum the weights of the second part's records with each label, or the one nearest to it.
 
-    A unit adds W to the counts, and so does what replaces it: they move by 2 W together.
+    A unit adds W to the counts, as does the unit that replaces it, so the counts change by 2 W.
     """
     y = table.y_val
     labels = table.labels
@@ -203,6 +203,6 @@ def count_labels(table: DividedTable) -> Sensitive:
 
 
 def _nearest(y: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the position of the label that is nearest; -1 of what is no number."""
+    """Find the position of the nearest label; -1 for NaN."""
     edges = (labels[1:] + labels[:-1]) / 2
     return np.asarray(np.where(np.isnan(y), -1, np.searchsorted(edges, y)))

@@ -1,8 +1,8 @@
 """Pipelines whose last step learns from protected records, in secret (zone: sensitive).
 
-The steps before it are fitted on made-up records. Then they transform protected ones as models
-predict them (`ProtectedTable`): by copies, which are dropped, and so that a record that cannot be
-transformed, or changes what others become, has no part in what these become.
+The steps before it are fitted on made-up records. They transform protected ones as models predict
+them (`ProtectedTable`): copies are used and dropped, and a record that cannot be transformed, or
+that changes the transformation of others, has no effect on others.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .protected_values import ProtectedTable
 
 
 def fit_last_step(estimator: Any, training: Training, made_up: Training, prediction: str) -> Any:
-    """Return an estimator, fitted; of a pipeline, the last step on records, the others on made-up.
+    """Fit an estimator on records; of a pipeline, fit all steps but the last on made-up records.
 
-    Arguments of `fit` have the names of steps in front of theirs. ValueError if made-up records are
-    not transformed into numbers.
+    Names of fit parameters start with the names of steps. ValueError if made-up records are not
+    transformed into numbers.
     """
     if not isinstance(estimator, Pipeline):
         return fit(estimator, training)
@@ -49,7 +49,7 @@ def fit_last_step(estimator: Any, training: Training, made_up: Training, predict
 
 @dataclass(frozen=True)
 class _TransformedRows(Query):
-    """Records as steps transform them, in place of the values of a score."""
+    """Query for transformed records, in the place of the values of a score."""
 
     shape: tuple[int, ...] = ()
     response_method = ("transform",)
@@ -58,12 +58,12 @@ class _TransformedRows(Query):
         return response
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return zeros: what a record counts as that cannot be transformed."""
+        """Return zeros, for records that cannot be transformed."""
         return np.zeros((n, *self.shape))
 
 
 def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
-    """Transform protected records by steps: into an array of floats, or a frame if they do."""
+    """Transform protected records by steps, to an array of floats, or to a frame if steps do."""
     units = Units.of(n_rows(X))
     companions = Companions.of(Problem(made_up, units, ""))
     model = Model.of(steps, (_TransformedRows(),), companions, prediction)

@@ -1,7 +1,7 @@
-"""What an entry point holds: a budget, protected rows, and all that is public (zone: boundary).
+"""Session of an entry point: a budget, protected rows, and public facts (zone: boundary).
 
-Public questions come first. Then protected rows are counted, into sealed tables, and these are
-released by the mechanisms, which charge before they draw.
+Public questions come first. Then protected rows are counted in sealed tables, which mechanisms
+release; they charge before they draw noise.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .progress import worth_handing_over
 from .record_owner import RecordOwner, TableOwner
 from .rehearsal import require_same
 
-# So many public rows at most say how counts are designed, and how wide intervals will be.
+# Largest number of public rows from which counts are designed and widths of intervals estimated.
 _MOST_ROWS = 2**12
 
 
 class Session(RecordOwner):
-    """One budget for one validation set; `candidates` are those of a search."""
+    """Budget and records of one validation set; a search also sets its `candidates`."""
 
     candidates: Candidates
 
@@ -40,34 +40,35 @@ class Session(RecordOwner):
     def of_table(
         cls, table: TableOwner, spending: Spending, frequent: Any, rng: np.random.Generator
     ) -> Session:
-        """Return the session of both parts of a table, whose labels are about so frequent."""
+        """Make the session of both parts of a table; `frequent`: as in `TableOwner.problem`."""
         session: Session = table.owner(cls, spending, table.problem(frequent, rng))
         return session
 
     # ------------------------------------------------------------ public
     @property
     def training(self) -> Training:
-        """The public rows."""
+        """Public rows."""
         return self.problem.training
 
     @property
     def units(self) -> Units:
-        """How many protected units there are, and whether these are groups."""
+        """Number and kind (records or groups) of the protected units."""
         return self.problem.units
 
     def answers_of(self, estimator: Any, methods: Iterable[tuple[str, ...]]) -> Responses:
-        """Return what a fitted model answers to (some of) the public rows."""
+        """Compute the responses of a fitted model to (some of) the public rows."""
         self.require_public()
         X, y = self.training.X, self.training.y
         rows = spread_rows(X, y, _MOST_ROWS)
-        given = take_rows(X, rows), take_rows(y, rows)
-        return Responses.of(without_callbacks(estimator), *given, methods)
+        return Responses.of(
+            without_callbacks(estimator), take_rows(X, rows), take_rows(y, rows), methods
+        )
 
     def ask(self, estimator: Any, *queries: Query, prediction: str) -> Model:
-        """Check, on public rows, that a fitted model can be counted for these queries.
+        """Make the model of a fitted estimator for these queries, and check it on public rows.
 
-        ValueError if public rows get something else in the place of protected ones. What is counted
-        later is this model: nothing that the estimator learns from protected rows changes it.
+        ValueError if public rows get other predictions in the place of protected ones. The model
+        that is counted later is this one: it does not change if the estimator does.
         """
         self.require_public()
         options = FitOptions(estimator, prediction=prediction)
@@ -75,9 +76,9 @@ class Session(RecordOwner):
         require_same(model)
         return model
 
-    def search(self, options: FitOptions, scorers: Sequence[Any], **how: Any) -> Candidates:
-        """Return the candidates of a search by these scores, fitted on the public rows."""
-        self.candidates = Candidates(options, self.problem, tuple(scorers), **how)
+    def search(self, options: FitOptions, scorers: Sequence[Any], **settings: Any) -> Candidates:
+        """Begin a search by these scores: set and return `candidates`, fitted on public rows."""
+        self.candidates = Candidates(options, self.problem, tuple(scorers), **settings)
         self.candidates.before_fits = self.require_public
         return self.candidates
 
@@ -87,25 +88,24 @@ class Session(RecordOwner):
         return self.count(self.candidates.asked(params, query), query)
 
     def compare(self, fitted: Sequence[dict[str, Any]], query: Query) -> Sensitive:
-        """Return the statistics of fitted candidates, one a row; they predict in parallel."""
+        """Count fitted candidates' predictions, in parallel: a table with a row for each."""
         models = [self.candidates.asked(params, query) for params in fitted]
         seconds = self.units.m * sum(model.seconds for model in models)
         n_jobs = self.candidates.options.n_jobs if worth_handing_over(seconds) else 1
         return self.count_each(models, query, n_jobs)
 
     def in_secret(self) -> Secret:
-        """Return, sealed, what fits a candidate that is itself secret, and counts its score.
+        """Return a sealed function that fits and counts a candidate that is itself secret.
 
-        It takes parameters, and returns the statistic of the score that selects; None for a fit
-        that fails, which is not reported.
+        The function takes parameters, and returns the statistic of the score that selects. It
+        returns None for a fit that fails, which is not reported.
         """
         candidates = self.candidates
-        make_model, query = candidates.make_model(), candidates.scorer.query
-        return self.evaluating(candidates.options, make_model, query)
+        return self.evaluating(candidates.options, candidates.make_model(), candidates.scorer.query)
 
     # ------------------------------------------------------------ released
     def report(self, **facts: Any) -> PrivacyReport:
-        """Return the report of what was released of the validation set; facts are others."""
+        """Report the releases of the validation set, with other `facts` for the report."""
         return report_of(
             self.spent,
             unit=self.units.name,

@@ -1,7 +1,7 @@
 """Scores of decision thresholds on the validation set (zone: sensitive).
 
-Each protected record is predicted once. Its response says which label it gets from a threshold; and
-what either label is counted as is computed with it.
+Each protected record is predicted once. Its response determines its label at each threshold; the
+values of both labels are computed at the same time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..records.units import Units
 
 @dataclass(frozen=True)
 class LabelGains(Query):
-    """Per record: the response, and what either label is counted as; shape (n, 3).
+    """Query for the response and the values of both labels, shape (n_records, 3).
 
-    What thresholds are compared by is a function of the same values.
+    The statistic by which thresholds are compared is a function of the same values.
     """
 
     counts: Query
@@ -35,16 +35,17 @@ class LabelGains(Query):
         return np.stack([class_scores(response)[:, 0], *counted], axis=1)
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return the values of records that cannot be predicted: the least at any threshold."""
+        """Return the values of records that cannot be predicted: the lowest at any threshold."""
         counted = self.counts.lowest_values(y, n)
         return np.stack([np.zeros(n), counted, counted], axis=1)
 
     def statistics_at(
         self, thresholds: Iterable[float], values: NDArray[Any], y: Any, units: Units, query: Query
     ) -> NDArray[np.int64]:
-        """Return a row of the query's integers for the labels that each threshold gives."""
+        """Count the labels at each threshold: a row of the query's integers for each."""
         levels, position = np.unique(np.fromiter(thresholds, dtype=float), return_inverse=True)
-        response, (first, second) = values[:, 0], values[:, 1:].T.astype(int)
+        response = values[:, 0]
+        first, second = values[:, 1:].T.astype(int)
         # The second class is predicted from the threshold on; never for NaN.
         n_reached = np.searchsorted(levels, response, side="right")
         n_reached[np.isnan(response)] = 0

@@ -287,7 +287,7 @@ def f1(y, predicted):
         (dict(scoring="r2"), "not computed from the joint table"),
         (dict(scoring="fbeta"), "needs beta"),
         (dict(scoring=make_private_scorer("f1", pos_label="z")), "is not a class of y"),
-        (dict(prediction="alone"), "prediction is"),
+        (dict(prediction="alone"), "prediction must be"),
         (dict(X_val=None), "found None"),
         (dict(y_val=["p"]), "give one label each"),
         (dict(y=None), "one label per record"),

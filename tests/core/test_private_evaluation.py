@@ -247,7 +247,7 @@ def test_unknown_labels_have_predictions_with_either_positive_class(binary, posi
         (dict(thresholds=["high"]), "thresholds must be a list of finite numbers"),
         (dict(pos_label=5), "is not a class of y"),
         (dict(largest_error=-1), "largest_error must be None or above 0"),
-        (dict(prediction="alone"), "prediction is"),
+        (dict(prediction="alone"), "prediction must be"),
         (dict(X_val=None), "found None"),
         (dict(y_val=[1]), "give one label each"),
         (dict(y=None), "one label per record"),

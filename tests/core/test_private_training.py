@@ -285,7 +285,7 @@ def test_frames_stay_frames_and_text_columns_are_encoded():
 
 def test_sparse_steps_give_arrays_and_steps_that_give_texts_are_refused():
     assert (fitted(FunctionTransformer(csr_matrix))[-1].X_ == RECORDS.X).all()
-    with pytest.raises(ValueError, match="have to make numbers of records"):
+    with pytest.raises(ValueError, match="must return numbers"):
         fitted(FunctionTransformer(lambda X: np.asarray(X).astype(str)))
 
 

@@ -198,7 +198,9 @@ def test_missing_parameters_are_learnt_within_training_set(two_classes):
     assert len(search.cv_results_["params"]) == 32
     assert search.cv_results_["validated"].mask.all()
     for n_iter in (2, 4):
-        with pytest.raises(ValueError, match=r"too few to learn .*'k1'.* Increase n_iter"):
+        with pytest.raises(
+            ValueError, match=r"'k1'.* cannot be learnt: .* too few.* Increase n_iter"
+        ):
             fitted(GPNoisy(), data, space=space, estimator=LogisticRegression(), n_iter=n_iter)
 
 
@@ -533,7 +535,7 @@ def test_data_space_and_parameters_outside_theorem_7_raise_value_error():
     with pytest.raises(ValueError, match="beyond lambda_bounds"):
         lipschitz(LipschitzConvex(lambda_bounds=(0.1, 1.0)), space={"logisticregression__C": [1.0]})
     for strategy in (LipschitzConvex(), LipschitzConvex(lipschitz=1.0)):
-        with pytest.raises(ValueError, match="accuracy jumps at the decision boundary"):
+        with pytest.raises(ValueError, match="accuracy jumps"):
             lipschitz(strategy, scoring="accuracy")
     with pytest.raises(ValueError, match="would not protect"):
         lipschitz(LipschitzConvex(lipschitz=0.5))

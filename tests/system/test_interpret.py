@@ -138,7 +138,7 @@ def test_a_subclass_and_the_regressor_are_not_taken_for_it():
 
 @pytest.mark.parametrize("labels", [Y.astype(float), np.arange(N) % 3])
 def test_labels_that_it_does_not_keep_are_found_before_anything_is_spent(labels):
-    with pytest.raises(ValueError, match="nothing spent"):
+    with pytest.raises(ValueError, match="nothing was spent"):
         search_over().fit(X, labels)
 
 

@@ -400,7 +400,12 @@ def wrong_inputs():
     two = {"grid": {"model": [model, other]}, "estimator": piped}
     yield "two models", two, {}, "another kind of guarantee|which the search sets itself"
     yield "ledger", {"grid": {"ledger": [object()]}}, {}, "give the ledger to the search"
-    yield "fails", {"grid": {"C": [-1.0]}}, {}, "C must.*fails on made-up records.*nothing spent"
+    yield (
+        "fails",
+        {"grid": {"C": [-1.0]}},
+        {},
+        "C must.*fails on made-up records.*nothing was spent",
+    )
     batch = Pipeline([("step", FunctionTransformer(centred)), ("model", model)])
     yield (
         "batch",

@@ -278,7 +278,7 @@ class FailsAtLast(Known):
     ("estimator", "error", "message"),
     [
         (Known(fail="interrupt"), KeyboardInterrupt, None),
-        (Known(fail="fit"), ValueError, "could not be fitted.*Why depends on protected records"),
+        (Known(fail="fit"), ValueError, "could not be fitted.*depends on protected records"),
         (FailsAtLast(), RuntimeError, "no more"),
     ],
     ids=["interrupted", "not fitted", "not predicting"],

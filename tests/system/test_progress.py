@@ -386,7 +386,7 @@ class Where(LogisticRegression):
 @pytest.mark.parametrize("cheap", [True, False])
 def test_cheap_fits_and_counts_stay_in_the_process(cheap, monkeypatch, two_classes):
     """Of the explored candidates, a first batch says how long a fit takes."""
-    monkeypatch.setattr(progress, "_HANDING_OVER", 1e9 if cheap else 0.0)
+    monkeypatch.setattr(progress, "_OVERHEAD", 1e9 if cheap else 0.0)
     X, y, X_val, y_val = two_classes
     grid = {"C": np.geomspace(0.1, 10, 40).tolist()}
     Where.seen.clear()

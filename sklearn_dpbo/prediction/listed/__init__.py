@@ -1,1 +1,1 @@
-"""What is trusted to predict row by row, and how the rest is called (zone: sensitive)."""
+"""List of estimators trusted to predict row by row; calls of all others (zone: sensitive)."""

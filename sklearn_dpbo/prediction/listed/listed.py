@@ -1,19 +1,19 @@
-"""Which estimators predict row by row: a list that was read in their source (zone: public).
+"""List of estimators that predict row by row, according to their source code (zone: public).
 
-*Listed* is a class, with conditions on its options, if row i of what its methods return
-(`predict`, `predict_proba`, `decision_function`, `transform`; and `inverse_transform` where another
-class of the list calls it) is a function of row i of their input and of what was fitted. So are the
-values that a listed query, or gain, gives to the records of a response. If all
-parts of a model are listed, so is the model's prediction such a function, as these are closed under
-composition: with f(X)_i = f'(X_i) and g(X)_i = g'(X_i), g(f(X))_i = g'(f'(X_i)).
+A class is *listed*, with conditions on its options, if row i of the output of its methods
+(`predict`, `predict_proba`, `decision_function`, `transform`; and `inverse_transform` if another
+class of the list calls it) is a function of row i of the input and of the fitted estimator. The
+same holds for the values of records of a listed query or gain. If all parts of a model are listed,
+the model's prediction is such a function, too, because these are closed under composition: with
+f(X)_i = f'(X_i) and g(X)_i = g'(X_i), g(f(X))_i = g'(f'(X_i)).
 
-What was looked for in the source: statistics of columns, branches on any(), all() or nnz, types
-chosen by content, subsets of rows passed on (a matrix product may round a row otherwise at another
-place), and random draws. A branch that only raises is no matter: whoever calls these finds the
-record that is to blame. `tests/core/test_listed.py` tries to break each line.
+The source was searched for statistics of columns, branches on any(), all() or nnz, types chosen by
+content, subsets of rows passed on (a matrix product may round a row differently at another
+position), and random draws. A branch that only raises an error does no harm, because the caller
+finds the record that causes it. `tests/core/test_listed.py` tries to break each line.
 
 *Assumed.* A row of a matrix product depends neither on the values of other rows nor, in elementwise
-functions, on its lane. Threads that add up trees do so in the order of arrival: predict with
+functions, on its lane. Threads add up trees in the order in which they finish: predict with
 n_jobs=1.
 """
 
@@ -37,14 +37,14 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array
 from sklearn.utils._set_output import _get_output_config, _SetOutputMixin
 
-# Versions of which the source was read, of each compiled package the Python part.
+# Versions whose source was read; of compiled packages, the Python part.
 READ = {
     "scikit-learn": ("1.6.1", "1.7.2", "1.8.0", "1.9.1"),
     "xgboost": ("3.2.0",),
     "lightgbm": ("4.6.0", "4.7.0"),
     "catboost": ("1.2.10",),
 }
-# By the name that is imported.
+# Names under which packages are installed, by the names that are imported.
 _INSTALLED = {
     "sklearn": "scikit-learn",
     "xgboost": "xgboost",
@@ -141,12 +141,12 @@ sklearn_dpbo.prediction F direct_responses.AsNumbers secret_pipelines._Transform
 sklearn_dpbo.prediction F threshold_curve.LabelGains
 """
 
-# Those of which `inverse_transform` was read, too.
+# Classes whose `inverse_transform` was read, too.
 _INVERTIBLE = (
     "FunctionTransformer", "MaxAbsScaler", "MinMaxScaler", "PowerTransformer",
     "QuantileTransformer", "RobustScaler", "StandardScaler",
 )  # fmt: skip
-# Of any class. (A frame that was read is one of declared types.)
+# Exception for all classes: only frames of declared types were read.
 OBJECTS_IN_FRAMES = "with set_output, of arrays, objects or for polars"
 _OF_FILES = 'with input="file" or "filename"', lambda e: e.input == "content"
 _NEIGHBORS = (
@@ -155,11 +155,11 @@ _NEIGHBORS = (
         not issparse(getattr(e, "_fit_X", None)) and {type(e.metric), type(e.weights)} == {str}
     ),
 )
-# By class: where it is not listed, and whether a fitted estimator is.
+# By class: conditions under which it is not listed, in words, and a test if an estimator is listed.
 _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "CountVectorizer": _OF_FILES,
-    # Entries in the order of columns are sorted again if any row is not: not stably, so that values
-    # of one column change places.
+    # If the entries of any row are not in the order of columns, all rows are sorted again. The sort
+    # is not stable, so values of one column change places.
     "DictVectorizer": ("with sparse=True", lambda e: not e.sparse),
     "DummyClassifier": (
         'with strategy="stratified" or "uniform"',
@@ -181,7 +181,7 @@ _EXCEPT: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of the list: a class, by module and name, its kind, and where it is not listed."""
+    """A line of the list: module and name of a class, its kind, and conditions of exceptions."""
 
     module: str
     name: str
@@ -190,12 +190,12 @@ class Listed:
 
     @property
     def package(self) -> str:
-        """The name under which the package is installed."""
+        """Name under which the package is installed."""
         return _INSTALLED[self.module.partition(".")[0]]
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Versions of which the source was read; () for classes of this package."""
+        """Versions whose source was read; () for classes of this package."""
         return READ.get(self.package, ())
 
 
@@ -215,10 +215,10 @@ LISTED = _read_table()
 
 
 def why_unlisted(estimator: Any) -> str | None:
-    """Say why an object is not known to predict row by row; None if it is listed.
+    """Explain why an object is not known to predict row by row; None if it is listed.
 
-    This is about the object itself, with its options and all parts that are no estimators. Those
-    that are (`is_estimator`) have to be asked for one by one.
+    This covers the object itself, with its options and all parts that are not estimators. Parts
+    that are estimators (`is_estimator`) have to be checked one by one.
     """
     cls = type(estimator)
     line = LISTED.get((cls.__module__.partition(".")[0], cls.__name__))
@@ -226,15 +226,15 @@ def why_unlisted(estimator: Any) -> str | None:
         return _words(cls)
     if reason := _untested(line):
         return reason
-    parts = getattr(estimator, "__dict__", {})  # of compiled classes there are none
+    parts = getattr(estimator, "__dict__", {})  # compiled classes have none
     functions = [parts.get(name) for name in _FUNCTIONS]
-    of_rows = next(filter(None, map(_words, filter(_is_of_rows, functions))), None)
-    others = {
+    unlisted_function = next(filter(None, map(_words, filter(_is_of_rows, functions))), None)
+    data = {
         k: vars(v) if k in _BINARIZERS and type(v) is LabelBinarizer else v
         for k, v in parts.items()
         if k not in _NOT_CALLED and k not in _FUNCTIONS
     }
-    if reason := of_rows or _unknown_part(others):
+    if reason := unlisted_function or _unknown_part(data):
         return reason
     if line.unless and not _EXCEPT[line.name][1](estimator):
         return f"{line.name} {line.unless}"
@@ -242,17 +242,17 @@ def why_unlisted(estimator: Any) -> str | None:
 
 
 def is_listed(value: Any) -> bool:
-    """Whether the very class of an object is on the list."""
+    """Return True if the exact class of an object is on the list."""
     cls = type(value)
     line = LISTED.get((cls.__module__.partition(".")[0], cls.__name__))
     return line is not None and _is_of(cls, line.module)
 
 
 def is_estimator(value: Any) -> bool:
-    """Whether a part of a model predicts or transforms, so that it is listed, or not, by itself.
+    """Return True if a part of a model predicts or transforms, and so is listed or not by itself.
 
-    Frames have `transform`, and are data. A LabelBinarizer belongs to the class that inverts labels
-    with it; its own `transform` looks at all labels.
+    Frames have `transform`, but are data. A LabelBinarizer belongs to the class that inverts labels
+    with it; its own `transform` depends on all labels.
     """
     cls = type(value)
     if cls in _WITHOUT_METHODS or isinstance(value, type):
@@ -262,7 +262,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def _untested(line: Listed) -> str | None:
-    """Say that the installed version is of no series that was read."""
+    """Explain that the installed version was not read; None if a version of its series was."""
     if not line.read:
         return None
     version = sys.modules[line.module.partition(".")[0]].__version__
@@ -282,12 +282,12 @@ def _series(version: str) -> list[str]:
 _METHODS = (
     "predict", "predict_proba", "decision_function", "transform", "inverse_transform",
 )  # fmt: skip
-# Attributes that belong to their owner, and were read with it: a part elsewhere is not listed.
+# Attributes that were read with the class that has them; elsewhere such a part is not listed.
 _BINARIZERS = ("_label_binarizer", "label_binarizer_")
 # Attributes that are called on a table.
 _FUNCTIONS = ("func", "inverse_func")
-# Attributes that need no look: templates, what only `fit` calls, what pickling drops, and what was
-# read together with its class.
+# Attributes that need no check: templates, those that only `fit` calls or that pickling drops, and
+# those that were read together with their class.
 _NOT_CALLED = {
     "cv", "_checked_cv_orig", "scoring", "scorer_", "_curve_scorer", "refit", "param_grid",
     "param_distributions", "cv_results_", "best_params_", "memory", "score_func", "transformers",
@@ -297,7 +297,7 @@ _PLAIN = {type(None), bool, int, float, complex, str, bytes, slice, range, ctype
 _CONTAINERS = {list, tuple, set, frozenset}
 _MAPPINGS = {dict, OrderedDict, defaultdict}
 _WITHOUT_METHODS = _PLAIN | _CONTAINERS | _MAPPINGS | {np.ndarray, LabelBinarizer}
-# Modules of which all classes are known: data and compiled code, and what consists of known parts.
+# Modules whose classes are all known: data and compiled code; and classes of known parts.
 _DATA = ("_catboost", "_loss", "pandas", "scipy.interpolate._bsplines", "scipy.sparse")
 _KNOWN = (
     "sklearn._loss", "sklearn.compose._column_transformer", "sklearn.gaussian_process.kernels",
@@ -312,7 +312,7 @@ _OF_NUMPY = (np.generic, np.ndarray, np.dtype, np.random.RandomState, np.random.
 def _unknown_part(value: Any) -> str | None:
     """Name the first part of a value that is neither data nor known; estimators are left out.
 
-    Types have to be the very ones: a subclass can do what its author wants.
+    Types have to be exact, because a subclass can do what its author wants.
     """
     cls = type(value)
     if cls in _PLAIN or is_estimator(value):
@@ -340,9 +340,9 @@ def _first_unknown(values: Collection[Any]) -> str | None:
 
 
 def _is_of_rows(function: Any) -> bool:
-    """Whether a function may be one of more than each cell.
+    """Return True unless a function is known to work on each cell separately.
 
-    Those of each cell are ufuncs of numpy or scipy with one argument (`np.frompyfunc` makes others)
+    Such functions are ufuncs of numpy or scipy with one argument (`np.frompyfunc` makes others),
     and scikit-learn's check of a table, which HistGradientBoosting has.
     """
     if function is None:
@@ -351,21 +351,21 @@ def _is_of_rows(function: Any) -> bool:
         return bool(function.args or _unknown_part(function.keywords))
     if type(function) is not np.ufunc or function.signature is not None:
         return True
-    own = function in (getattr(module, function.__name__, None) for module in (np, special))
-    return not own or (function.nin, function.nout) != (1, 1)
+    in_library = function in (getattr(module, function.__name__, None) for module in (np, special))
+    return not in_library or (function.nin, function.nout) != (1, 1)
 
 
 def _is_of(cls: type, *modules: str) -> bool:
-    """Whether a class is what one of these modules, or one inside, has under its name."""
+    """Return True if one of these modules, or a submodule, has this very class under its name."""
     home = _loss if cls.__module__ == "_loss" else sys.modules.get(cls.__module__)
     inside = any(f"{cls.__module__}.".startswith(f"{module}.") for module in modules)
     return inside and getattr(home, cls.__name__, None) is cls
 
 
 def _puts_objects_in_frames(estimator: Any) -> bool:
-    """Whether cells may decide the types of the columns of frames that an estimator returns.
+    """Return True if cells may decide the types of columns of frames that an estimator returns.
 
-    Of objects pandas makes text or times if all cells are such, and polars makes numbers.
+    pandas converts objects to text or times if all cells are such, and polars to numbers.
     """
     if not isinstance(estimator, _SetOutputMixin):
         return False
@@ -387,7 +387,7 @@ def _name_of(value: Any) -> str:
 
 
 def _words(value: Any) -> str:
-    """Name a function, or a class, for users: as theirs, unless it comes from a library."""
+    """Name a function or class for users: as "your ...", unless it comes from a library."""
     value = getattr(value, "func", value)  # of a partial function
     value = value if hasattr(value, "__name__") else type(value)
     name: str = value.__name__

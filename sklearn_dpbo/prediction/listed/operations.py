@@ -1,8 +1,8 @@
 """Operations of torch that a network may use when it is mapped over rows (zone: sensitive).
 
-torch.vmap has a rule for each operation that says what it does to all rows at once. Most rules keep
-rows apart, and some do not: an index beyond its own row may reach into the next one. So nothing is
-allowed but what the tests have tried, with odd numbers in one row, before all others.
+torch.vmap has a rule for each operation, which applies it to all rows at once. Most rules keep rows
+apart, but some do not: an index beyond its own row may reach into the next one. So only operations
+are allowed that the tests have tried with odd numbers in one row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from threading import RLock
 from typing import Any
 
-#: By the names that torch's functions have.
+#: Names of torch's functions.
 _NAMES = """
     __and__ __eq__ __floordiv__ __get__ __getitem__ __invert__ __len__ __or__ __rdiv__ __rpow__
     __rsub__ _set_grad_enabled _threshold abs adaptive_avg_pool1d adaptive_avg_pool2d
@@ -37,18 +37,20 @@ _NAMES = """
     unsqueeze var view where zero_ zeros zeros_like
 """
 OPERATIONS = frozenset(_NAMES.split())
-# What is set while a network is mapped is set for all threads.
+# The settings while a network is mapped hold for all threads.
 _LOCK = RLock()
 
 
 @contextmanager
 def only_tried() -> Iterator[None]:
-    """Raise RuntimeError where another operation is called, or a tensor has a class of its own.
+    """Raise RuntimeError if another operation is called, or for a tensor of another class.
 
-    Operations without a rule are errors, too: one by one, they would be put together by the first.
+    Operations without a rule are errors, too: torch would apply them row by row, and choose the
+    type of all results by the first.
     """
     torch: Any = sys.modules["torch"]
-    functorch, attention = torch._C._functorch, torch.nn.attention
+    functorch = torch._C._functorch
+    attention = torch.nn.attention
     with _LOCK:
         before = functorch._is_vmap_fallback_enabled()
         functorch._set_vmap_fallback_enabled(False)
@@ -61,7 +63,7 @@ def only_tried() -> Iterator[None]:
 
 @cache
 def _mode() -> type[Any]:
-    """Return the class of what sees each call of torch before it is made."""
+    """Return the class of a mode that checks each call of torch before it is made."""
     torch: Any = sys.modules["torch"]
     plain = {torch.Tensor, torch.nn.Parameter}
     leaves = torch.utils._pytree.tree_leaves
@@ -70,7 +72,8 @@ def _mode() -> type[Any]:
         def __torch_function__(
             self, function: Any, types: Any, args: Any = (), options: Any = None
         ) -> Any:
-            options, name = options or {}, getattr(function, "__name__", repr(function))
+            options = options or {}
+            name = getattr(function, "__name__", repr(function))
             tensors = [x for x in leaves((args, options)) if isinstance(x, torch.Tensor)]
             tables = [x for x in tensors if name == "embedding" and x.is_floating_point()]
             if name not in OPERATIONS:

@@ -1,7 +1,7 @@
-"""Which parts of a fitted model are listed as predicting row by row, and which not (zone: public).
+"""Parts of a fitted model, listed as predicting row by row or not (zone: public).
 
-The parts of a model that are not listed are cut out of it when it is pickled for counting; then
-they predict each unit by itself (`separately`).
+The parts of a model that are not listed are cut out of it when it is pickled for counting. They
+then predict each unit by itself (`separately`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ...records.pickles import PicklesByName, PicklesByValue, dumped, packed, re
 from .listed import is_estimator, why_unlisted
 from .networks import is_mappable, without_workers
 
-_NAMES = {"sklearn": "scikit-learn"}  # where a package is installed by another name
+_NAMES = {"sklearn": "scikit-learn"}  # packages that are installed by another name
 
 
 class Parts(NamedTuple):
-    """The parts of a model: listed and mapped ones by package and class, others in words."""
+    """Parts of a model: listed and mapped ones as (package, class), unlisted ones in words."""
 
     listed: tuple[tuple[str, str], ...] = ()
     unlisted: tuple[str, ...] = ()
@@ -31,12 +31,12 @@ class Parts(NamedTuple):
 
     @classmethod
     def of_all(cls, several: Iterable[Parts]) -> Parts:
-        """Return the parts of several models, each once."""
+        """Collect the parts of several models, each once."""
         columns = zip(*several, strict=True)
         return cls(*(tuple(dict.fromkeys(chain(*column))) for column in columns))
 
     def condition(self, prediction: str, unit: str) -> str:
-        """Say, for a report, on which condition models of these parts predict record by record."""
+        """Write, for a report, the condition on which these parts predict record by record."""
         if prediction == "separate":
             return (
                 f"none for predictions: each {unit} was predicted alone, beside public records, by "
@@ -50,15 +50,17 @@ class Parts(NamedTuple):
         ]
         if unlisted and prediction == "together":
             trusted.append(f'by the user\'s word, prediction="together", for {unlisted}')
-        alone = "a model's prediction for a record depends on that record alone: "
-        texts = [alone + ", ".join(trusted)] * bool(trusted)
+        conditions = []
+        if trusted:
+            alone = "a model's prediction for a record depends on that record alone"
+            conditions.append(f"{alone}: {', '.join(trusted)}")
         if unlisted and prediction == "auto":
-            texts.append(f"{unit} by {unit}: {unlisted}")
-        return "; ".join(texts)
+            conditions.append(f"{unit} by {unit}: {unlisted}")
+        return "; ".join(conditions)
 
 
 def _by_package(parts: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    """Yield the names of classes, with the version of the package that they are from."""
+    """Yield the classes of each package, with its version, in words."""
     for package in dict.fromkeys(package for package, _ in parts):
         names = ", ".join(name for home, name in parts if home == package)
         yield f"{names} ({_version(package)})"
@@ -70,7 +72,7 @@ def _version(package: str) -> str:
 
 
 class CutOut(NamedTuple):
-    """Stands for a part that was cut out, and a key: what it and its input follow from."""
+    """Stands for a part that was cut out; its `key` identifies the part and its input."""
 
     pickled: bytes
     key: bytes
@@ -80,7 +82,7 @@ class CutOut(NamedTuple):
 
 
 class Network(NamedTuple):
-    """Stands for a network whose module torch.vmap maps over rows."""
+    """Stands for a network whose module is mapped over rows by torch.vmap."""
 
     pickled: bytes
 
@@ -89,7 +91,7 @@ class Network(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Stands for a step of a pipeline, of which parts were cut out."""
+    """Stands for a step of a pipeline that has parts cut out."""
 
     pickled: bytes
 
@@ -97,53 +99,63 @@ class Step(NamedTuple):
         return Step, tuple(self)
 
 
-def cut(model: Any, prediction: str, maps: bool = False) -> tuple[bytes, bytes, Parts]:
-    """Return a model pickled as it is, and with its unlisted parts cut out; and what they are.
+class Cut(NamedTuple):
+    """A model, pickled as it is and `without` its unlisted parts (b"" if none), and all parts."""
 
-    Each part is the smallest that is not listed: an estimator with all that it holds. The second
-    is empty if nothing is cut out. Nothing is if they predict "together", and all if "separate".
-    If the model `maps` networks, those that can be are mapped over rows in place of that.
+    pickled: bytes
+    without: bytes
+    parts: Parts
+
+
+def cut(model: Any, prediction: str, maps: bool = False) -> Cut:
+    """Pickle a model, and cut out its unlisted parts.
+
+    Each part is the smallest estimator, with all that it holds, that is not listed. If `prediction`
+    is "together", nothing is cut out; if it is "separate", the whole model is. With `maps`,
+    networks are mapped over rows instead, if they can be.
     """
     pickled, parts = _pickled(model)
     if prediction == "together" or not (prediction == "separate" or parts.unlisted):
-        return pickled, b"", parts
+        return Cut(pickled, b"", parts)
     if prediction == "separate" or (why_unlisted(model) and not (maps and is_mappable(model))):
-        alone = CutOut(_for_calls(model, pickled), blake2b(pickled).digest())
-        return pickled, packed(alone), Parts((), parts.unlisted[:1])
+        whole = CutOut(_for_calls(model, pickled), blake2b(pickled).digest())
+        return Cut(pickled, packed(whole), Parts((), parts.unlisted[:1]))
     if not hasattr(model, "steps"):
-        return pickled, *_pickled(model, lambda: pickled, maps)
-    # Step by step: then the key of a part names the steps up to its own, and candidates that differ
-    # in later ones share what it returns.
-    pipeline, several = copy(model), [Parts((_name(model),))]
-    pipeline.steps, before = list(model.steps), []
+        return Cut(pickled, *_pickled(model, lambda: pickled, maps))
+    # Step by step: then the key of a part depends on the steps up to its own only, and candidates
+    # that differ in later steps share its outputs.
+    pipeline = copy(model)
+    pipeline.steps = list(model.steps)
+    all_parts = [Parts((_name(model),))]
+    steps_so_far = []
     for i, (name, step) in enumerate(model.steps):
-        before.append(step)
-        without, parts = _pickled(step, partial(packed, before), maps)
-        several.append(parts)
+        steps_so_far.append(step)
+        without, parts = _pickled(step, partial(packed, steps_so_far), maps)
+        all_parts.append(parts)
         if parts.unlisted or parts.mapped:
             pipeline.steps[i] = name, Step(without)
-    return pickled, packed(pipeline), Parts.of_all(several)
+    return Cut(pickled, packed(pipeline), Parts.of_all(all_parts))
 
 
 def _pickled(
     model: Any, before: Callable[[], bytes] | None = None, maps: bool = False
 ) -> tuple[bytes, Parts]:
-    """Return a model pickled, and its parts; the unlisted ones cut out if keys are to be made.
+    """Pickle a model, and find its parts; with `before`, the unlisted ones are cut out.
 
-    `before` returns what these parts and their inputs follow from. It is public: so no protected
-    record decides what candidates share.
+    `before` returns bytes that determine these parts and their inputs; keys are made of them. They
+    are public, so no protected record determines which outputs candidates share.
     """
     for kind in (PicklesByName, PicklesByValue):
         walk = _Walk(before, maps)
         with suppress(Exception):  # of classes and functions that are not found by name
             pickled = dumped(model, walk.reduced, kind)
             return pickled, Parts(tuple(walk.listed), tuple(walk.unlisted), tuple(walk.mapped))
-    packed(model)  # says why it cannot be pickled
-    raise TypeError(f"the parts of {type(model).__name__} cannot be told")
+    packed(model)  # its error tells why it cannot be pickled
+    raise TypeError(f"the parts of {type(model).__name__} cannot be determined")
 
 
 class _Walk:
-    """Notes which parts of a model are listed, and says how each object is pickled."""
+    """Walk through a model while it is pickled, which collects its parts and cuts them out."""
 
     def __init__(self, before: Callable[[], bytes] | None, maps: bool) -> None:
         self.before = before
@@ -154,18 +166,18 @@ class _Walk:
         self.n_cut = 0
 
     def reduced(self, o: Any) -> Any:
-        """Return what stands for an unlisted part, or leave it to pickle."""
+        """Reduce an object for pickle: to a stand-in for an unlisted part, or as usual."""
         if not is_estimator(o):
             return reduced_tensors(o)
         if self.maps and is_mappable(o):
             self.mapped[_name(o)] = None
             return Network, (packed(o),)
-        why = why_unlisted(o)
-        if why:
-            self.unlisted[why] = None
+        reason = why_unlisted(o)
+        if reason:
+            self.unlisted[reason] = None
         elif hasattr(o, "get_params") and not type(o).__name__.startswith("_"):
             self.listed[_name(o)] = None
-        if not why or self.before is None:
+        if not reason or self.before is None:
             return reduced_tensors(o)
         self.n_cut += 1
         key = blake2b(b"%d" % self.n_cut + self.before()).digest()
@@ -173,7 +185,7 @@ class _Walk:
 
 
 def _for_calls(part: Any, pickled: bytes = b"") -> bytes:
-    """Return a part, that may be pickled already, to be called on one unit at a time."""
+    """Pickle a part (unless it is pickled already), to be called on one unit at a time."""
     return packed(without_workers(part)) if is_mappable(part) else pickled or packed(part)
 
 

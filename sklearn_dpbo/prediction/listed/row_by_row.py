@@ -1,6 +1,6 @@
-"""Does an estimator predict row by row, as its user says? Tested on training rows (zone: public).
+"""Test, on training rows, of the user's claim that a model predicts row by row (zone: public).
 
-This finds honest mistakes: a mean of the batch, ranks, values filled in from other rows.
+It finds honest mistakes: a mean of the batch, ranks, values filled in from other rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from ...records.split import Problem
 from ...records.tables import copied, is_frame, n_rows, take_rows
 from ..responses import agree
 
-_SAMPLE, _FEW = 256, 24
+# Number of rows that are predicted together, and of those in a small batch.
+_N_SAMPLE = 256
+_N_FEW = 24
+# Methods whose responses determine labels.
 _FINER = ("decision_function", "predict_proba")
 
 
@@ -33,13 +36,14 @@ class RowByRowCheck:
     @classmethod
     def on(cls, problem: Problem) -> RowByRowCheck:
         """Take a sample of the training rows."""
-        return cls(take_rows(problem.training.X, spread_rows(problem.training.X, None, _SAMPLE)))
+        X = problem.training.X
+        return cls(take_rows(X, spread_rows(X, None, _N_SAMPLE)))
 
     @ignore_float_errors()
     def check(self, pickled: bytes, method: str) -> None:
-        """Raise BatchDependentError if responses change with the rows beside, or cannot be had.
+        """Raise BatchDependentError if responses depend on other rows, or if prediction fails.
 
-        Of a classifier's labels, also what they follow from is compared, as it shows more.
+        For a classifier's labels, the scores behind them are compared, too, as they show more.
         """
         model = fresh(pickled)
         finer = [name for name in _FINER if method == "predict" and hasattr(model, name)]
@@ -57,15 +61,16 @@ class RowByRowCheck:
             )
 
     def _changes(self, pickled: bytes, method: str, X: Any) -> bool | None:
-        """Whether rows get something else, or nothing, in other batches; None if in none."""
+        """Return True if responses differ in other batches, or fail; None if they fail in all."""
         expected = _respond(pickled, method, X)
         if expected is None:
             return None
         n = n_rows(X)
         classifies = hasattr(fresh(pickled), "classes_")
-        everyone, some = np.arange(n), np.random.default_rng(0).permutation(n)[:_FEW]
-        copies = np.repeat(some[:2], _FEW), np.full(_FEW, min(3, n - 1))  # the latter lacks cells
-        for rows in (everyone[::-1], everyone[::2], some, *copies):
+        all_rows = np.arange(n)
+        some = np.random.default_rng(0).permutation(n)[:_N_FEW]
+        copies = np.repeat(some[:2], _N_FEW), np.full(_N_FEW, min(3, n - 1))  # row 3 lacks cells
+        for rows in (all_rows[::-1], all_rows[::2], some, *copies):
             response = _respond(pickled, method, take_rows(X, rows))
             if response is None or not agree(response, expected[rows], expected, classifies):
                 return True
@@ -79,11 +84,11 @@ def _respond(pickled: bytes, method: str, X: Any) -> Any:
 
 
 def _with_holes(X: Any) -> Any:
-    """Return a table of which every other row lacks every other cell, where types can say so."""
+    """Remove every other cell of every other row, in columns whose types have missing values."""
     if is_frame(X):
         row, column = np.indices(X.shape)
-        can = [getattr(dtype, "kind", "O") in "fOmM" for dtype in X.dtypes]
-        return X.mask((row % 2 == 1) & ((row // 2 + column) % 2 == 1) & can)
+        has_missing = [getattr(dtype, "kind", "O") in "fOmM" for dtype in X.dtypes]
+        return X.mask((row % 2 == 1) & ((row // 2 + column) % 2 == 1) & has_missing)
     X = copied(X)
     if isinstance(X, np.ndarray) and X.dtype.kind == "f":
         for i in (1, 3):

@@ -1,9 +1,10 @@
-"""Models whose parts that are not listed predict each protected unit by itself (zone: sensitive).
+"""Models whose unlisted parts predict each protected unit by itself (zone: sensitive).
 
-*Theorem.* If each listed part makes row i of what it returns of row i and of what was fitted, and
-every other part is a `Separately`, then so does the whole model: a composition of maps that work
-row by row works row by row. A `Separately` does by construction: it calls new copies of its part on
-one unit at a time, between the public companions, and undoes what a call leaves behind.
+*Theorem.* If row i of the output of each listed part is a function of row i of its input and of the
+fitted part, and every other part is a `Separately`, then the whole model works row by row: a
+composition of maps that work row by row works row by row. A `Separately` does by construction. It
+calls new copies of its part on one unit at a time, between the public companions, and undoes all
+side effects of a call.
 """
 
 from __future__ import annotations
@@ -35,9 +36,12 @@ from .stand_ins import PLAIN, Mapped, StandIn
 
 # Methods of a part that take rows.
 _METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
-_OBJECT, _DUPLICATES = np.dtype(object), "allows_duplicate_labels"
-# Outputs are put together after so many calls; so many cells of them are kept at most.
-_CALLS, _CELLS = 2**10, 2**25
+_OBJECT = np.dtype(object)
+_DUPLICATES = "allows_duplicate_labels"
+# Number of calls after which outputs are joined.
+_CALLS_PER_JOIN = 2**10
+# Largest number of cells of outputs that are kept for other candidates.
+_MOST_CELLS = 2**25
 _LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
 
 
@@ -45,9 +49,9 @@ _LIBRARIES = {"builtins", "numpy", "pandas", "scipy"}
 class Batch:
     """Rows that a model predicts at once: companions above, rows of units, companions below.
 
-    `rows` are numbers in the protected table, where -1 stands for a companion, and `units` what
-    they are of. A part adds to `odd` each unit that it failed for. What it returns for a
-    `complete` table is kept under the name of the table, and its `cut`: which part, of how many.
+    `rows` are row numbers in the protected table, where -1 stands for a companion, and `units` are
+    their units. A part adds to `odd` each unit for which it failed. Outputs for a `complete` table
+    are kept under its name (`table`), and under its `cut`, as in `ProtectedTable`.
     """
 
     n_above: int
@@ -59,9 +63,10 @@ class Batch:
     cut: tuple[int, int] = (0, 1)
     odd: set[int] = field(default_factory=set)
 
-    def around(self, own: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-        """Return the positions of companions above, of these n rows at most, companions below."""
-        return np.concatenate([np.arange(self.n_above), own, np.arange(n - self.n_below, n)])
+    def around(self, positions: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+        """Put positions of companions above and below these positions, in a table of n rows."""
+        above = np.arange(self.n_above)
+        return np.concatenate([above, positions, np.arange(n - self.n_below, n)])
 
     def positions(self) -> list[NDArray[np.intp]]:
         """Return the positions of the rows of each unit."""
@@ -72,12 +77,12 @@ class Batch:
 
 
 def for_batch(pickled: bytes, batch: Batch) -> Any:
-    """Return a new copy of a model of which parts were cut out, to predict this batch."""
+    """Unpickle a model with parts cut out, to predict this batch."""
     return _ForBatch(io.BytesIO(pickled), batch).load()
 
 
 class _ForBatch(Unpickler):
-    """Makes a `Separately` of what was cut out."""
+    """Unpickler that puts a `Separately` in the place of each part that was cut out."""
 
     def __init__(self, file: Any, batch: Batch) -> None:
         super().__init__(file)
@@ -98,7 +103,9 @@ class Separately(StandIn):
 
     def __init__(self, batch: Batch, pickled: bytes, key: bytes) -> None:
         super().__init__(pickled)
-        self._batch, self._key, self._n_calls = batch, key, 0
+        self._batch = batch
+        self._key = key
+        self._n_calls = 0
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS and hasattr(self._like, name):
@@ -115,15 +122,17 @@ class Separately(StandIn):
         # A model calls its parts in the same order for any batch.
         self._n_calls += 1
         key = self._key + f"{name} {self._n_calls} {batch.cut}".encode()
-        outputs, rows = SHARED.get(batch.table, key), batch.rows
+        outputs = SHARED.get(batch.table, key)
+        rows = batch.rows
         if outputs is None:
-            outputs, rows = self._one_by_one(name, X), np.arange(n)
+            outputs = self._one_by_one(name, X)
+            rows = np.arange(n)
             if batch.complete:
                 SHARED.put(batch.table, key, outputs)
         batch.odd |= outputs.odd
-        # Rows for the companions, and then for all others.
-        own = np.where(rows < 0, 0, rows + k)
-        return with_own_cells(take_rows(outputs.rows, batch.around(own, k)))
+        # The outputs have the companions' rows first, then all others.
+        positions = np.where(rows < 0, 0, rows + k)
+        return with_own_cells(take_rows(outputs.rows, batch.around(positions, k)))
 
     def _one_by_one(self, name: str, X: Any) -> _Outputs:
         batch = self._batch
@@ -149,7 +158,7 @@ class Separately(StandIn):
                 odd.add(int(batch.units[place[0] - a]))
                 row = take_rows(public, np.zeros(len(place), dtype=np.intp))
             rows.append(row)
-            if len(rows) == _CALLS:
+            if len(rows) == _CALLS_PER_JOIN:
                 done.append(kind.joined(rows))
                 rows = []
         order = k + np.argsort(np.concatenate(places))
@@ -164,7 +173,7 @@ def _ask(name: str, X: Any, part: Any) -> Any:
 
 
 def _rows_of_unit(kind: _Kind, name: str, X: Any, n_above: int, n: int, part: Any) -> Any:
-    """Return what a part returns for the n rows of a unit, or None if it is of another kind."""
+    """Call a part for the n rows of a unit, and return its output; None if of another kind."""
     output = _ask(name, X, part)
     return kind.rows(output, n_above, n) if n_rows(output) == n_rows(X) else None
 
@@ -180,7 +189,7 @@ def _rows_of(X: Any) -> Callable[[NDArray[np.intp]], Any]:
 
 # ---------------------------------------------------------------------- outputs
 class _Outputs(NamedTuple):
-    """Rows for the companions, then for all others; and the units that a part failed for."""
+    """Output rows of companions, then of all others; and the units for which the part failed."""
 
     rows: Any
     odd: set[int]
@@ -188,10 +197,10 @@ class _Outputs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """The type, shape and cells that all rows of an output share, as those of companions show it.
+    """Type, shape and types of cells that all rows of an output must have, from companions' rows.
 
-    numpy and pandas choose one type for many rows. So rows of another type are refused, and where
-    no type is declared, cells of a type that no companion has in their column.
+    numpy and pandas choose one type for many rows. So rows of another type are refused. If no type
+    is declared, so are cells of a type that no companion has in the same column.
     """
 
     like: Any
@@ -200,22 +209,23 @@ class _Kind:
 
     @classmethod
     def of(cls, public: Any) -> _Kind:
-        """Return the kind of what companions get; TypeError of one that a user may have made."""
-        kind = type(public)
-        known = kind in (np.ndarray, list) or is_frame(public) or is_series(public)
+        """Determine the kind of companions' output; TypeError if its type may be a user's."""
+        output_type = type(public)
+        is_table = output_type in (np.ndarray, list) or is_frame(public) or is_series(public)
+        library = output_type.__module__.split(".")[0]
         cells = [set(map(_type_of, column)) for column in _undeclared(public)]
-        if not (known or issparse(public)) or kind.__module__.split(".")[0] not in _LIBRARIES:
-            raise TypeError(f"outputs of type {kind.__name__}")
-        if kind is list and not set().union(*cells) <= PLAIN | {dict}:
+        if not (is_table or issparse(public)) or library not in _LIBRARIES:
+            raise TypeError(f"outputs of type {output_type.__name__}")
+        if output_type is list and not set().union(*cells) <= PLAIN | {dict}:
             raise TypeError("cells that numpy would look into")
         return cls(public, _declared(public), cells)
 
     def rows(self, X: Any, first: int, n: int) -> Any:
-        """Return a copy of n rows, or None if they are of another kind."""
+        """Copy n rows from the first on; None if they are of another kind."""
         if _declared(X) != self.declared:
             return None
-        own = slice(first, first + n)
-        rows = (X.iloc[own] if hasattr(X, "iloc") else X[own]).copy()
+        selected = slice(first, first + n)
+        rows = (X.iloc[selected] if hasattr(X, "iloc") else X[selected]).copy()
         if self.cells:
             rows = with_own_cells(rows)
             cells = [set(map(_type_of, column)) for column in _undeclared(rows)]
@@ -224,7 +234,7 @@ class _Kind:
         return rows
 
     def joined(self, parts: list[Any]) -> Any:
-        """Return rows of this kind below each other, in one layout, with new labels."""
+        """Join tables of this kind below each other, in one layout, with new row labels."""
         if isinstance(self.like, list):
             return [row for part in parts for row in part]
         if isinstance(self.like, np.ndarray):
@@ -236,12 +246,12 @@ class _Kind:
 
 
 def _type_of(cell: Any) -> Any:
-    """Return the type of a cell; None of integers of which numpy would make objects."""
+    """Return the type of a cell; None for integers that numpy would convert to objects."""
     return None if type(cell) is int and abs(cell) >= 2**63 else type(cell)
 
 
 def _declared(X: Any) -> Any:
-    """Describe the declared type of an output: of texts, without the length of the longest."""
+    """Describe the declared type of an output; for texts, without the length of the longest."""
     if not hasattr(X, "iloc"):
         dtype: Any = getattr(X, "dtype", None)
         kind = dtype.kind if getattr(dtype, "kind", "") in ("U", "S") else dtype
@@ -251,7 +261,7 @@ def _declared(X: Any) -> Any:
 
 
 def _undeclared(X: Any) -> list[Any]:
-    """Return the columns of cells that declare no type."""
+    """Return the columns of cells without a declared type."""
     if is_frame(X):
         return [X.iloc[:, j] for j in np.flatnonzero([dtype == _OBJECT for dtype in X.dtypes])]
     if isinstance(X, list):
@@ -262,32 +272,37 @@ def _undeclared(X: Any) -> list[Any]:
 
 
 class _Shared:
-    """Outputs of parts, which candidates share, for the table that was used last.
+    """Cache of parts' outputs, which candidates share, for the table that was used last.
 
-    Keys follow from public things alone: what is found here, and when, tells nothing.
+    Keys are functions of public values only, so the hits of this cache reveal nothing.
     """
 
     def __init__(self) -> None:
-        # Re-entrant: the collector may drop a table while this thread is in here.
-        self._table, self._lock = "", RLock()
+        # Re-entrant: the garbage collector may drop a table while this thread has the lock.
+        self._lock = RLock()
+        self._table = ""
         self._kept: dict[bytes, _Outputs] = {}
 
     def get(self, table: str, key: bytes) -> _Outputs | None:
-        """Return outputs for a table, by its name, or None."""
+        """Return the outputs for a table, given by its name, or None."""
         with self._lock:
             return self._kept.get(key) if table == self._table else None
 
     def put(self, table: str, key: bytes, outputs: _Outputs) -> None:
-        """Keep outputs, and older ones unless all together are too large."""
+        """Keep outputs; the oldest ones are dropped if all together are too large."""
         with self._lock:
             if table != self._table:
-                self._table, self._kept = table, {}
+                self._table = table
+                self._kept = {}
             self._kept[key] = outputs
-            while len(self._kept) > 1 and sum(_size(o.rows) for o in self._kept.values()) > _CELLS:
+            while len(self._kept) > 1 and self._n_cells() > _MOST_CELLS:
                 del self._kept[next(iter(self._kept))]
 
+    def _n_cells(self) -> int:
+        return sum(_size(outputs.rows) for outputs in self._kept.values())
+
     def forget(self, table: str) -> None:
-        """Drop what is kept for a table."""
+        """Drop the outputs for a table."""
         with self._lock:
             if table == self._table:
                 self._kept = {}

@@ -1,13 +1,13 @@
-"""Objects that stand for parts of models, which predict otherwise than these (zone: sensitive).
+"""Objects that stand for parts of models, and predict in another way (zone: sensitive).
 
 *Theorem.* `torch.vmap(f)(X)` is f(X_1), ..., f(X_n), computed at once: nothing in f sees more than
-one row, and no branch depends on what is in a row. So row i of what a `Mapped` returns is a
-function of row i and of the network as it was pickled, whatever its module does with a batch, if
-the rules by which vmap maps the operations that are allowed keep to that (`operations`).
+one row, and no branch depends on the content of a row. So row i of the output of a `Mapped` is a
+function of row i and of the network as it was pickled, whatever its module does with a batch,
+provided that vmap's rules for the allowed operations keep rows apart (`operations`).
 
-Each chunk of rows gets a new copy of the network: what a module kept of one would be paired, row by
-row, with the next. An error that one row raises must reach whoever called: if f caught it, and went
-on in another way, it would do so for all rows (`_errors_come_out`).
+Each chunk of rows gets a new copy of the network; otherwise data that a module kept from one chunk
+would be paired, row by row, with the next chunk. An error that one row raises must reach the
+caller: if f caught it and continued differently, it would do so for all rows (`_errors_come_out`).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ...records.pickles import fresh
 from .networks import plain_module
 from .operations import only_tried
 
-# Rows that are mapped at once: their number decides how sums are rounded, so nothing else may.
+# Number of rows that are mapped at once. It is constant because it affects the rounding of sums.
 _CHUNK = 256
-# What operations of torch may raise because of what is in a row.
+# Errors that operations of torch may raise because of the content of a row.
 _OF_DATA = (ArithmeticError, IndexError, RuntimeError, ValueError, Warning)
-# Methods of a part that can be called, though they take no rows.
+# Methods of a part that can be called because they take no rows.
 _WITHOUT_ROWS = ("get_feature_names_out", "get_params", "get_metadata_routing")
 # Types of values that cannot be called, and that numpy does not look into in a list.
 PLAIN = {str, bytes, bool, int, float, type(None)}
 
 
 class StandIn:
-    """Shows of a fitted part the data that it was fitted with, and no method that takes rows."""
+    """Stand-in for a fitted part that shows its data, and no method that takes rows."""
 
     def __init__(self, pickled: bytes) -> None:
         self._pickled = pickled
@@ -52,7 +52,7 @@ class StandIn:
         raise AttributeError(f"{name} could be called on several records")
 
     def fit(self, *_: Any) -> None:
-        """Raise TypeError: it is fitted."""
+        """Raise TypeError, because it is fitted."""
         raise TypeError("it is fitted")
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -66,7 +66,7 @@ class Mapped(StandIn):
     """A fitted network of skorch, whose module torch.vmap maps over rows."""
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Compute the module's outputs, and make probabilities of them where skorch does."""
+        """Compute the module's outputs, converted to probabilities where skorch does."""
         starts = range(0, X.shape[0], _CHUNK)
         return np.concatenate([self._outputs(X[i : i + _CHUNK]) for i in starts])
 
@@ -90,7 +90,7 @@ class Mapped(StandIn):
 
 
 def _outputs_of_row(net: Any, x: Any) -> Any:
-    """Take skorch's own steps for a batch that holds one row alone."""
+    """Evaluate a network on a batch of one row, as skorch does."""
     vars(net)["module_"] = plain_module(net.module_)
     output = net.evaluation_step((x[None], None))
     output = output[0] if isinstance(output, tuple) else output
@@ -99,7 +99,7 @@ def _outputs_of_row(net: Any, x: Any) -> Any:
 
 @contextmanager
 def _errors_come_out() -> Iterator[None]:
-    """Raise RuntimeError if code of Python within raised an error, and caught it."""
+    """Raise RuntimeError if Python code in the context raised an error and caught it."""
     errors = []
 
     def trace(frame: Any, event: str, about: Any) -> Any:
@@ -119,7 +119,7 @@ def _errors_come_out() -> Iterator[None]:
 
 
 def _is_data(value: Any) -> bool:
-    """Whether an attribute is an array, or plain, or a list of such: nothing that can be called."""
+    """Return True for an array, a plain value, or a list of these: data that cannot be called."""
     if type(value) in (list, tuple) or (type(value) is np.ndarray and value.dtype.hasobject):
         return all(map(_is_data, value))
     return type(value) in PLAIN | {np.ndarray} or isinstance(value, np.generic)
