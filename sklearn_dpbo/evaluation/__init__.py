@@ -1,4 +1,4 @@
-"""Evaluation of a fitted model on protected records: numbers and figures (zone: released)."""
+"""Evaluations of fitted models on protected records: numbers and figures (zone: released)."""
 
 from ..metrics.evaluations._base import Estimate
 from ..metrics.evaluations._classifier import ClassifierEvaluation

@@ -1,4 +1,4 @@
-"""`private_comparison`: one release of which of two models is right (zone: released)."""
+"""`private_comparison`: one release about two models (zone: released)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def private_comparison(
     thresholds: Any = (),
     prediction: str = "auto",
 ) -> ModelComparison:
-    """Say by how much one fitted classifier is better than another, on protected records.
+    """Compare two fitted classifiers on protected records, by one release.
 
     The release is one table: for each class, the numbers of records that both models predict
     correctly, only the first, only the second, or neither. For two classes that is the joint table
@@ -39,9 +39,9 @@ def private_comparison(
     records) of the validation set. With groups, the records of a group share the weight of one
     record.
 
-    Most records are predicted alike by two good models. So a difference computed from the joint
-    table is known more precisely than one of two separate evaluations, which would share epsilon,
-    too.
+    Two good models predict most records alike. A difference computed from their joint table is
+    therefore more precise than one from two separate evaluations, which would also have to share
+    epsilon.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def private_comparison(
     X_val : array-like of shape (n_val, n_features)
         The validation set, protected. Neither model may be fitted on it.
     y_val : array-like of shape (n_val,)
-        Labels of X_val, also protected. Records with a label that the models do not know, or none,
-        are one more class, which both predict wrongly.
+        Labels of X_val, also protected. Records with an unknown or a missing label form one more
+        class, which both models predict wrongly.
     X : array-like of shape (n_samples, n_features)
         Public records, such as a training set. Some of them are predicted together with the
         protected records.
@@ -66,16 +66,16 @@ def private_comparison(
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     scoring : str, PrivateScorer or scikit-learn scorer, default=None
-        The main number, if one is to be; `ModelComparison.score` lists the names. "accuracy" (and a
-        micro average) compares nothing else, from four counts for all classes together. The noise
-        of the difference is then smaller, by the square root of the number of classes. All others
-        follow from the table of each class; None shows several.
+        The main score; `ModelComparison.score` lists the names. None shows several. With "accuracy"
+        (or a micro average) only this score is released, from four counts for all classes together;
+        the noise of the difference is then smaller by a factor of the square root of the number of
+        classes. All other scores are computed from the counts of each class.
     pos_label : object, default=None
         The positive class of two; None is the second in sorted order.
     thresholds : array-like of shape (2,), default=()
-        For two classes: from which score of the positive class (of `predict_proba`, or else
-        `decision_function`) on `model_a` and `model_b` predict it, chosen without looking at the
-        validation data. If empty, the models predict by `predict`.
+        For two classes: scores of the positive class (by `predict_proba`, or else
+        `decision_function`) from which on `model_a` and `model_b` predict it. Choose them without
+        looking at the validation data. If empty, the models predict by `predict`.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
@@ -118,10 +118,10 @@ def private_comparison(
     )  # fmt: skip
     (query,) = design._parts
     with without_autologging():
-        both = list(zip((model_a, model_b), query.parts, strict=True))
-        answers = [session.answers_of(model, [part.response_method]) for model, part in both]
+        pairs = list(zip((model_a, model_b), query.parts, strict=True))
+        answers = [session.answers_of(model, [part.response_method]) for model, part in pairs]
         wide = will_be_wide(design, query.public(answers), session.units, session.epsilon)
-        models = [session.ask(model, part, prediction=prediction) for model, part in both]
+        models = [session.ask(model, part, prediction=prediction) for model, part in pairs]
         table = session.count_jointly(models, query)
     parts = Parts.of_all(model.parts for model in models)
     condition = parts.condition(prediction, session.units.name)

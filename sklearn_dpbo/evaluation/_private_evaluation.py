@@ -1,4 +1,4 @@
-"""`private_evaluation`: one release of a fitted model's errors (zone: released)."""
+"""`private_evaluation`: one release about a fitted model (zone: released)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..privacy.warn import warn
 from ..records.subgroups import Subgroups
 from ._release import open_session, released, will_be_wide
 
-# Share of public records that may have clipped errors.
+# Share of public records with clipped errors from which on there is a warning.
 _OFTEN = 0.01
 
 
@@ -57,10 +57,10 @@ def private_evaluation(
 
     With groups, the records of a group share the weight of one record.
 
-    Scores are scikit-learn's if every label is one that the model knows. A record with another
-    label counts as an error: in the matrix of K > 2 classes as of the class after the predicted
-    one, in a histogram as of the negative class with the highest score. For two classes this lowers
-    accuracy as in scikit-learn, and all other scores in another way.
+    Scores are scikit-learn's if the model knows every label. A record with another label counts as
+    an error: in the matrix of K > 2 classes as if its class were the one after the predicted class,
+    in a histogram as a negative record with the highest score. For two classes, this lowers
+    accuracy as in scikit-learn; it changes other scores differently.
 
     Parameters
     ----------
@@ -85,28 +85,28 @@ def private_evaluation(
     subgroups_val : table of n_val rows, default=None
         Protected columns that say which subgroup each validation record is in: a frame that has the
         columns of `subgroups`, or one column. Scores of a classifier are then also released by
-        subgroup, see `ClassifierEvaluation.by_group`. What is counted is one table of subgroups and
+        subgroup, see `ClassifierEvaluation.by_group`. The release is one table of subgroups and
         bins. A record is in one cell of it, whatever its subgroup, so the sensitivity stays the
-        same. Numbers of all records are sums over the G subgroups: their noise is sqrt(G) times as
+        same. Counts of all records are sums over the G subgroups: their noise is sqrt(G) times as
         large.
     subgroups : dict of str to list, default=None
         The levels of each of these columns: texts, numbers, or bands (low, high) with low <= x <
         high, as in ``{"sex": ["f", "m"], "age": [(18, 65), (65, None)]}``; None is an open end.
-        Levels are public: do not read them from protected records. Values that are no level count
-        as "other".
+        Levels are public: do not read them from protected records. All other values count as
+        "other".
     ledger : PrivacyLedger or None, default=None
         The ledger to which epsilon is charged, before noise is generated.
     pos_label : object, default=None
         The positive class of two; None is the second in sorted order.
     thresholds : array-like of float, default=()
-        Additional thresholds for the score of the positive class of two, or of a regressor, from 0
-        up, for absolute errors; chosen without looking at the validation data. Without them, the
-        edges of the bins are the available thresholds.
+        Additional thresholds for the score of the positive class of two; of a regressor, for
+        absolute errors, from 0 up. Choose them without looking at the validation data. Without
+        them, the edges of the bins are the available thresholds.
     largest_error : float, default=None
         Larger errors of a regressor count as this, and the noise is proportional to it. Choose it
         without looking at the validation data. None is twice the 95 % quantile of the absolute
-        errors on X, or the 99 % quantile if that is larger: too small if the model was fitted on X
-        and overfits, as ``score("share_clipped")`` then shows.
+        errors on X, or the 99 % quantile if that is larger. This is too small if the model was
+        fitted on X and overfits; ``score("share_clipped")`` shows it.
     prediction : {"auto", "together", "separate"}, default="auto"
         How the validation set is predicted; as for `PrivateBayesSearchCV`.
 
@@ -138,16 +138,16 @@ def private_evaluation(
     0.975 (95 %: 0.9322 to 1)
     """
     check_number("largest_error", largest_error, "above 0", lambda c: c > 0, optional=True)
-    chosen = as_floats(thresholds)
-    if chosen is None or chosen.ndim != 1:
+    edges = as_floats(thresholds)
+    if edges is None or edges.ndim != 1:
         raise ValueError(f"thresholds must be a list of finite numbers; found {thresholds!r}")
     check_is_fitted(estimator)
-    known = Subgroups.of(subgroups, subgroups_val)
-    check_task(estimator, y, known)
-    if is_regressor(estimator) and (pos_label is not None or (chosen < 0).any()):
+    levels = Subgroups.of(subgroups, subgroups_val)
+    check_task(estimator, y, levels)
+    if is_regressor(estimator) and (pos_label is not None or (edges < 0).any()):
         raise ValueError(
             "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
-            f"found pos_label={pos_label!r}, thresholds={chosen.tolist()}"
+            f"found pos_label={pos_label!r}, thresholds={edges.tolist()}"
         )
     what = "evaluation of a model"
     session = open_session(
@@ -155,19 +155,19 @@ def private_evaluation(
         mechanism=f"private_evaluation, {type(estimator).__name__}",
         models={"estimator": estimator},
         X_val=X_val, y_val=y_val, groups_val=groups_val, subgroups_val=subgroups_val,
-        subgroups=known,
+        subgroups=levels,
     )  # fmt: skip
     with without_autologging():
-        asked = [("predict",), *([] if is_regressor(estimator) else [METHODS])]
-        public = session.answers_of(estimator, asked)
+        methods = [("predict",)] if is_regressor(estimator) else [("predict",), METHODS]
+        public = session.answers_of(estimator, methods)
         design = evaluation_of(
             public,
             m=session.units.m,
             epsilon=session.epsilon,
-            thresholds=tuple(chosen.tolist()),
+            thresholds=tuple(edges.tolist()),
             pos_label=pos_label,
             largest_error=largest_error,
-            subgroups=known,
+            subgroups=levels,
         )
         _warn_if_clipped(design, public)
         if hint := design._labels_hint():
@@ -180,10 +180,10 @@ def private_evaluation(
 
 
 def _warn_if_clipped(design: Evaluation, public: Responses) -> None:
-    """Warn of a largest error that more than a few public errors exceed."""
+    """Warn if more than a share _OFTEN of public errors exceed the largest error."""
     for part in design._parts:
-        of = public(part.response_method)
-        clipped = part.share_clipped(of.y, of.response, of.classes)
+        predictions = public(part.response_method)
+        clipped = part.share_clipped(predictions.y, predictions.response, predictions.classes)
         if clipped > _OFTEN:
             warn(
                 f"{clipped:.1%} of the errors on X exceed {part.c_e:.4g}, and count as that: "

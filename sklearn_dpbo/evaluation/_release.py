@@ -1,4 +1,4 @@
-"""From protected records to a release: steps of evaluations and comparisons (zone: released)."""
+"""Steps that evaluations and comparisons share: session, warning, release (zone: released)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,11 @@ def open_session(
     estimator: Any, X: Any, y: Any, *, epsilon: float, ledger: PrivacyLedger | None,
     prediction: str, what: str, mechanism: str, models: Mapping[str, Any], **rows: Any,
 ) -> Session:  # fmt: skip
-    """Return a session with a budget of epsilon, which holds these public and protected rows.
+    """Open a session with a budget of epsilon that holds these public and protected rows.
 
-    The models to evaluate, by name of the argument, should not have been fitted on these.
-
-    Raises ValueError if arguments are invalid, and an error if the ledger has less left; nothing is
-    charged yet.
+    `models` are those to evaluate, by name of the argument; a warning says if one was fitted on
+    X_val. Raise ValueError for invalid arguments, and BudgetExceededError if the ledger has less
+    than epsilon left. Nothing is charged yet.
     """
     check_number("epsilon", epsilon, "a finite number from 1e-9 up", lambda e: e >= 1e-9)
     check_prediction(prediction)
@@ -54,7 +53,7 @@ def open_session(
 
 
 def will_be_wide(design: Evaluation, public: Responses, units: Units, epsilon: float) -> bool:
-    """Warn, before anything is charged, if a number will have a wide interval; return whether."""
+    """Warn, before anything is charged, of wide intervals; return True if there was a warning."""
 
     def expect(epsilon: float) -> list[Callable[[], Width]]:
         expected = design._expected(public, units, epsilon)
@@ -69,11 +68,14 @@ def released(
 ) -> Any:  # fmt: skip
     """Charge, add noise to the counts of each part, and return the evaluation.
 
-    Warns of wide intervals, unless users were `warned` of them before.
+    Warn of wide intervals, unless users were `warned` of them before.
     """
-    each = zip(tables, design._parts, strict=True)
+    several = len(tables) > 1
     noisy = session.release_each(
-        [Part(table, of.weight, what, of.what if len(tables) > 1 else "") for table, of in each]
+        [
+            Part(table, query.weight, what, query.what if several else "")
+            for table, query in zip(tables, design._parts, strict=True)
+        ]
     )
     report = session.report(
         title=f"Differentially private {what}",

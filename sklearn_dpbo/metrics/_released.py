@@ -1,7 +1,7 @@
-"""A released score, and the JSON of noisy counts and of how scores follow (zone: released).
+"""Released scores, and the JSON of noisy counts and of scorers (zone: released).
 
-A file holds the noisy counts and the public design alone. All else is computed from them, when they
-are released and when the file is read, by the same code.
+All numbers in a file are computed from its noisy counts and its public design, by the same code
+when they are released and when the file is read.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ._variance import VarianceExplained
 
 @dataclass(frozen=True, eq=False)
 class ReleasedScore:
-    """A score, by the noisy counts that it follows from.
+    """A score with the noisy counts from which it is computed.
 
-    Of the best of `n_compared` candidates, which were compared by this score if it `selects`; None
-    if their number, or what they depended on, is not known.
+    It is of the best of `n_compared` candidates, chosen by this score if it `selects`. `n_compared`
+    is None if their number is not known, or depended on something that is not known.
     """
 
     scorer: PrivateScorer
@@ -43,7 +43,7 @@ class ReleasedScore:
 
     @property
     def score(self) -> Score:
-        """The score, and where it lies without noise (95 %)."""
+        """The score, and the 95 % interval for the score without noise."""
         return score_and_interval(self.scorer, self.units, self.noisy)
 
     @property
@@ -53,14 +53,14 @@ class ReleasedScore:
 
     @cached_property
     def population(self) -> tuple[float, float]:
-        """Where the score of the population lies, NaN if that is not known."""
+        """The 95 % interval for the score of the population; NaN if it is not known."""
         return population_interval(
             self.scorer, self.units, self.noisy, self.n_compared, self.selects
         )
 
 
 class _Kind(NamedTuple):
-    """What is counted: the class of the query, and its attributes by their names in JSON."""
+    """A kind of table: the class of its query, and attributes of it by their names in JSON."""
 
     query: type[Query]
     attributes: Mapping[str, str]
@@ -101,16 +101,24 @@ _KINDS = {
         _CLASSES | {"positive_classes": "positives", "shares": "shares", "floor": "floor"},
     ),
 }
-# What only counting needs, and reading does not.
+# Arguments that only counting needs, for queries that are read.
 _NOT_READ: dict[type[Query], dict[str, Any]] = {Agreement: {"parts": ()}, MeanOf: {"gain": None}}
 
 
+class ReadTable(NamedTuple):
+    """A table as `table_from_json` reads it; `units` hold no group labels."""
+
+    query: Query
+    noisy: NoisyCounts
+    units: Units
+
+
 def table_as_json(query: Query, noisy: NoisyCounts, units: Units) -> dict[str, Any]:
-    """Return what was counted, the noisy counts, and their noise."""
+    """Return the query, the noisy counts and their noise as JSON has them."""
     name, kind = next((n, k) for n, k in _KINDS.items() if k.query is type(query))
     return {
         "table": name,
-        **{key: plain(getattr(query, of)) for key, of in kind.attributes.items()},
+        **{key: plain(getattr(query, name)) for key, name in kind.attributes.items()},
         "units": units.m,
         "grouped": units.grouped,
         "counts_per_unit": unit_weight(units),
@@ -120,23 +128,23 @@ def table_as_json(query: Query, noisy: NoisyCounts, units: Units) -> dict[str, A
     }
 
 
-def table_from_json(table: Mapping[str, Any]) -> tuple[Query, NoisyCounts, Units]:
-    """Return what `table_as_json` wrote; KeyError, TypeError or ValueError if that is not so."""
+def table_from_json(table: Mapping[str, Any]) -> ReadTable:
+    """Read what `table_as_json` returned; KeyError, TypeError or ValueError for anything else."""
     kind = _KINDS[table["table"]]
-    own = {of: _read(key, table[key]) for key, of in kind.attributes.items()}
-    if "n_subgroups" in own:
-        own["subgroups"] = tuple(range(own["n_subgroups"]))
-    query: Any = kind.query(**own, **_NOT_READ.get(kind.query, {}))
+    attributes = {name: _read(key, table[key]) for key, name in kind.attributes.items()}
+    if "n_subgroups" in attributes:
+        attributes["subgroups"] = tuple(range(attributes["n_subgroups"]))
+    query: Any = kind.query(**attributes, **_NOT_READ.get(kind.query, {}))
     units = Units(table["units"], np.empty(0, dtype=np.intp) if table["grouped"] else None)
     gaussian = table["noise"] == "discrete Gaussian"
     noisy = NoisyCounts(tuple(table["counts"]), float(table["scale"]), gaussian)
     if not (noisy.scale > 0 and units.m > 0 and all(type(n) is int for n in noisy.counts)):
         raise ValueError("a table has whole numbers as counts, and noise of a positive scale")
-    return query, noisy, units
+    return ReadTable(query, noisy, units)
 
 
 def scorer_as_json(scorer: PrivateScorer) -> dict[str, Any]:
-    """Return how a score follows from the counts of its table."""
+    """Return the metric and public parameters of a scorer as JSON has them."""
     record: dict[str, Any] = {"metric": scorer.name}
     if isinstance(scorer, MeanScore):
         record |= {"mean_of": scorer.gain, "bounds": plain(scorer.bounds)}
@@ -149,41 +157,41 @@ def scorer_as_json(scorer: PrivateScorer) -> dict[str, Any]:
 
 
 def scorer_from_json(record: Mapping[str, Any], counts: Any) -> PrivateScorer:
-    """Return the score of these counts that `scorer_as_json` wrote."""
+    """Return the scorer for a query from what `scorer_as_json` returned."""
     name = record["metric"]
     if isinstance(counts, MeanOf):
         low, high = record["bounds"]
         task = "classification" if record["mean_of"] else None
-        own = {"task": task, "gain": record["mean_of"], "counts": counts}
-        return MeanScore(name, (float(low), float(high)), {}, **own)
+        bounds = (float(low), float(high))
+        return MeanScore(name, bounds, {}, task=task, gain=record["mean_of"], counts=counts)
     if isinstance(counts, Moments):
         return VarianceExplained(name, METRICS[name].bounds, {}, counts=counts)
-    known = {
+    query = {
         "counts": counts,
         "classes": counts.classes,
         "positions": tuple(record["positive_classes"]),
     }
     settings = name, METRICS[name].bounds, dict(record["params"])
     if "smoothed" in record:
-        return RankingScore(*settings, **known, smooth=record["smoothed"])
-    return ConfusionScore(*settings, **known)
+        return RankingScore(*settings, **query, smooth=record["smoothed"])
+    return ConfusionScore(*settings, **query)
 
 
 def plain(value: Any) -> Any:
-    """Return a value of numbers and texts as JSON has it; anything else as its text."""
+    """Convert numbers, texts and their containers to types of JSON; anything else to its repr."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
         return value if not isinstance(value, float) or np.isfinite(value) else repr(value)
     return repr(value)
 
 
 def _read(key: str, value: Any) -> Any:
-    """Return an attribute of a query: classes are an array, and all other lists are tuples."""
+    """Convert an attribute of a query from JSON: classes to an array, all other lists to tuples."""
     if key == "classes":
         return np.array(value)
-    return tuple(_read("", each) for each in value) if isinstance(value, list) else value
+    return tuple(_read("", item) for item in value) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Reports and files of what was released, and a checker of them (zone: released)."""
+"""Privacy reports, files of releases, and a checker of them (zone: released)."""
 
 from ..privacy.accounting import PrivacyLoss
 from ..privacy.report._report import PrivacyReport

@@ -1,4 +1,4 @@
-"""The command line for output checkers, who write no Python (zone: released)."""
+"""Command line for output checkers, who write no Python (zone: released)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was released, from the JSON that was written of it (zone: released)."""
+"""Reading of releases from their JSON (zone: released)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what was released, from the file that ``to_json`` was written to.
+    """Load a release from a file that holds its ``to_json``.
 
-    Tables, figures and intervals are those of the object that wrote the file: they follow from the
-    noisy counts in it, and intervals from the same simulation. Every number in the file is computed
-    anew, and the file is refused if one of them differs.
+    Tables, figures and intervals are those of the object that wrote the file: they are computed
+    from the noisy counts in it, intervals with the same simulation. Every number in the file is
+    recomputed, and the file is refused if one differs.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     -------
     released : ClassifierEvaluation, RegressorEvaluation, ModelComparison, SearchResult \
 or PrivacyReport
-        What wrote the file.
+        An object equal to the one that wrote the file.
 
     Raises
     ------
     ValueError
-        If the file is no such JSON, is of another format, or contradicts itself.
+        If the file is not such JSON, has another format, or contradicts itself.
     OSError
         If it cannot be read.
 
@@ -54,18 +54,18 @@ or PrivacyReport
 
 
 def from_dict(record: Mapping[str, Any]) -> Any:
-    """Return what was released, from what ``to_dict`` returned of it.
+    """Return a release from its ``to_dict``.
 
     Parameters
     ----------
     record : dict
-        What ``to_dict`` returned, or the same read from JSON.
+        Result of ``to_dict``, or the same read from JSON.
 
     Returns
     -------
     released : ClassifierEvaluation, RegressorEvaluation, ModelComparison, SearchResult \
 or PrivacyReport
-        What ``to_dict`` was a method of.
+        An object equal to the one whose ``to_dict`` this is.
 
     Raises
     ------
@@ -73,9 +73,9 @@ or PrivacyReport
         If the record is of another format, lacks fields or has unknown ones, or contradicts itself.
     """
     if not isinstance(record, Mapping) or record.get("format") != FORMAT:
-        found = record.get("format") if isinstance(record, Mapping) else type(record).__name__
+        version = record.get("format") if isinstance(record, Mapping) else type(record).__name__
         raise ValueError(
-            f"a record of this version has the format {FORMAT}; found {found!r}. Write it with "
+            f"a record of this version has the format {FORMAT}; found {version!r}. Write it with "
             "to_json() of an evaluation, a comparison, search.released_ or privacy_"
         )
     kind = record.get("kind")

@@ -1,4 +1,4 @@
-"""The rules that a release has to keep: of a policy, in TOML (zone: public)."""
+"""Policies: rules for releases, in TOML (zone: public)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ UNITS = ("record", "group", "instance")
 
 @dataclass(frozen=True)
 class Policy:
-    """What a data owner lets out; None is no rule.
+    """Rules of a data owner for releases; None is no rule.
 
     Parameters
     ----------
     epsilon : float, default=None
         The largest epsilon of one release.
     epsilon_per_dataset, epsilon_per_year : float, default=None
-        The largest sum of epsilon of all charges of the ledger, and of those in a calendar year of
-        UTC in which one of the release's charges was made. They need a ledger.
+        The largest sum of epsilon of all charges of the ledger, and of those in the calendar years
+        (UTC) of the release's charges. They need a ledger.
     delta_times_units : float, default=1.0
         Delta has to be below this, divided by the number of units.
     fewest_units, fewest_units_per_subgroup : int, default=None
-        The smallest number of records (or groups), and of those in a subgroup of which something is
-        reported: the noisy number of them counts.
+        The smallest number of records (or groups) in all, and the smallest noisy number in each
+        subgroup that is reported.
     units : tuple of str, default=None
-        Which units may be protected: "record", "group" or "instance".
+        Units that may be protected: "record", "group" or "instance".
     assumptions : bool, default=False
         Whether the guarantee may rest on an assumption about the data.
     ledger : bool, default=False
@@ -48,7 +48,7 @@ class Policy:
 
     @classmethod
     def of(cls, policy: Any) -> Self:
-        """Return the policy of a path, a dict or a Policy; ValueError for a rule that is none."""
+        """Return the policy of a path, a dict or a Policy; ValueError for an invalid rule."""
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, str | os.PathLike):
@@ -57,9 +57,9 @@ class Policy:
             except tomllib.TOMLDecodeError as error:
                 raise ValueError(f"the policy is no TOML: {error}") from None
         rules: Mapping[str, Any] = policy or {}
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(set(rules) - set(known)):
-            raise ValueError(f"a policy has the rules {known}; found {unknown}")
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(set(rules) - set(names)):
+            raise ValueError(f"a policy has the rules {names}; found {unknown}")
         for name, value in rules.items():
             _check_rule(name, value)
         units = {"units": tuple(rules["units"])} if "units" in rules else {}
@@ -67,15 +67,16 @@ class Policy:
 
 
 def _check_rule(name: str, value: Any) -> None:
-    """Raise ValueError unless a rule has a value of its kind."""
+    """Raise ValueError unless the value of a rule has the right type and range."""
     if name == "units":
-        fits = isinstance(value, list | tuple) and set(value) <= set(UNITS)
-        what = f"a list of {list(UNITS)}"
+        valid = isinstance(value, list | tuple) and set(value) <= set(UNITS)
+        expected = f"a list of {list(UNITS)}"
     elif name in ("assumptions", "ledger"):
-        fits, what = isinstance(value, bool), "true or false"
+        valid = isinstance(value, bool)
+        expected = "true or false"
     else:
         number = int if name.startswith("fewest") else (int, float)
-        fits = isinstance(value, number) and not isinstance(value, bool) and value > 0
-        what = "a whole number above 0" if name.startswith("fewest") else "a number above 0"
-    if not fits:
-        raise ValueError(f"the rule {name} is {what}; found {value!r}")
+        valid = isinstance(value, number) and not isinstance(value, bool) and value > 0
+        expected = "a whole number above 0" if name.startswith("fewest") else "a number above 0"
+    if not valid:
+        raise ValueError(f"the rule {name} is {expected}; found {value!r}")

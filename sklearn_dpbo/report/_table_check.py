@@ -1,4 +1,4 @@
-"""A submitted table, compared with what follows from the released counts (zone: released)."""
+"""Check of a submitted table against the released counts (zone: released)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 _NUMBERS = ("value", "low", "high")
-# Columns that are no levels of subgroups.
+# Columns of a table; all others are levels of subgroups.
 _COLUMNS = ("metric", *_NUMBERS, "threshold", "score", "options", "size", "note", "text")
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)|nan", re.IGNORECASE)
 _WHOLE = "all"
 
 
 def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
-    """Yield what is wrong with each row of a table that `Evaluation.table` wrote, in words.
+    """Yield, in words, the first error of each row of a table that `Evaluation.table` wrote.
 
-    Subgroups must have about `fewest` units.
+    Subgroups must have a noisy number of at least `fewest` units.
     """
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file, restkey="", strict=True)
@@ -34,11 +34,11 @@ def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
         levels = [name for name in columns if name not in _COLUMNS]
         for number, row in enumerate(reader, 1):
             try:
-                found = _differences(released, row, levels, fewest)
+                problem = _differences(released, row, levels, fewest)
             except (ValueError, TypeError, AttributeError, KeyError) as error:
-                found = f"cannot be computed: {' '.join(str(error).split())}"
-            if found:
-                yield f"row {number} ({', '.join(_name(row, levels))}) {found}"
+                problem = f"cannot be computed: {' '.join(str(error).split())}"
+            if problem:
+                yield f"row {number} ({', '.join(_name(row, levels))}) {problem}"
 
 
 def _name(row: Mapping[str, str], levels: Sequence[str]) -> list[str]:
@@ -46,15 +46,15 @@ def _name(row: Mapping[str, str], levels: Sequence[str]) -> list[str]:
 
 
 def _differences(released: Any, row: Mapping[str, Any], levels: Sequence[str], fewest: int) -> str:
-    """Return what a row says otherwise, in words; an empty text if nothing."""
+    """Describe the first difference of a row from the released counts; return "" if none."""
     if None in row.values() or "" in row:
         raise ValueError("the row has fewer or more cells than there are columns")
     options = json.loads(row.get("options") or "{}")
     if row.get("threshold"):
         options["threshold"] = float(row["threshold"])
     name = row.get("score") or row["metric"]
-    of = {column: row[column] for column in levels if row[column] != _WHOLE}
-    numbers = _computed(released, name, of, options)
+    subgroup = {column: row[column] for column in levels if row[column] != _WHOLE}
+    numbers = _computed(released, name, subgroup, options)
     said = {key: row[key] for key in _NUMBERS if row.get(key)}
     for key, text in said.items():
         if not _rounds_to(numbers[key], text):
@@ -71,7 +71,7 @@ def _differences(released: Any, row: Mapping[str, Any], levels: Sequence[str], f
 def _computed(
     released: Any, name: str, levels: Mapping[str, str], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the numbers of a row: of all records, or of the subgroup with these levels."""
+    """Compute the numbers of a row: of all records, or of the subgroup with these levels."""
     if not levels:
         whole = {"size": released.m} if hasattr(released, "m") else {}
         return {**released.score(name, **options)._asdict(), **whole}
@@ -83,7 +83,7 @@ def _computed(
 
 
 def _other_facts(numbers: Mapping[str, Any], row: Mapping[str, str]) -> str:
-    """Return whether the size of a subgroup, or its note, is not what it should be, in words."""
+    """Describe a wrong size or a missing note of a subgroup; return "" if there is none."""
     if "size" in numbers and row.get("size") and float(row["size"]) != numbers["size"]:
         return f"says size {row['size']}; it is {numbers['size']}"
     if numbers.get("note") and "note" in row and not row["note"]:
@@ -92,7 +92,7 @@ def _other_facts(numbers: Mapping[str, Any], row: Mapping[str, str]) -> str:
 
 
 def _rounds_to(number: float, text: str) -> bool:
-    """Return whether a text shows a number, rounded to as many digits as the text has."""
+    """Return True if a text shows a number, rounded to the digits of the text."""
     said = float(text)
     if not (math.isfinite(said) and math.isfinite(number)):
         return said == number or (math.isnan(said) and math.isnan(number))

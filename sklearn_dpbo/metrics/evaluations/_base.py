@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-# Of each number in `to_dict`.
+# Keys of each score in `to_dict`.
 KEYS = ("value", "low", "high", "records_low", "records_high")
-# Decimals in tables, of numbers that need others than two.
+# Decimals in tables, of the scores that need more than two.
 _DIGITS = {"net_benefit": 3}
-# How many times sampling errors count. An interval for the population contains that for the
-# records, which may be the longer one where what bins hide matters.
+# Factors of the sampling error. An interval for the population also contains that for the records,
+# which may reach farther where records in a bin are hard to tell apart.
 SAMPLINGS = {"population": (0.0, 1.0), "records": (0.0,)}
 
 
 def samplings(interval: str) -> tuple[float, ...]:
-    """Return how many times sampling errors count in the intervals that this one contains."""
+    """Return the factors of the sampling error; the interval contains that of each factor."""
     if interval not in SAMPLINGS:
         raise ValueError(f'interval must be "population" or "records"; found {interval!r}')
     return SAMPLINGS[interval]
@@ -85,7 +85,7 @@ class Estimate(NamedTuple):
 
 
 def unknown_name(name: object, known: Sequence[str]) -> str:
-    """Return what is wrong with the name of a number."""
+    """Describe an unknown name of a number, with the known name nearest to it."""
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return f"score takes one of {list(known)}; found {name!r}{hint}"
@@ -100,9 +100,10 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 def table_of(
     rows: Sequence[dict[Any, Any]], digits: int | None, levels: Sequence[str] = ()
 ) -> DataFrame:
-    """Return numbers as a frame for a paper: a row each, with what all of them have as columns.
+    """Format numbers as a frame for a paper, a row each; columns are the facts that all rows have.
 
-    Every row has "metric", "value", "low" and "high", and may have what `Evaluation.table` returns.
+    Every row has "metric", "value", "low" and "high". It may have other columns of
+    `Evaluation.table`.
     """
     import pandas as pd
 
@@ -136,11 +137,12 @@ def _without_threshold(params: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """Base of evaluations: what is counted, then the released counts, and all that follows."""
+    """Base of evaluations: first a design (queries), then also the released counts and scores."""
 
-    # Each is released with a share of epsilon by its weight; the first has labels, the last bins.
+    # Queries, each with a share of epsilon in proportion to its weight. The first counts predicted
+    # labels, the last has bins.
     _parts: tuple[Any, ...]
-    # Scores that are computed from a part, as a search releases them.
+    # Scores that are computed from one part, as a search computes them.
     _scorers: dict[str, PrivateScorer]
     # Mean and mean square of the probabilities in each bin, per score.
     _moments: tuple[Floats, ...] | None = None
@@ -148,17 +150,17 @@ class Evaluation:
     _units: Units = UNSET
     privacy_: PrivacyReport = UNSET
     _confidence: float = CONFIDENCE
-    # How many candidates were compared, see `after_choice`. Numbers by which a candidate was not
-    # chosen are here, too: luck may have moved them either way.
+    # Number of candidates that were compared, see `after_choice`. It also widens intervals of
+    # scores that did not choose the candidate: luck may have moved these either way.
     _n_compared: float = 1.0
-    # How many records have unknown labels, in words; empty if the noise may show as many.
+    # Number of records with unknown labels, in words; empty if noise alone may explain it.
     _unknown: str = ""
     # The design and the noisy counts as they were released, unknown labels included.
     _source: tuple[Evaluation, tuple[NoisyCounts, ...]] = UNSET
-    # What the evaluation is of, in files.
+    # Value of "kind" in files.
     kind = ""
     _title = "Differentially private evaluation"
-    # What `interval="population"` is an interval for.
+    # Description of `interval="population"`.
     _covers = "for the population that the records are a random sample of"
 
     def _released(
@@ -168,14 +170,14 @@ class Evaluation:
         privacy: PrivacyReport,
         n_compared: float = 1,
     ) -> Self:
-        """Return the evaluation with the noisy counts of each part; `units` are a schema."""
+        """Return the evaluation with the noisy counts of each part; `units` are without labels."""
         source = self, noisy
         pairs = list(zip(self._parts, noisy, strict=True))
         unknown = next(filter(None, (unknown_hint(*pair, units) for pair in pairs)), "")
         parts, noisy = zip(*(settled(*pair) for pair in pairs), strict=True)
         scorers = {
-            name: replace(each, counts=parts[self._parts.index(each.counts)])
-            for name, each in self._scorers.items()
+            name: replace(scorer, counts=parts[self._parts.index(scorer.counts)])
+            for name, scorer in self._scorers.items()
         }
         return replace(
             self,
@@ -190,22 +192,24 @@ class Evaluation:
         )
 
     def _expected(self, public: Responses, units: Units, epsilon: float) -> Self:
-        """Return the evaluation of records that are predicted as public ones are, without luck."""
-        noisy, whole = [], sum(part.weight for part in self._parts)
+        """Return the evaluation expected of records that are predicted like public ones."""
+        noisy = []
+        weights = sum(part.weight for part in self._parts)
         for part in self._parts:
             counts = expected_counts(part, public(part.response_method), units)
-            scale = part.sensitivity(units) * whole / part.weight / epsilon
+            scale = part.sensitivity(units) * weights / part.weight / epsilon
             noisy.append(NoisyCounts(counts, scale))
         return self._released(tuple(noisy), units, UNSET)
 
     @property
     def clipping(self) -> str:
-        """What values beyond public bounds count as, in words; empty if nothing is clipped."""
+        """Public bounds to which values are clipped, in words; empty if nothing is clipped."""
         return ""
 
     @property
     def _after_choice(self) -> str:
-        return "; wider, as the candidate was chosen on the same records" * (self._n_compared > 1)
+        is_chosen = self._n_compared > 1
+        return "; wider, as the candidate was chosen on the same records" if is_chosen else ""
 
     @property
     def m(self) -> int:
@@ -231,11 +235,11 @@ class Evaluation:
         raise NotImplementedError
 
     def _notes(self) -> dict[str, str]:
-        """Return what main numbers are to be read with, by name."""
+        """Return notes on main numbers, by name."""
         return {}
 
     def _rows(self) -> dict[str, str]:
-        """Return the main numbers as they are shown, with what they are to be read with."""
+        """Return the main numbers as text, with their notes, by name."""
         notes = {name: f", {note}" for name, note in self._notes().items()}
         return {name: f"{score}{notes.get(name, '')}" for name, score in self.scores().items()}
 
@@ -263,21 +267,21 @@ class Evaluation:
         -------
         table : pandas.DataFrame
             A row for each metric (and subgroup, after "all" records), with the columns "value",
-            "low", "high" and "text", such as "0.87 (0.84 to 0.90)". "threshold" is there if any
-            number is of predicted labels: from which score of the positive class on they are
-            predicted. "score" is there if rows have labels of their own: the name for `score`; and
-            "options" if there are others than a threshold, as JSON. By subgroup also "size" and
-            "note" of `by_group`, and where there is a note, the text ends in "too few to tell". The
-            "note" of a regressor says as what larger errors count. Methods of the frame write it
-            down: `to_html`, `to_csv`, and `to_latex`, which needs jinja2.
+            "low", "high" and "text", such as "0.87 (0.84 to 0.90)". There may be more columns:
+            "threshold", the score from which on the positive class is predicted, if any number
+            depends on it; "score", the name for `score`, if rows have other labels; and "options",
+            as JSON, if there are any besides a threshold. By subgroup there are "size" and "note"
+            of `by_group`; where there is a note, the text ends in "too few to tell". The "note" of
+            a regressor names the size to which errors are clipped. Write the frame with `to_html`,
+            `to_csv`, or `to_latex`, which needs jinja2.
         """
         metrics = self._names if metrics is None else metrics
         metrics = [metrics] if isinstance(metrics, str) else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
         notes = self._notes()
         rows: list[dict[Any, Any]] = []
-        for label, asked in named.items():
-            name, params = (asked, {}) if isinstance(asked, str) else asked
+        for label, metric in named.items():
+            name, params = (metric, {}) if isinstance(metric, str) else metric
             facts = self._facts(name, options | params)
             common = options if "threshold" in facts else _without_threshold(options)
             params = {**common, **params}
@@ -301,15 +305,15 @@ class Evaluation:
         return table_of(rows, digits, levels)
 
     def _facts(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a number with these options depends on, and its interval does not tell."""
+        """Return public facts that a number with these options depends on, such as a threshold."""
         return {}
 
     def _released_hint(self) -> str:
-        """Say what released counts show to be probably a mistake in what was declared."""
+        """Return a warning if the released counts suggest a mistake in a parameter; "" if not."""
         return ""
 
     def _labels_hint(self) -> str:
-        """Say if numbers of labels are not those of the model's own predictions."""
+        """Return a warning if predicted labels are not those of the model's `predict`; else ""."""
         return ""
 
     @property
@@ -327,26 +331,31 @@ class Evaluation:
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was released, the main numbers that follow from it, and the privacy report.
+        """Return the released counts, the main numbers and the privacy report, as in JSON.
 
         Returns
         -------
         evaluation : dict
-            With the keys "format" (of these keys, 2), "kind", "m", "unit", "tables" (what was
-            counted, by which public design, the noisy counts and their noise), "design" (what else
-            is public), "simulation" (of intervals), "scores" and "privacy"; of a classifier also
+            With the keys "format" (the version of these keys, 2), "kind", "m", "unit", "tables"
+            (of each table its query, its noisy counts and their noise), "design" (all other public
+            facts), "simulation" (of intervals), "scores" and "privacy"; of a classifier also
             "classes" and "confusion_matrix". Each score, and the matrix, has "value", "low" and
             "high" (for the population), "records_low" and "records_high" (for these records); None
-            stands for infinity. Scores of clipped errors have a "note" that says so. If there are
-            some, "unknown_labels" says how many records have labels that are none of the classes.
+            stands for infinity. Scores of clipped errors have a "note" that says so.
+            "unknown_labels" is there if some labels are not among the classes, and says how many.
             `sklearn_dpbo.report.from_dict` returns the evaluation again.
         """
-        unit, privacy = self.privacy_.unit, self.privacy_.to_dict()
-        head = {"format": privacy["format"], "kind": self.kind, "m": self.m, "unit": unit}
+        privacy = self.privacy_.to_dict()
+        head = {"format": privacy["format"], "kind": self.kind, "m": self.m}
         unknown = {"unknown_labels": self._unknown} if self._unknown else {}
         return {
-            **head, **self._as_released(), "scores": self._as_dicts(), "privacy": privacy, **unknown
-        }  # fmt: skip
+            **head,
+            "unit": self.privacy_.unit,
+            **self._as_released(),
+            "scores": self._as_dicts(),
+            "privacy": privacy,
+            **unknown,
+        }
 
     def _as_released(self) -> dict[str, Any]:
         """Return the released counts and their public design, as JSON has them."""
@@ -359,19 +368,20 @@ class Evaluation:
         return {"tables": tables, "design": public, "simulation": simulation()}
 
     def _public_design(self) -> dict[str, Any]:
-        """Return what of the design is public, and in no table."""
+        """Return the public facts of the design that no table has."""
         return {}
 
     def _as_dicts(self, **params: Any) -> dict[str, dict[str, Any]]:
         """Return the main numbers with both intervals; `params` are those of `score`."""
-        both = {n: [self.score(n, interval=of, **params) for of in SAMPLINGS] for n in self._names}
-        numbers = {name: (*score, *records[1:]) for name, (score, records) in both.items()}
-        notes = {name: {"note": note} for name, note in self._notes().items()}
-        return {
-            name: {k: x if math.isfinite(x) else None for k, x in zip(KEYS, of, strict=True)}
-            | notes.get(name, {})
-            for name, of in numbers.items()
-        }
+        notes = self._notes()
+        dicts: dict[str, dict[str, Any]] = {}
+        for name in self._names:
+            score, for_records = (self.score(name, interval=i, **params) for i in SAMPLINGS)
+            numbers = zip(KEYS, (*score, *for_records[1:]), strict=True)
+            dicts[name] = {key: x if math.isfinite(x) else None for key, x in numbers}
+            if name in notes:
+                dicts[name]["note"] = notes[name]
+        return dicts
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON: one file from which all numbers and figures follow.
@@ -389,10 +399,11 @@ class Evaluation:
         return replace(self.privacy_, title=self._title)._card(rows)
 
     def __repr__(self) -> str:
-        unit, epsilon = self.privacy_.unit, self.privacy_.epsilon
+        unit = self.privacy_.unit
         private = "" if self.privacy_.secure else ", NOT PRIVATE: seeded noise"
-        units = f"{self.m:,} {unit}s{' (of the same weight each)' * self._units.grouped}"
-        lines = [f"{type(self).__name__} on {units}, epsilon = {epsilon:g}{private}"]
+        weights = " (of the same weight each)" if self._units.grouped else ""
+        epsilon = f"epsilon = {self.privacy_.epsilon:g}{private}"
+        lines = [f"{type(self).__name__} on {self.m:,} {unit}s{weights}, {epsilon}"]
         lines += [f"  {name:<25} {shown}" for name, shown in self._rows().items()]
         lines += [f"  95 % intervals {self._covers}{self._after_choice}"]
         for text in (self.clipping, self._unknown):
@@ -400,13 +411,12 @@ class Evaluation:
         return "\n".join(lines)
 
     def _score(self, scorer: PrivateScorer, part: int = -1, sampling: float = 0.0) -> Estimate:
-        """Return a score of the counts of one part, as a search releases it."""
-        units, noisy, confidence = self._units, self._noisy[part], self._confidence
+        """Compute a score and its interval from the counts of one part, as a search does."""
+        released = (scorer, self._units, self._noisy[part], self._confidence)
         if sampling:
-            chosen = score_after_choice(scorer, units, noisy, confidence, self._n_compared)
+            value, ends = score_after_choice(*released, self._n_compared)
         else:
-            chosen = score_and_interval(scorer, units, noisy, confidence)
-        value, ends = chosen
+            value, ends = score_and_interval(*released)
         return Estimate(value, *ends)
 
     @ignore_float_errors()
@@ -417,21 +427,25 @@ class Evaluation:
         bounds: tuple[float, float] = (0.0, 1.0),
         sampling: float = 0.0,
     ) -> Estimate:
-        """Return a number within these bounds that is computed from the counts of one part."""
+        """Compute a number within these bounds, and its interval, from the counts of one part."""
         value = float(compute(self._counts(part), None)[0])
-        query, noisy, n = self._parts[part], self._noisy[part], self._n_compared
+        query = self._parts[part]
+        noisy = self._noisy[part]
+        n_compared = self._n_compared
 
         def interval(confidence: float, noisy: NoisyCounts, sampling: float) -> tuple[float, float]:
-            of = (compute, query, noisy, self._units, confidence, bounds)
-            return simulated_interval(*of, sampling)
+            return simulated_interval(
+                compute, query, noisy, self._units, confidence, bounds, sampling
+            )
 
-        if sampling and n > 1:
+        if sampling and n_compared > 1:
             noise = partial(interval, noisy=noisy, sampling=0.0)
 
             def sampled(times: float) -> tuple[float, float]:
                 return interval(self._confidence, without_noise(noisy), times * sampling)
 
-            low, high = map(float, after_choice(value, noise, sampled, bounds, self._confidence, n))
+            ends = after_choice(value, noise, sampled, bounds, self._confidence, n_compared)
+            low, high = map(float, ends)
         else:
             low, high = interval(self._confidence, noisy, sampling)
         return Estimate(value, min(low, value), max(high, value))
@@ -444,11 +458,13 @@ class Evaluation:
         part: int = -1,
         bounds: tuple[float, float] = (0.0, 1.0),
     ) -> tuple[Floats, Floats]:
-        """Return an interval for each of several numbers, each by itself."""
-        query, noisy = self._parts[part], self._noisy[part]
+        """Compute intervals for several numbers, with 95 % confidence for each by itself."""
+        query = self._parts[part]
+        noisy = self._noisy[part]
 
         def ends(confidence: float, noisy: NoisyCounts, sampling: float) -> tuple[Floats, Floats]:
-            counts, outside = draws(query, noisy, self._units, sampling), (1 - confidence) / 2
+            counts = draws(query, noisy, self._units, sampling)
+            outside = (1 - confidence) / 2
             low = np.quantile(compute(counts, 0.0), outside, axis=0)
             return low, np.quantile(compute(counts, 1.0), 1 - outside, axis=0)
 
@@ -462,5 +478,5 @@ class Evaluation:
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
     def _counts(self, part: int = -1) -> Floats:
-        """Return the counts of one part, in one row; no number of records is negative."""
+        """Return the counts of one part as one row, adjusted so that no number is negative."""
         return likely(self._parts[part], self._noisy[part].counts, self._units)

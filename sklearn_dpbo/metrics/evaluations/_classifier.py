@@ -27,9 +27,9 @@ from ._clinical import CLINICAL, OF_PROBABILITIES, ClinicalScores, usual
 from ._plots import ClassifierFigures
 
 Floats = NDArray[np.float64]
-# Probabilities that are no farther apart are the same threshold.
+# Largest distance of probabilities that count as the same threshold.
 _NEAR = 0.005
-# Other numbers of predicted labels than metrics of the matrix.
+# Numbers of predicted labels besides the metrics of the confusion matrix.
 OF_THRESHOLD = ("net_benefit", "selection_rate")
 _OF_CLASS = ("average_precision", "prevalence", "roc_auc", "selection_rate")
 
@@ -62,8 +62,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     @property
     def classes(self) -> NDArray[Any]:
         """Class labels in sorted order."""
-        found: NDArray[Any] = self._parts[-1].classes
-        return found
+        classes: NDArray[Any] = self._parts[-1].classes
+        return classes
 
     @property
     def pos_label(self) -> Any:
@@ -99,8 +99,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             records (or groups) whose labels are among `classes`.
         """
         self._say_nearest(threshold)
-        found: Floats = np.rint(self._known(self._counts(0), threshold)[0])
-        return found.astype(np.int64)
+        matrix: Floats = np.rint(self._known(self._counts(0), threshold)[0])
+        return matrix.astype(np.int64)
 
     def confusion_matrix_interval(
         self, threshold: float | None = None, *, interval: str = "population"
@@ -122,8 +122,9 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         low, high = self._band(
             lambda n, _: np.maximum(self._known(n, threshold), 0), interval, 0, (0.0, math.inf)
         )
-        found = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
-        low, high = np.minimum(np.floor(low), found), np.maximum(np.ceil(high), found)
+        matrix = self.confusion_matrix(threshold)  # may lie outside if counts were adjusted
+        low = np.minimum(np.floor(low), matrix)
+        high = np.maximum(np.ceil(high), matrix)
         return low.astype(np.int64), high.astype(np.int64)
 
     # ------------------------------------------------------------ numbers
@@ -180,16 +181,19 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         label: Any,
         params: dict[str, Any],
     ) -> Estimate:
-        """Return a number by name; its interval has the sampling error this many times."""
-        of_matrix, of_probabilities = name in OF_MATRIX, name in OF_PROBABILITIES
-        known = OF_MATRIX[name].params if of_matrix else ()
-        unused = {key: value for key, value in params.items() if key not in known}
+        """Return a number by name, with an interval for this factor of the sampling error."""
+        of_matrix = name in OF_MATRIX
+        of_probabilities = name in OF_PROBABILITIES
+        allowed = OF_MATRIX[name].params if of_matrix else ()
+        unused = {key: value for key, value in params.items() if key not in allowed}
         if not of_matrix and name not in OF_THRESHOLD:
             unused["threshold"] = threshold
         if of_matrix or of_probabilities or name.endswith("brier_score"):
             unused["label"] = label
-        if found := {key: value for key, value in unused.items() if value is not None}:
-            raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
+        if superfluous := {key: value for key, value in unused.items() if value is not None}:
+            raise ValueError(
+                f"{name!r} depends on no {' or '.join(superfluous)}; found {superfluous}"
+            )
         if of_matrix:
             scorer = labels_scorer(name, params, self.classes, self.pos_label)
             return self._score(replace(scorer, counts=self._labels_at(threshold)), 0, sampling)
@@ -205,7 +209,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         if name not in _OF_CLASS:
             names = [*OF_MATRIX, *CLINICAL, *self._scorers, *_OF_CLASS, "brier_score"]
             raise ValueError(unknown_name(name, list(dict.fromkeys(names))))
-        c, histogram = self._score_of(label), self._parts[-1]
+        c = self._score_of(label)
+        histogram = self._parts[-1]
         k = histogram.positives[c]
         if name == "selection_rate":
             return self._estimate(
@@ -221,7 +226,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return self._score(area, sampling=sampling)
 
     def _facts(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the threshold of a number of predicted labels."""
+        """Return the threshold if a number depends on predicted labels of two classes."""
         name, _ = usual(name, self.classes, self._parts[-1].positives[0])
         if not self._binary or not (name in OF_MATRIX or name in OF_THRESHOLD):
             return {}
@@ -231,7 +236,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return {"threshold": float(self.thresholds[edge])}
 
     def _brier_score(self, sampling: float) -> Estimate:
-        """Return the Brier score, summed over classes if there are more than two."""
+        """Compute the Brier score, summed over classes if there are more than two."""
         moments = self._known_moments()
 
         def compute(counts: Floats, end: float | None) -> Floats:
@@ -259,12 +264,15 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         macro = "" if self._binary else "_macro"
         names = ["accuracy", "balanced_accuracy", f"precision{macro}", f"recall{macro}"]
         names += [f"f1{macro}", *self._scorers]
-        names += ["brier_score"] * (self._moments is not None)
-        return names + ["prevalence"] * self._binary
+        if self._moments is not None:
+            names.append("brier_score")
+        if self._binary:
+            names.append("prevalence")
+        return names
 
     def _range(self, name: str) -> float:
         if name in OF_PROBABILITIES and name != "net_benefit":
-            return 5.0  # it may be any number: a fifth of this tells
+            return 5.0  # unbounded; an interval up to a fifth of this wide is informative
         if name == "brier_score":
             return 1.0 if self._binary else 2.0
         low, high = METRICS[name].bounds if name in METRICS else (0.0, 1.0)
@@ -319,8 +327,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         Returns
         -------
         prob_true, prob_pred : ndarray of shape (n_groups,)
-            Share of positives and mean probability of each group. The mean probability of a bin is
-            that of public records.
+            Share of positives and mean probability of each group. Records in a bin count with the
+            mean probability of public records in it.
         """
         mean, groups = self._groups(label, n_bins)
         return curves.calibration(self._table(self._score_of(label)), mean, groups)
@@ -346,13 +354,14 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
 
     @classmethod
     def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
-        """Return the evaluation to release with these parts, as `_public_design` has it."""
+        """Return the unreleased evaluation of these parts and a `_public_design`."""
         scorers = [scorer_from_json(record, parts[-1]) for record in design["scorers"]]
-        probabilities, levels = design["probabilities"], design["subgroups"]
+        moments = design["probabilities"]
+        levels = design["subgroups"]
         return cls(
             parts,
             {scorer.name: scorer for scorer in scorers},
-            None if probabilities is None else tuple(map(np.array, probabilities)),
+            None if moments is None else tuple(map(np.array, moments)),
             _subgroups=None if levels is None else Subgroups.from_dict(levels),
         )
 
@@ -364,18 +373,18 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
     @property
     def _positives(self) -> list[Any]:
         """The positive class of each score, as a Python object."""
-        found: list[Any] = self.classes[list(self._parts[-1].positives)].tolist()
-        return found
+        labels: list[Any] = self.classes[list(self._parts[-1].positives)].tolist()
+        return labels
 
     def _labels_at(self, threshold: float | None) -> Any:
-        """Return the query that has the confusion matrix of a threshold."""
+        """Return the query that computes the confusion matrix at a threshold."""
         if threshold is None:
             return self._parts[0]
         self._check_threshold(threshold)
         return replace(self._parts[0], edge=int(np.argmin(np.abs(self.thresholds - threshold))))
 
     def _check_threshold(self, threshold: Any) -> None:
-        """Raise ValueError unless it is a number, for probabilities one from 0 to 1."""
+        """Raise ValueError unless a threshold is a number, of probabilities one in [0, 1]."""
         if self._moments is None:
             check_number("threshold", threshold, "a number")
         else:
@@ -384,7 +393,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             )
 
     def _say_nearest(self, threshold: float | None) -> None:
-        """Warn if no threshold near this probability was released."""
+        """Warn if the nearest released threshold differs from this probability."""
         if threshold is None or self._moments is None or not self._binary:
             return
         self._check_threshold(threshold)
@@ -418,7 +427,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return np.array(self._parts[-1].edges[c])
 
     def _known_moments(self) -> tuple[Floats, ...]:
-        """Return mean and mean square of each score in each of its bins, shape (2, n_bins)."""
+        """Return the `moments_of` each score, by bin; ValueError if scores are no probabilities."""
         if self._moments is None:
             raise ValueError(
                 "the scores are not probabilities of all classes, by predict_proba. "
@@ -437,7 +446,7 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         return self._positives.index(label)
 
     def _groups(self, label: Any, n_bins: int) -> tuple[Floats, NDArray[np.intp]]:
-        """Return the mean probability of each bin, and which bins are taken together."""
+        """Return the mean probability and the group of each bin, both of shape (n_bins,)."""
         check_number("n_bins", n_bins, "a whole number from 1 up", lambda n: n >= 1, Integral)
         c = self._score_of(label)
         return self._known_moments()[c][0], curves.calibration_groups(self._table(c), int(n_bins))

@@ -1,4 +1,4 @@
-"""What papers on clinical models report of two classes, from the same counts (zone: released).
+"""Scores of two classes that clinical papers report, from the same counts (zone: released).
 
 All probabilities in a bin count as the mean of public ones there.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-# What metrics of the positive class are called in scikit-learn, and those of the other one.
+# scikit-learn's names for clinical metrics: those of the positive class, and of the other one.
 _OF_POSITIVE = {"sensitivity": "recall", "ppv": "precision"}
 _OF_OTHER = {"specificity": "recall", "npv": "precision"}
 OF_TWO = _OF_POSITIVE | _OF_OTHER
@@ -33,15 +33,18 @@ OF_PROBABILITIES = (
     "net_benefit",
 )
 CLINICAL = (*OF_TWO, *OF_PROBABILITIES)
-# Probabilities beyond this, and 1 minus this, count as it: the logit of 0 is not finite.
+# Probabilities are clipped to [_LEAST, 1 - _LEAST], since the logit of 0 is not finite.
 _LEAST = 1e-4
-# Of Newton's method: at most this many steps of at most this size, until they are this small. What
-# is added to the diagonal lets any matrix be inverted.
-_MOST_STEPS, _LONGEST, _SMALL, _DIAGONAL = 50, 1.0, 1e-6, 1e-9
+# Newton's method: largest number and size of steps, and the size at which it ends.
+_MOST_STEPS = 50
+_LONGEST = 1.0
+_SMALL = 1e-6
+# Added to the diagonal of the Hessian, so that it can be inverted.
+_DIAGONAL = 1e-9
 
 
 class ClinicalScores:
-    """The numbers of a `ClassifierEvaluation` that clinical papers report."""
+    """Scores of a `ClassifierEvaluation` that clinical papers report."""
 
     def decision_curve(self: Any) -> tuple[Floats, Floats, Floats]:
         """Return the decision curve (Vickers and Elkin, 2006): net benefit by threshold.
@@ -56,9 +59,11 @@ class ClinicalScores:
         thresholds : ndarray of shape (n_thresholds,)
             Those of `thresholds` between 0 and 1.
         """
-        at, share = self._decisions(), float(prevalence(self._table(0)))
-        p = self.thresholds[at]
-        return self._net_benefit(self._counts(), at)[0], share - (1 - share) * p / (1 - p), p
+        indices = self._decisions()
+        p = self.thresholds[indices]
+        positive = float(prevalence(self._table(0)))
+        treat_all = positive - (1 - positive) * p / (1 - p)
+        return self._net_benefit(self._counts(), indices)[0], treat_all, p
 
     def plot_decision_curve(
         self: Any, *, interval: str = "population", ax: Axes | None = None, **kwargs: Any
@@ -100,30 +105,32 @@ class ClinicalScores:
         return ax
 
     def _usual(self: Any, name: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the name that a number has in scikit-learn, and its parameters."""
+        """Translate the name of a number into scikit-learn's, with parameters."""
         if name in OF_TWO and not self._binary:
             raise ValueError(f"{name!r} is for two classes; there are {len(self.classes)}")
-        name, own = usual(name, self.classes, self._parts[-1].positives[0])
-        return name, own | params
+        name, for_class = usual(name, self.classes, self._parts[-1].positives[0])
+        return name, for_class | params
 
     def _decisions(self: Any) -> NDArray[np.intp]:
-        """Return the numbers of the thresholds between 0 and 1; ValueError if there are none."""
+        """Return the indices of thresholds in (0, 1); ValueError unless there are probabilities."""
         self._known_moments()
         return np.flatnonzero((self.thresholds > 0) & (self.thresholds < 1))
 
     def _net_benefit(
-        self: Any, counts: Floats, at: NDArray[np.intp], undefined: float | None = None
+        self: Any, counts: Floats, indices: NDArray[np.intp], undefined: float | None = None
     ) -> Floats:
-        """Return the net benefit at the thresholds of these numbers, for rows of counts."""
-        table, p = self._tables(counts)[0], self.thresholds[at]
-        fp, tp = (n[:, -2:0:-1][:, at] for n in from_above(table))
+        """Compute the net benefit per row of counts and threshold, shape (n, len(indices))."""
+        table = self._tables(counts)[0]
+        p = self.thresholds[indices]
+        fp, tp = (n[:, -2:0:-1][:, indices] for n in from_above(table))
         return ratio(tp - fp * p / (1 - p), table.sum(axis=(-2, -1))[:, None], undefined)
 
     def _of_probabilities(
         self: Any, name: str, threshold: float | None
     ) -> tuple[Compute, tuple[float, float]]:
-        """Return how to compute a number in `OF_PROBABILITIES`, and its bounds."""
-        means, at = self._known_moments()[0][0], self._decisions()
+        """Return a function that computes a number in `OF_PROBABILITIES`, and its bounds."""
+        means = self._known_moments()[0][0]
+        indices = self._decisions()  # refuses more than two classes
         if name == "observed_expected_ratio":
             return lambda n, u: observed_by_expected(self._tables(n)[0], means, u), (0.0, math.inf)
         if name != "net_benefit":
@@ -132,12 +139,12 @@ class ClinicalScores:
             return lambda n, u: calibration_fit(self._tables(n)[0], means, slope, u), anything
         p = self.threshold if threshold is None else threshold
         self._check_threshold(p)
-        at = at[[np.argmin(np.abs(self.thresholds[at] - p))]]
-        return lambda n, u: self._net_benefit(n, at, u)[:, 0], (-math.inf, 1.0)
+        nearest = indices[[np.argmin(np.abs(self.thresholds[indices] - p))]]
+        return lambda n, u: self._net_benefit(n, nearest, u)[:, 0], (-math.inf, 1.0)
 
 
 def usual(name: str, classes: NDArray[Any], positive: int) -> tuple[str, dict[str, Any]]:
-    """Return the name that a number of two classes has in scikit-learn, and its parameters."""
+    """Translate a clinical name into scikit-learn's, with the parameter for its class."""
     if name not in OF_TWO:
         return name, {}
     return OF_TWO[name], {"pos_label": classes.tolist()[positive ^ (name in _OF_OTHER)]}
@@ -146,9 +153,9 @@ def usual(name: str, classes: NDArray[Any], positive: int) -> tuple[str, dict[st
 def observed_by_expected(
     table: Floats, probabilities: Floats, undefined: float | None = None
 ) -> Floats:
-    """Return the number of positive records by the sum of probabilities, for tables (n, 2, n_bins).
+    """Divide the number of positive records by the sum of probabilities, for tables (n, 2, n_bins).
 
-    All probabilities in a bin are `probabilities` of that bin.
+    All records in a bin have the same probability; `probabilities` has shape (n_bins,).
     """
     expected = (table.sum(axis=-2) * probabilities).sum(axis=-1)
     return ratio(table[:, 1].sum(axis=-1), expected, undefined)
@@ -157,19 +164,22 @@ def observed_by_expected(
 def calibration_fit(
     table: Floats, probabilities: Floats, slope: bool, undefined: float | None = None
 ) -> Floats:
-    """Return the slope or the intercept of logistic recalibration, for tables (n, 2, n_bins).
+    """Fit the slope or the intercept of logistic recalibration to tables (n, 2, n_bins).
 
-    By maximum likelihood, with x the logit of a bin's probability: the slope b of P(y = 1) =
-    expit(a + b x), or the intercept a of P(y = 1) = expit(a + x). Where there is none, as if the
-    classes are separated, it is `undefined` (or NaN).
+    This is a maximum likelihood fit, with x the logit of a bin's probability: of the slope b in
+    P(y = 1) = expit(a + b x), or of the intercept a in P(y = 1) = expit(a + x). If there is no
+    fit, for example because the classes are separated, the result is `undefined` (or NaN).
     """
     x = logit(np.clip(probabilities, _LEAST, 1 - _LEAST))
-    X, offset = np.stack([np.ones_like(x), x])[: 1 + slope], 0.0 if slope else x
-    both, w = table.sum(axis=-2), np.zeros((len(table), len(X)))
+    X = np.stack([np.ones_like(x), x])[: 1 + slope]
+    offset = 0.0 if slope else x
+    sizes = table.sum(axis=-2)
+    w = np.zeros((len(table), len(X)))
     for _ in range(_MOST_STEPS):
         p = expit(offset + w @ X)
-        hessian = np.einsum("nb,ib,jb->nij", both * p * (1 - p), X, X) + _DIAGONAL * np.eye(len(X))
-        gradient = (table[:, 1] - both * p) @ X.T
+        hessian = np.einsum("nb,ib,jb->nij", sizes * p * (1 - p), X, X)
+        hessian += _DIAGONAL * np.eye(len(X))
+        gradient = (table[:, 1] - sizes * p) @ X.T
         steps = np.linalg.solve(hessian, gradient[..., None])[..., 0].clip(-_LONGEST, _LONGEST)
         w += steps
         if (small := np.abs(steps) < _SMALL).all():

@@ -43,15 +43,15 @@ class ModelComparison(Evaluation):
     privacy_ : PrivacyReport
         The privacy report; print it.
     model_a, model_b : str
-        What was compared: the class of each model (of a pipeline, that of its last step), and from
-        which score on the positive class is predicted, if that was chosen.
+        The class of each model (of a pipeline, that of its last step), and its threshold for the
+        positive class if `thresholds` was passed.
     """
 
     model_a: str = ""
     model_b: str = ""
     _positive: int = 1
     _threshold: float | None = None
-    # The score that was asked for, if one was.
+    # The score of `scoring=`, if it was passed.
     _scoring: PrivateScorer | None = None
     _title = "Differentially private comparison"
     kind = "comparison of two models"
@@ -65,7 +65,7 @@ class ModelComparison(Evaluation):
         interval: str = "population",
         **params: Any,
     ) -> Estimate:
-        """Return a difference, or one model's own number, by name.
+        """Return the difference of a number between both models, or the number of one, by name.
 
         Parameters
         ----------
@@ -88,35 +88,41 @@ class ModelComparison(Evaluation):
         **params
             Parameters of a metric, as for `make_private_scorer`, such as ``beta=2``.
         """
-        if name not in (known := determined(self._parts[0])):
-            raise ValueError(unknown_name(name, known))
+        if name not in (names := determined(self._parts[0])):
+            raise ValueError(unknown_name(name, names))
         if model not in (None, "a", "b"):
             raise ValueError(f"model is 'a', 'b' or None; found {model!r}")
         number, (lowest, highest) = self._number(name, threshold, params)
 
-        def of(k: int, counts: Floats, undefined: float | None) -> Floats:
+        def of_model(k: int, counts: Floats, undefined: float | None) -> Floats:
             return number(self._parts[0].matrices(counts, k), undefined)
 
         def difference(counts: Floats, end: float | None) -> Floats:
             # The lowest difference has the lowest number of b, and the highest of a.
             ends = (highest, lowest) if end is not None and end > 0 else (lowest, highest)
             b, a = (None, None) if end is None else ends
-            return of(1, counts, b) - of(0, counts, a)
+            return of_model(1, counts, b) - of_model(0, counts, a)
 
-        compute, bounds = difference, (lowest - highest, highest - lowest)
+        compute: Compute = difference
+        bounds = (lowest - highest, highest - lowest)
         if model is not None:
-            compute, bounds = partial(of, "ab".index(model)), (lowest, highest)
-        each = [self._estimate(compute, bounds=bounds, sampling=s) for s in samplings(interval)]
-        return hull(each)
+            compute = partial(of_model, "ab".index(model))
+            bounds = (lowest, highest)
+        return hull(
+            [self._estimate(compute, bounds=bounds, sampling=s) for s in samplings(interval)]
+        )
 
     def _number(
         self, name: str, threshold: float | None, params: dict[str, Any]
     ) -> tuple[Compute, tuple[float, float]]:
-        """Return how a number is computed from confusion matrices, and its bounds."""
-        classes, p = self._parts[0].classes, self._positive
+        """Return a function that computes a number from confusion matrices, and its bounds."""
+        classes = self._parts[0].classes
+        p = self._positive
         unused = params if name == "net_benefit" else {"threshold": threshold}
-        if found := {key: value for key, value in unused.items() if value is not None}:
-            raise ValueError(f"{name!r} depends on no {' or '.join(found)}; found {found}")
+        if superfluous := {key: value for key, value in unused.items() if value is not None}:
+            raise ValueError(
+                f"{name!r} depends on no {' or '.join(superfluous)}; found {superfluous}"
+            )
         if name == "net_benefit":
             t: Any = self._threshold if threshold is None else threshold
             check_number("threshold", t, "above 0 and below 1", lambda t: 0 < t < 1)
@@ -124,16 +130,17 @@ class ModelComparison(Evaluation):
             return partial(_net_benefit, p, odds), (-odds, 1.0)
         if self._scoring is not None and name == self._scoring.name:
             params = self._scoring.params | params
-        name, own = usual(name, classes, p)
-        scorer = labels_scorer(name, own | params, classes, classes.tolist()[p])
+        name, for_class = usual(name, classes, p)
+        scorer = labels_scorer(name, for_class | params, classes, classes.tolist()[p])
         return scorer.metric, scorer.bounds
 
     @property
     def _names(self) -> list[str]:
         if self._scoring is not None:
             return [self._scoring.name]
-        binary = len(self._parts[0].classes) == 2
-        return [*_MAIN_OF_TWO, *["net_benefit"] * bool(self._threshold)] if binary else _MAIN
+        if len(self._parts[0].classes) > 2:
+            return _MAIN
+        return [*_MAIN_OF_TWO, "net_benefit"] if self._threshold else _MAIN_OF_TWO
 
     def _range(self, name: str) -> float:
         low, high = OF_MATRIX[name].bounds if name in OF_MATRIX else (0.0, 1.0)
@@ -141,18 +148,18 @@ class ModelComparison(Evaluation):
 
     def _public_design(self) -> dict[str, Any]:
         scoring = self._scoring
-        asked = None if scoring is None else {"metric": scoring.name, "params": scoring.params}
+        record = None if scoring is None else {"metric": scoring.name, "params": scoring.params}
         return {
             "positive_class": self._positive,
             "threshold": self._threshold,
-            "scoring": plain(asked),
+            "scoring": plain(record),
         }
 
     @classmethod
     def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
-        """Return the comparison to release with these parts, as `_public_design` has it."""
-        asked = design["scoring"]
-        scoring = None if asked is None else make_private_scorer(asked["metric"], **asked["params"])
+        """Return the unreleased comparison of these parts and a `_public_design`."""
+        record = design["scoring"]
+        scoring = record and make_private_scorer(record["metric"], **record["params"])
         return cls(
             parts,
             {},
@@ -168,11 +175,11 @@ class ModelComparison(Evaluation):
         -------
         comparison : dict
             As of a classifier, with "scores" (differences, b minus a), "scores_a" and "scores_b"
-            (each model's own), and "model_a" and "model_b" (what they are) in the place of classes
-            and matrix.
+            (of each model), and "model_a" and "model_b" (their names) instead of classes and
+            matrix.
         """
-        own = {f"scores_{model}": self._as_dicts(model=model) for model in "ab"}
-        return super().to_dict() | {"model_a": self.model_a, "model_b": self.model_b} | own
+        scores = {f"scores_{model}": self._as_dicts(model=model) for model in "ab"}
+        return super().to_dict() | {"model_a": self.model_a, "model_b": self.model_b} | scores
 
     def _rows(self) -> dict[str, str]:
         shown = {"a": self.model_a, "b": self.model_b}
@@ -183,11 +190,12 @@ class ModelComparison(Evaluation):
 
 
 def determined(table: Agreement) -> list[str]:
-    """Return the names of all numbers that follow from a joint table."""
+    """Return the names of all numbers that can be computed from a joint table."""
     if table.by_class and len(table.classes) == 2:
         return [*OF_MATRIX, *OF_TWO, "net_benefit"]
     enough = ("correct", "recalls")[: 1 + table.by_class]
-    return [name for name, each in OF_MATRIX.items() if each.follows in enough and not each.of_one]
+    metrics = OF_MATRIX.items()
+    return [name for name, m in metrics if m.follows in enough and not m.of_one]
 
 
 def _net_benefit(p: int, odds: float, C: Floats, undefined: float | None) -> Floats:

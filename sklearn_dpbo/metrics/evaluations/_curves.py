@@ -36,32 +36,33 @@ def tpr_at(table: Floats, fpr: Floats) -> Floats:
 
 def precision_at(table: Floats, recall: Floats, undefined: float) -> Floats:
     """Return the precision at each recall, for tables (n, 2, n_bins)."""
-    precision, found = precision_recall(table, undefined)
-    return _interpolated(recall, found[:, ::-1], precision[:, ::-1])
+    precisions, recalls = precision_recall(table, undefined)
+    return _interpolated(recall, recalls[:, ::-1], precisions[:, ::-1])
 
 
 def moments_of(scores: Floats, edges: tuple[float, ...], separate: bool) -> Floats:
-    """Return the mean of (public) probabilities in each bin, their mean square, and both ends.
+    """Summarise public probabilities by bin: mean, mean square, lowest and highest.
 
-    Shape (4, n_bins). Where there are none, the moments of even spread. If scores have bins of
-    their own, the mean is both ends.
+    The result has shape (4, n_bins). Moments of an empty bin are those of evenly spread
+    probabilities. If each score has a bin of its own (`separate`), lowest and highest are the mean.
     """
     ends = np.concatenate([[0.0], np.clip(edges, 0, 1), [1.0]])
     low, high = ends[:-1], ends[1:]
     scores = scores[np.isfinite(scores)]
-    place, n_bins = np.searchsorted(edges, scores, side="right"), len(edges) + 1
-    n = np.bincount(place, minlength=n_bins)
-    sums = np.stack([np.bincount(place, scores**k, n_bins) for k in (1, 2)])
-    evenly = np.stack([(low + high) / 2, (low**2 + low * high + high**2) / 3])
-    moments = np.where(n > 0, sums / np.maximum(n, 1), evenly)
-    return np.stack([*moments, *((moments[0],) * 2 if separate else (low, high))])
+    bins = np.searchsorted(edges, scores, side="right")
+    n_bins = len(edges) + 1
+    n = np.bincount(bins, minlength=n_bins)
+    sums = np.stack([np.bincount(bins, scores**k, n_bins) for k in (1, 2)])
+    if_even = np.stack([(low + high) / 2, (low**2 + low * high + high**2) / 3])
+    mean, square = np.where(n > 0, sums / np.maximum(n, 1), if_even)
+    return np.stack([mean, square, mean, mean] if separate else [mean, square, low, high])
 
 
 def brier_score(table: Floats, moments: Floats, end: float | None = None) -> Floats:
-    """Return the mean square of probability minus label.
+    """Compute the mean square of probability minus label.
 
-    If `end` is a number, probabilities lie at the end of their bins that makes the score the
-    lowest, for 0, or the highest.
+    If `end` is not None, each probability is taken to lie at an end of its bin: at that for which
+    the score is lowest if `end` is 0, else at the other one.
     """
     mean, square, low, high = moments
     losses = np.stack([square, 1 - 2 * mean + square])
@@ -72,33 +73,33 @@ def brier_score(table: Floats, moments: Floats, end: float | None = None) -> Flo
 
 
 def prevalence(table: Floats, undefined: float | None = None) -> Floats:
-    """Return the share of positive records."""
+    """Compute the share of positive records."""
     return ratio(table[..., 1, :].sum(axis=-1), table.sum(axis=(-2, -1)), undefined)
 
 
 def share_predicted(matrix: Floats, k: int, undefined: float | None = None) -> Floats:
-    """Return the share of records that are predicted to be of class k."""
+    """Compute the share of records whose predicted class is k."""
     return ratio(matrix[..., k].sum(axis=-1), matrix.sum(axis=(-2, -1)), undefined)
 
 
 def calibration_groups(table: Floats, n_groups: int) -> NDArray[np.intp]:
-    """Return a number for each bin, such that groups of about as many records have the same."""
+    """Group adjacent bins into at most n_groups of about equal size; return the group of each."""
     n = table.sum(axis=-2)
     total = max(n.sum(), 1)
     middle = np.cumsum(n) - n / 2
-    number = np.minimum(n_groups * middle / total, n_groups - 1).astype(int)
-    found: NDArray[np.intp] = np.unique(number, return_inverse=True)[1]
-    return found
+    with_gaps = np.minimum(n_groups * middle / total, n_groups - 1).astype(int)
+    groups: NDArray[np.intp] = np.unique(with_gaps, return_inverse=True)[1]
+    return groups
 
 
 def calibration(
     table: Floats, mean: Floats, groups: NDArray[np.intp], undefined: float = 0.0
 ) -> tuple[Floats, Floats]:
-    """Return the share of positives and the mean probability of each group of bins."""
+    """Compute the share of positives and the mean probability of each group of bins."""
     member = groups[:, None] == np.arange(groups.max() + 1)
-    both = table.sum(axis=-2)
-    prob_true = ratio(table[..., 1, :] @ member, both @ member, undefined)
-    return np.clip(prob_true, 0, 1), ratio((both * mean) @ member, both @ member, undefined)
+    sizes = table.sum(axis=-2)
+    prob_true = ratio(table[..., 1, :] @ member, sizes @ member, undefined)
+    return np.clip(prob_true, 0, 1), ratio((sizes * mean) @ member, sizes @ member, undefined)
 
 
 def _interpolated(x: Floats, xs: Floats, ys: Floats) -> Floats:
@@ -106,14 +107,15 @@ def _interpolated(x: Floats, xs: Floats, ys: Floats) -> Floats:
 
 
 def from_above(table: Floats) -> tuple[Floats, Floats]:
-    """Return how many negative and positive records lie above each edge, from none to all."""
+    """Count negative and positive records above each edge, from none to all (n_bins + 1)."""
     n = np.cumsum(table[..., ::-1], axis=-1)
     n = np.concatenate([np.zeros_like(n[..., :1]), n], axis=-1)
     return n[..., 0, :], n[..., 1, :]
 
 
 def _rising_share(n: Floats) -> Floats:
-    """Return n as a share of its last entry, never falling."""
-    total, evenly = n[..., -1:], np.linspace(0, 1, n.shape[-1])
-    share = np.where(total > 0, n / np.where(total > 0, total, 1), evenly)
+    """Divide n by its last entry, and make it non-decreasing."""
+    total = n[..., -1:]
+    if_empty = np.linspace(0, 1, n.shape[-1])
+    share = np.where(total > 0, n / np.where(total > 0, total, 1), if_empty)
     return np.clip(np.maximum.accumulate(share, axis=-1), 0, 1)

@@ -24,13 +24,15 @@ from ._curves import moments_of
 from ._regressor import RegressorEvaluation
 
 METHODS = ("predict_proba", "decision_function")
-# Steps of squares, of labels and errors themselves, and of absolute errors: what matters less for
-# numbers computed from them gets a smaller part of the noise's scale. The last two, of what squares
-# vary by, hardly add to the sensitivity: it is 3.02 GRID.
+# Steps per unit of the seven sums: fewer steps, and so more noise, where a sum matters less for the
+# scores computed from it. The last two (variation of squares) hardly add to the sensitivity, which
+# is 3.02 GRID.
 _STEPS = (GRID, GRID, 27 * GRID // 128, GRID // 4, GRID // 2, GRID, GRID)
-# Errors, and distances of labels from their mean, count fully up to this multiple of this quantile
-# of public ones: enough for normal ones; or else for this share of them.
-_REACH, _QUANTILE, _COUNTED = 2.0, 0.95, 0.99
+# Errors, and distances of labels from their mean, are clipped to _REACH times the _QUANTILE of
+# public ones, which suits normal ones, or to the quantile _COUNTED if that is larger.
+_REACH = 2.0
+_QUANTILE = 0.95
+_COUNTED = 0.99
 
 
 def check_task(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> None:
@@ -59,23 +61,24 @@ def check_labels(estimator: Any, y: Any) -> None:
     if is_regressor(estimator):
         return
     name = type(estimator).__name__
-    labels, known = np.unique(dense(y)), getattr(estimator, "classes_", None)
-    if known is not None and set(labels.tolist()).isdisjoint(np.ravel(known).tolist()):
+    labels = np.unique(dense(y))
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and set(labels.tolist()).isdisjoint(np.ravel(classes).tolist()):
         raise ValueError(
-            f"no label of y, {labels[:9].tolist()}, is among classes_ of {name}: {known}"
+            f"no label of y, {labels[:9].tolist()}, is among classes_ of {name}: {classes}"
         )
     if not 2 <= (K := len(labels)) <= MOST_CLASSES:
         raise ValueError(f"an evaluation takes from 2 to {MOST_CLASSES} classes; y has {K}")
 
 
 def needs(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> tuple[Query, ...]:
-    """Return counts with the same requirements on predictions as those of a design."""
+    """Return queries that need the same predictions as those of the design."""
     check_task(estimator, y, subgroups)
     if is_regressor(estimator):
         return (Moments(0.0, 1.0, 1.0, _STEPS),)
     classes = np.unique(dense(y))
     positives = (1,) if len(classes) == 2 else tuple(range(len(classes)))
-    edges = ((0.5,),) * len(positives)
+    edges = tuple((0.5,) for _ in positives)
     return ScoreHistogram(edges, classes, positives, METHODS), Confusion(classes)
 
 
@@ -91,25 +94,29 @@ def evaluation_of(
 ) -> Evaluation:
     """Return the evaluation to release for a fitted model, given its responses to public records.
 
-    Additional edges lie at `thresholds`. With subgroups, bins suit one of the mean size.
+    Bins have additional edges at `thresholds`. With subgroups, their number suits a subgroup of
+    mean size.
     """
     if responses.classes is None:
         n = n_bins(m, epsilon / 3)  # a third of epsilon pays for the histogram
         return _of_regressor(responses, largest_error, n, thresholds)
     classes = np.asarray(responses.classes)
-    K, public = len(classes), responses(METHODS)
+    K = len(classes)
+    public = responses(METHODS)
     if K > 2 and (pos_label is not None or thresholds):
         raise ValueError(f"pos_label and thresholds are for two classes; the model has {K}")
-    own: dict[str, Any] = {}
+    cut: dict[str, Any] = {}
     G = 1 if subgroups is None else subgroups.n
     crossed: dict[str, Any] = {"n_subgroups": G, "subgroups": tuple(range(G))}
     m = max(m // G, 1)
     if K > 2:  # half of epsilon pays for the histograms; a record is in one bin of each
-        positives, n = tuple(range(K)), n_bins(m, epsilon / 2 / K)
+        positives = tuple(range(K))
+        n = n_bins(m, epsilon / 2 / K)
     else:
         positives = (1 if pos_label is None else position_of(pos_label, classes),)
-        own, n = _cut_of(responses, public, classes, positives), n_bins(m, epsilon)
-    histogram = ScoreHistogram.at(public, classes, positives, METHODS, n, also=thresholds, **own)
+        cut = _cut_of(responses, public, classes, positives)
+        n = n_bins(m, epsilon)
+    histogram = ScoreHistogram.at(public, classes, positives, METHODS, n, also=thresholds, **cut)
     histogram = replace(histogram, **crossed)
     matrix = () if K == 2 else (Confusion(classes, **crossed),)
     parts: tuple[Query, ...] = (*matrix, histogram)
@@ -122,11 +129,16 @@ def evaluation_of(
             moments_of(scores, edges, histogram.separate)
             for scores, edges in zip(columns, histogram.edges, strict=True)
         )
-    names = ("roc_auc", "average_precision") if K == 2 else ("roc_auc_ovr",) * bool(moments)
-    options = {"pos_label": pos_label} if K == 2 else {}
-    given = (responses, m, epsilon / len(parts), (histogram,))
+    if K == 2:
+        names = ["roc_auc", "average_precision"]
+        options = {"pos_label": pos_label}
+    else:
+        names = ["roc_auc_ovr"] if moments else []
+        options = {}
     scorers = {
-        name: make_private_scorer(name, **options).prepare(classes).release(*given)
+        name: make_private_scorer(name, **options)
+        .prepare(classes)
+        .release(responses, m, epsilon / len(parts), (histogram,))
         for name in names
     }
     return ClassifierEvaluation(parts, scorers, moments, _subgroups=subgroups)
@@ -135,16 +147,18 @@ def evaluation_of(
 def _of_regressor(
     responses: Responses, largest_error: float | None, n: int, tolerances: tuple[float, ...]
 ) -> Evaluation:
-    """Choose the constants of sums, and n bins of errors, by public records."""
+    """Choose the bounds of the sums, and n bins of errors, from public records."""
     public = responses(("predict",))
     y = public.y.astype(float)
-    centre, errors = float(np.mean(y)), np.abs(y - public.response.astype(float))
+    centre = float(np.mean(y))
+    errors = np.abs(y - public.response.astype(float))
     errors = errors[np.isfinite(errors)]
     c_e = _bound(errors) if largest_error is None else float(largest_error)
     c_y = max(_bound(np.abs(y - centre)), largest_error or 0.0)
     sums = Moments(centre, c_y, c_e, _STEPS)
-    evenly, shares = np.linspace(0, c_e, n - n // 2 + 1)[1:], np.arange(1, n // 2) / (n // 2)
-    edges = [*evenly, *np.quantile(errors, shares), 2 * c_e, 4 * c_e, *tolerances]
+    evenly = np.linspace(0, c_e, n - n // 2 + 1)[1:]
+    quantiles = np.quantile(errors, np.arange(1, n // 2) / (n // 2))
+    edges = [*evenly, *quantiles, 2 * c_e, 4 * c_e, *tolerances]
     histogram = ErrorHistogram(tuple(np.unique(edges).tolist()))
     scorers = {
         name: make_private_scorer(name).prepare(y).release(given=(sums,)) for name in OF_ERRORS
@@ -153,7 +167,7 @@ def _of_regressor(
 
 
 def _bound(sizes: NDArray[Any]) -> float:
-    """Return what larger ones than nearly all of these count as."""
+    """Choose a bound that nearly all of these sizes stay below."""
     usual = _REACH * float(np.quantile(sizes, _QUANTILE))
     return max(usual, float(np.quantile(sizes, _COUNTED, method="higher"))) or 1.0
 
@@ -161,16 +175,18 @@ def _bound(sizes: NDArray[Any]) -> float:
 def _cut_of(
     responses: Responses, public: Predictions, classes: NDArray[Any], positives: tuple[int, ...]
 ) -> dict[str, Any]:
-    """Return from which score on a classifier predicts the positive one of two classes.
+    """Find the score from which on a classifier predicts the positive one of two classes.
 
-    And whether all public predictions follow it, or no known threshold.
+    "follows" is there if all public predictions agree with this "cut". Without agreement for any
+    candidate, the cut is the usual one.
     """
     scores = class_scores(public.response, positives)[:, 0]
     predicted = encode(responses(("predict",)).response, classes) == positives[0]
-    usual, whole = usual_cut(public.response, positives[0]), float(np.ndim(public.response) == 2)
-    # The model may have set its threshold to the score of the other class.
-    others = [float(np.nextafter(whole - cut, np.inf)) for cut in responses.cuts]
-    for cut in (usual, *responses.cuts, *others):
+    usual = usual_cut(public.response, positives[0])
+    # The scores of both classes add up to this: the model's threshold may be for the other class.
+    total = 1.0 if np.ndim(public.response) == 2 else 0.0
+    mirrored = [float(np.nextafter(total - cut, np.inf)) for cut in responses.cuts]
+    for cut in (usual, *responses.cuts, *mirrored):
         if np.array_equal(scores >= cut, predicted):
             return {"cut": cut, "follows": True}
     return {"cut": usual}

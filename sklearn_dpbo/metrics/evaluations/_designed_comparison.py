@@ -1,4 +1,4 @@
-"""What is counted to compare two models, by public facts (zone: released)."""
+"""Design of a comparison of two models, from public facts (zone: released)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from ._design import METHODS, check_labels
 def comparison_of(
     model_a: Any, model_b: Any, y: Any, scoring: Any, pos_label: Any, thresholds: Any
 ) -> ModelComparison:
-    """Return what to count of these models; ValueError if they cannot be compared so."""
+    """Return the comparison to release for two models; ValueError if they are not comparable."""
     for model in (model_a, model_b):
         check_is_fitted(model)
         if not is_classifier(model):
             raise ValueError(f"only classifiers can be compared; found {type(model).__name__}")
         check_labels(model, y)
-    classes, cuts = np.asarray(model_a.classes_), as_floats(thresholds)
+    classes = np.asarray(model_a.classes_)
+    cuts = as_floats(thresholds)
     if not np.array_equal(classes, model_b.classes_):
         raise ValueError(
             f"models to compare know the same classes; model_a knows {classes.tolist()}, and "
@@ -46,7 +47,8 @@ def comparison_of(
         raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
     positive = 1 if pos_label is None else position_of(pos_label, classes)
     parts: tuple[Cells, ...] = (Confusion(classes),) * 2
-    names, threshold = [_name_of(model) for model in (model_a, model_b)], None
+    names = [_name_of(model) for model in (model_a, model_b)]
+    threshold = None
     if names[0] == names[1]:
         names = [f"model_{letter} ({name})" for letter, name in zip("ab", names, strict=True)]
     if len(cuts):
@@ -54,21 +56,21 @@ def comparison_of(
         threshold = float(cuts[0]) if cuts[0] == cuts[1] else None
         parts = tuple(ScoreHistogram(((c,),), classes, (positive,), METHODS) for c in cuts.tolist())
     query = Agreement(parts, classes)
-    asked = None if scoring is None else _determined(scoring, model_b, query)
-    if asked is not None and OF_MATRIX[asked.name].follows == "correct":
+    scorer = None if scoring is None else _determined(scoring, model_b, query)
+    if scorer is not None and OF_MATRIX[scorer.name].follows == "correct":
         query = replace(query, by_class=False)
     comparison = ModelComparison((query,), {}, model_a=names[0], model_b=names[1])
-    return replace(comparison, _positive=positive, _threshold=threshold, _scoring=asked)
+    return replace(comparison, _positive=positive, _threshold=threshold, _scoring=scorer)
 
 
 def _determined(scoring: Any, model: Any, table: Agreement) -> PrivateScorer:
     """Return the scorer, or raise ValueError if the joint table does not determine its score."""
     scorer = resolve_scorer(scoring, model)
-    known = [name for name in determined(table) if name in OF_MATRIX]
-    if scorer.custom or scorer.name not in known:
+    metrics = [name for name in determined(table) if name in OF_MATRIX]
+    if scorer.custom or scorer.name not in metrics:
         raise ValueError(
             f"scoring={scoring!r} is not computed from the joint table of two models' predictions. "
-            f"Of {len(table.classes)} classes, these are: {known}"
+            f"Of {len(table.classes)} classes, these are: {metrics}"
         )
     return scorer
 

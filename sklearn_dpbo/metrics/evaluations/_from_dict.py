@@ -1,4 +1,4 @@
-"""An evaluation or a comparison from what its `to_dict` returned (zone: released)."""
+"""Reading of evaluations and comparisons from their `to_dict` (zone: released)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ KINDS = tuple(_BY_KIND)
 
 
 def read_evaluation(record: Mapping[str, Any], privacy: PrivacyReport | None = None) -> Evaluation:
-    """Return the evaluation of this record; all numbers in it may say something else.
+    """Compute the evaluation from the counts of a record; do not compare it with other numbers.
 
-    Within the record of a search, `privacy` is the report of the whole.
+    In the record of a search, `privacy` is the report of the search.
     """
     privacy = PrivacyReport.from_dict(record["privacy"]) if privacy is None else privacy
     parts, noisy, units = zip(*map(table_from_json, record["tables"]), strict=True)
@@ -34,7 +34,7 @@ def read_evaluation(record: Mapping[str, Any], privacy: PrivacyReport | None = N
 
 
 def evaluation_from_dict(record: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation that `to_dict` returned this for; ValueError if it says otherwise."""
+    """Return the evaluation whose `to_dict` is this record; ValueError if a number differs."""
     evaluation = read_evaluation(record)
     require_equal(evaluation.to_dict(), record, "record")
     return evaluation

@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from . import _curves as curves
 
-if TYPE_CHECKING:  # they take a while to import, and few searches are drawn
+if TYPE_CHECKING:  # slow to import, and rarely needed
     from matplotlib.axes import Axes
     from sklearn.calibration import CalibrationDisplay
     from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
 
 Floats = NDArray[np.float64]
-# What intervals cover, in legends.
+# Sources of error that intervals cover, for legends.
 COVERS = {"population": "noise and sampling", "records": "noise"}
-# Where bands of curves are computed.
+# Abscissas of the bands of curves.
 _GRID = np.linspace(0, 1, 101)
 
 
 class ClassifierFigures:
-    """The figures of a `ClassifierEvaluation`."""
+    """Figures of a `ClassifierEvaluation`."""
 
     def plot_confusion_matrix(
         self: Any,
@@ -89,7 +89,8 @@ class ClassifierFigures:
         """
         from sklearn.metrics import RocCurveDisplay
 
-        c, (fpr, tpr, _) = self._score_of(label), self.roc_curve(label)
+        c = self._score_of(label)
+        fpr, tpr, _ = self.roc_curve(label)
         display = RocCurveDisplay(fpr=fpr, tpr=tpr)
         options = {"plot_chance_level": ax is None or not ax.lines} | kwargs
         display.plot(ax=ax, name=self._legend("AUC", "roc_auc", label, interval), **options)
@@ -118,14 +119,16 @@ class ClassifierFigures:
         """
         from sklearn.metrics import PrecisionRecallDisplay
 
-        c, (precision, recall, _) = self._score_of(label), self.precision_recall_curve(label)
+        c = self._score_of(label)
+        precision, recall, _ = self.precision_recall_curve(label)
         # Where no positive record lies above the threshold, the precision means nothing.
-        precision, recall = precision[recall > 0], recall[recall > 0]
+        precision = precision[recall > 0]
+        recall = recall[recall > 0]
         display = PrecisionRecallDisplay(
             np.append(precision, precision[-1:]), np.append(recall, 0.0)
         )
         display.plot(ax=ax, name=self._legend("AP", "average_precision", label, interval), **kwargs)
-        # Between two edges records are taken to be spread evenly: lines, and no steps.
+        # Lines, not steps: records are taken to be spread evenly between two edges.
         _line(display).set_drawstyle("default")
         share = self.score("prevalence", label=label).value
         display.ax_.axhline(share, color="k", ls="--", label="share of positives")
@@ -157,7 +160,8 @@ class ClassifierFigures:
         """
         from sklearn.calibration import CalibrationDisplay
 
-        c, (mean, groups) = self._score_of(label), self._groups(label, n_bins)
+        c = self._score_of(label)
+        mean, groups = self._groups(label, n_bins)
         prob_true, prob_pred = self.calibration_curve(label, n_bins=n_bins)
         low, high = self._band(
             lambda n, u: curves.calibration(self._tables(n)[c], mean, groups, u)[0], interval
@@ -191,6 +195,6 @@ def _draw_band(display: Any, band: tuple[Floats, Floats], interval: str) -> None
 
 
 def _line(display: Any) -> Any:
-    """Return the curve; newer displays may have several."""
+    """Return the curve of a display; newer displays may have several."""
     line = display.line_
     return line[0] if isinstance(line, list) else line

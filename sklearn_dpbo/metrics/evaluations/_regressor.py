@@ -18,9 +18,9 @@ from .._released import scorer_as_json, scorer_from_json
 from ._base import Estimate, Evaluation, hull, samplings, unknown_name
 
 Floats = NDArray[np.float64]
-# Share of clipped errors that is warned of.
+# Share of clipped errors from which on there is a warning.
 _OFTEN = 0.01
-# Means of errors that clipping can only lower; and all main numbers of clipped errors.
+# Means of errors, which clipping can only lower; then all main numbers of clipped errors.
 _MEANS = ("mean_absolute_error", "root_mean_squared_error", "mean_squared_error")
 _CLIPPED = ("r2", *_MEANS[:2], "mean_error")
 _OF_SUMS = (*_CLIPPED, "mean_squared_error", "explained_variance")
@@ -31,11 +31,11 @@ class RegressorEvaluation(Evaluation):
     """Numbers of a regressor on protected records, all from one release.
 
     Returned by `private_evaluation`, and kept by a search with ``release="evaluation"``. Means,
-    and what divides them, follow from sums of errors, labels and their squares: they are those of
-    clipped errors and labels, as `clipping` says. Quantiles and shares follow from a histogram of
-    absolute errors, which has no bound; errors that are not numbers are the largest. If all records
-    of a group are protected together, the group has the weight of one record, however many records
-    it has.
+    and ratios of means, follow from sums of errors, labels and their squares: they are those of
+    clipped errors and labels, see `clipping`. Quantiles and shares follow from a histogram of
+    absolute errors, which is not clipped; errors that are not numbers count as the largest. If all
+    records of a group are protected together, the group has the weight of one record, however many
+    records it has.
 
     Attributes
     ----------
@@ -49,12 +49,12 @@ class RegressorEvaluation(Evaluation):
 
     @property
     def clipping(self) -> str:
-        """What larger errors, and labels far from most, count as, in words."""
+        """Bounds to which errors and labels are clipped, in words."""
         return self._scorers["r2"].clipping
 
     @property
     def largest_error(self) -> float:
-        """The largest possible error; larger ones count as this."""
+        """Bound of absolute errors: larger ones count as this."""
         return float(self._parts[0].c_e)
 
     def score(
@@ -102,19 +102,21 @@ class RegressorEvaluation(Evaluation):
             )
         check_number("q", q, "in (0, 1)", lambda share: 0 < share < 1)
         check_number("tolerance", tolerance, "from 0 up", lambda size: size >= 0)
-        found = hull([self._with(s, name, q, tolerance) for s in samplings(interval)])
-        return found if clipped else found._replace(high=math.inf)
+        score = hull([self._with(s, name, q, tolerance) for s in samplings(interval)])
+        return score if clipped else score._replace(high=math.inf)
 
     def _with(self, sampling: float, name: str, q: float, tolerance: float) -> Estimate:
-        """Return a number by name; its interval has the sampling error this many times."""
+        """Return a number by name, with an interval for this factor of the sampling error."""
         if name in self._scorers:
             return self._score(self._scorers[name], 0, sampling)
-        (sums, histogram), c = self._parts, self.largest_error
+        sums, histogram = self._parts
+        c = self.largest_error
 
         def mean(n: Floats, k: int) -> Floats:
             return np.asarray(sums.means(sums.within_range(n, self._units), self.m)[k])
 
-        quantile, share = (partial(of, histogram.edges) for of in (_quantile, _share_within))
+        quantile = partial(_quantile, histogram.edges)
+        share = partial(_share_within, histogram.edges)
         computed: dict[str, tuple[int, Compute]] = {
             "mean_squared_error": (0, lambda n, _: c**2 * mean(n, 0)),
             "root_mean_squared_error": (0, lambda n, _: c * np.sqrt(mean(n, 0))),
@@ -131,10 +133,11 @@ class RegressorEvaluation(Evaluation):
         return self._estimate(compute, part, (-math.inf, math.inf), sampling)
 
     def _notes(self) -> dict[str, str]:
-        c, (_, _, often) = f"{self.largest_error:.4g}", self.score("share_clipped")
+        c = f"{self.largest_error:.4g}"
         notes = dict.fromkeys(_OF_SUMS, f"errors above {c} counted as {c}")
-        for name in _MEANS[:2] * (often > _OFTEN):
-            notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
+        if self.score("share_clipped").high > _OFTEN:
+            for name in _MEANS[:2]:
+                notes[name] += f"; if not: {self.score(name, clipped=False).low:.4g} to inf"
         return notes
 
     @property
@@ -147,7 +150,9 @@ class RegressorEvaluation(Evaluation):
 
     def _released_hint(self) -> str:
         value, low, _ = self.score("share_clipped", interval="records")
-        return (low > _OFTEN) * (
+        if low <= _OFTEN:
+            return ""
+        return (
             f"The errors of {value:.1%} of the records (at least {low:.1%}) exceed "
             f"{self.largest_error:.4g}, and count as that: all numbers are of such clipped errors. "
             "Public records had smaller ones: so the protected records differ from them, or "
@@ -159,7 +164,7 @@ class RegressorEvaluation(Evaluation):
 
     @classmethod
     def _of_design(cls, design: Mapping[str, Any], parts: tuple[Any, ...]) -> Self:
-        """Return the evaluation to release with these parts, as `_public_design` has it."""
+        """Return the unreleased evaluation of these parts and a `_public_design`."""
         scorers = [scorer_from_json(record, parts[0]) for record in design["scorers"]]
         return cls(parts, {scorer.name: scorer for scorer in scorers})
 
@@ -169,8 +174,8 @@ class RegressorEvaluation(Evaluation):
         Returns
         -------
         evaluation : dict
-            As of a classifier, with "clipping" (as what larger errors count) and "largest_error" in
-            the place of classes and matrix.
+            As of a classifier, with "clipping" (the bounds, in words) and "largest_error" instead
+            of classes and matrix.
         """
         return super().to_dict() | {
             "clipping": self.clipping,
@@ -179,7 +184,7 @@ class RegressorEvaluation(Evaluation):
 
 
 def _shares(edges: tuple[float, ...], counts: Floats) -> tuple[Floats, Floats]:
-    """Return 0 and all edges, and which shares of rows of counts are up to each, and in all."""
+    """Return 0 and all edges, and the share of errors up to each (and in all) per row of counts."""
     shares = np.cumsum(counts, axis=-1) / counts.sum(axis=-1, keepdims=True)
     return np.array((0.0, *edges)), np.insert(shares, 0, 0.0, axis=-1)
 
@@ -187,27 +192,29 @@ def _shares(edges: tuple[float, ...], counts: Floats) -> tuple[Floats, Floats]:
 def _share_within(
     edges: tuple[float, ...], counts: Floats, size: float, end: float | None
 ) -> Floats:
-    """Return which share of rows of counts have errors up to this size.
+    """Compute the share of errors up to this size, per row of counts.
 
-    As if errors were evenly spread over a bin or, if `end` is negative or positive, as few or as
-    many as the bin may hide.
+    If `end` is None, errors are taken to be spread evenly over their bin. If it is positive, all
+    errors in the bin of `size` count as up to this size; otherwise none of them.
     """
-    known, shares = _shares(edges, counts)
+    ends, shares = _shares(edges, counts)
     if end is None:
-        return np.array([np.interp(size, known, row) for row in shares[..., :-1].clip(0.0, 1.0)])
+        return np.array([np.interp(size, ends, row) for row in shares[..., :-1].clip(0.0, 1.0)])
     up_to = np.searchsorted(edges, size, "left" if end > 0 else "right") + (end > 0)
     return np.clip(shares[..., up_to], 0.0, 1.0)
 
 
 def _quantile(edges: tuple[float, ...], counts: Floats, q: float, end: float | None) -> Floats:
-    """Return the size that a share q of errors does not exceed, likewise.
+    """Compute the size that a share q of errors does not exceed, per row of counts.
 
-    Shares that fall, by noise, reach q where the first of them does, or the last.
+    If `end` is None, errors are taken to be spread evenly over their bin; otherwise the size is the
+    upper end of the bin, if `end` is positive, or the lower one. If noise lets cumulative shares
+    fall, the bin is the last one in which they reach q, or the first one.
     """
-    known, shares = _shares(edges, counts)
+    ends, shares = _shares(edges, counts)
     if end is None:
-        return np.array([np.interp(q, row, known) for row in shares[..., :-1]])
+        return np.array([np.interp(q, row, ends) for row in shares[..., :-1]])
     if end > 0:
         below = np.minimum.accumulate(shares[..., ::-1], axis=-1) < q
-        return np.asarray(np.append(known, np.inf)[below.sum(axis=-1)])
-    return np.asarray(known[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1])
+        return np.asarray(np.append(ends, np.inf)[below.sum(axis=-1)])
+    return np.asarray(ends[(np.maximum.accumulate(shares, axis=-1) < q).sum(axis=-1) - 1])

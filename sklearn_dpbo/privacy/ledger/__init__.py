@@ -1,1 +1,1 @@
-"""Ledgers: charges that last, in a file or on a server (zone: boundary)."""
+"""Ledgers, which store charges in a file or on a server (zone: boundary)."""

@@ -1,4 +1,4 @@
-"""What a ledger allows the budget of one fit, and what charges it (zone: boundary)."""
+"""Grants of a ledger to the budget of one fit (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def grant(
     estimator: Any,
     time: datetime | None,
 ) -> Grant:
-    """Return what charges the ledger with these; an error if less is left."""
+    """Check a loss against the ledger, or raise an error; return a grant, which can charge it."""
     ledger.check(epsilon, delta, what=what, assumption=assumption, unit=unit)
     charge = partial(
         ledger.charge, epsilon, delta, what=what, assumption=assumption, unit=unit,
@@ -35,10 +35,10 @@ def grant(
 
 
 def _class_name(estimator: Any) -> str:
-    """Return the class of an estimator, and of the last step of a pipeline: "Pipeline, SVC"."""
+    """Name the class of an estimator, and that of a pipeline's last step: "Pipeline, SVC"."""
     if estimator is None:
         return ""
-    names, steps = [type(estimator).__name__], getattr(estimator, "steps", None)
-    if isinstance(steps, list) and steps:
-        names.append(type(steps[-1][-1]).__name__)
-    return ", ".join(names)
+    name = type(estimator).__name__
+    steps: Any = getattr(estimator, "steps", None)
+    is_pipeline = isinstance(steps, list) and steps
+    return f"{name}, {type(steps[-1][-1]).__name__}" if is_pipeline else name

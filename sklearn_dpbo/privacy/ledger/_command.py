@@ -1,4 +1,4 @@
-"""The command line for ledgers, for data owners who write no Python (zone: boundary).
+"""Command line of ledgers, for data owners who write no Python (zone: boundary).
 
 Errors are one line on stderr, with exit status 1; wrong usage has exit status 2.
 """
@@ -17,7 +17,7 @@ from ._ledger import PrivacyLedger, Published, dataset_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Show a ledger, once it is verified, and return the exit status."""
+    """Verify and show a ledger; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         ledger = PrivacyLedger(options.place, options.dataset or dataset_of(options.place))

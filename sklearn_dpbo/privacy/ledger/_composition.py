@@ -1,4 +1,4 @@
-"""Which charges fit a budget together (zone: public).
+"""Rules for the charges that fit a budget together (zone: public).
 
 The theorem and its proof: the page "How a ledger keeps its promise" of the documentation.
 """
@@ -11,15 +11,17 @@ from ...exceptions import BudgetExceededError
 from ._decimal import EXACT
 from ._entries import Loss, Opening, Totals
 
-# What a ledger takes for granted of parts, in words.
+# Assumption about the parts of a ledger, in words.
 DISJOINT = "by the owner's word, no unit is in two parts, nor replaced by one of another part"
 
 
 def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> None:
-    """Raise BudgetExceededError if a loss does not fit the budget beside what is spent."""
-    ledger, who = f"the ledger of {opening.dataset!r}", loss.who
-    after, asked = spent.plus(loss), format_loss(loss.epsilon, loss.delta)
-    lost, (epsilon, delta) = spent.lost(loss.parts), after.lost(loss.parts)
+    """Raise BudgetExceededError if a loss, with what is spent, exceeds the budget or a share."""
+    ledger = f"the ledger of {opening.dataset!r}"
+    who = loss.who
+    request = f"{what} asks for {format_loss(loss.epsilon, loss.delta)}"
+    total = spent.plus(loss)
+    epsilon, delta = total.lost(loss.parts)
     if opening.worst_case_only and loss.assumption is not None:
         raise _refusal(
             f"{what} depends on an assumption ({loss.assumption}), but {ledger} accepts worst-case "
@@ -30,25 +32,28 @@ def refuse_excess(opening: Opening, spent: Totals, loss: Loss, what: str) -> Non
             f"{ledger} is shared by {', '.join(map(repr, opening.share))}; {who!r} has no share of "
             "it. Open it with who= and one of these names"
         )
-    if opening.share and after.shares[who] > opening.share[who]:
+    if opening.share and total.shares[who] > opening.share[who]:
         raise _refusal(
-            f"{what} asks for {asked}; {who!r} has spent epsilon={float(spent.shares[who]):g} of a "
+            f"{request}; {who!r} has spent epsilon={float(spent.shares[who]):g} of a "
             f"share of epsilon={float(opening.share[who]):g} in {ledger}"
         )
     if epsilon > opening.epsilon or delta > opening.delta:
-        left = EXACT.subtract(opening.epsilon, lost[0]), EXACT.subtract(opening.delta, lost[1])
+        lost_epsilon, lost_delta = spent.lost(loss.parts)
+        epsilon_left = EXACT.subtract(opening.epsilon, lost_epsilon)
+        delta_left = EXACT.subtract(opening.delta, lost_delta)
         budget = format_budget(opening.epsilon, opening.delta, opening.worst_case_only)
-        of = f" for {' and '.join(map(repr, loss.parts))}" * bool(loss.parts)
+        parts = f" for {' and '.join(map(repr, loss.parts))}" if loss.parts else ""
         raise _refusal(
-            f"{what} asks for {asked}{of}; {ledger} has spent {format_loss(*lost)} of {budget}, "
-            f"and has left {format_loss(*left)}{of}"
+            f"{request}{parts}; {ledger} has spent {format_loss(lost_epsilon, lost_delta)} of "
+            f"{budget}, and has left {format_loss(epsilon_left, delta_left)}{parts}"
         )
 
 
 def refuse_other_unit(opening: Opening, unit: str | None, what: str) -> None:
     """Raise BudgetExceededError unless a loss per this unit bounds the loss per unit of the ledger.
 
-    A loss per group is one per record, and that is one per moved row; not the other way round.
+    A loss per group also bounds the loss per record, which bounds that per moved row; the converse
+    does not hold.
     """
     counted = opening.unit
     if unit in (None, "group", counted) or (unit == "record" and counted.startswith("row within ")):
@@ -74,4 +79,5 @@ def format_loss(epsilon: Decimal | float, delta: Decimal | float) -> str:
 
 
 def format_budget(epsilon: Decimal | float, delta: Decimal | float, worst_case_only: bool) -> str:
-    return format_loss(epsilon, delta) + ", worst case only" * worst_case_only
+    worst_case = ", worst case only" if worst_case_only else ""
+    return f"{format_loss(epsilon, delta)}{worst_case}"

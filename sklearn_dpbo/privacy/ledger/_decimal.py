@@ -20,11 +20,11 @@ EXACT = Context(prec=2000, traps=[Inexact])
 
 
 def parse_decimal(name: str, number: object) -> Decimal:
-    """Return a number as the decimal number that it is printed as: 0.1 for the float 0.1."""
+    """Convert a number to the decimal number that it is printed as: 1/10 for the float 0.1."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
     number = number.item() if isinstance(number, np.generic) else number  # float32 has no 1e300
     if not (is_number and (number == 0 or 1e-300 <= number <= 1e300)):  # type: ignore[operator]
-        zero = ", or 0" * (name != "epsilon")
+        zero = "" if name == "epsilon" else ", or 0"
         raise ValueError(f"{name} is a number from 1e-300 to 1e300{zero}; found {number!r}")
     return Decimal(repr(float(number)))  # type: ignore[arg-type]
 
@@ -36,5 +36,5 @@ def round_down_decimal(x: Decimal) -> float:
 
 
 def as_granted(charged: Decimal) -> float:
-    """Return what may be spent, rounded down: a charge of 1/10 is less than the float 0.1."""
+    """Round a charge down to a float that may be spent: 1/10 is less than the float 0.1."""
     return round_down(Fraction(charged))

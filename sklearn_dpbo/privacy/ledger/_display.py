@@ -1,7 +1,7 @@
-"""What a ledger shows: as text, from dicts (zone: public).
+"""Ledgers as dicts and as text (zone: public).
 
-Whoever may charge a ledger chooses the texts in it. What is not printable is shown escaped, so
-that a text cannot change what a terminal shows.
+Whoever may charge a ledger chooses the texts in it. Characters that are not printable are escaped,
+so that no text can change how a terminal shows the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _N_PRINTED = 20
 
 
 def overview(opening: Opening, last: Opening | Entry, parts: Sequence[str] = ()) -> dict[str, Any]:
-    """Return all but the history, from the first and the last line; spent by these parts."""
+    """Return all but the history, from the first and the last line; "spent" is that of parts."""
     spent = last.totals
     epsilon, delta = spent.lost(parts)
     return {
@@ -51,7 +51,7 @@ def _left(budget: Decimal, spent: Decimal) -> float:
 
 
 def as_text(content: dict[str, Any], n_last: int | None = _N_PRINTED) -> str:
-    """Return an overview as lines, and the last charges of its "history" (None: all) as a table."""
+    """Format an overview as lines, and the last charges of its "history" (None: all) as a table."""
     title = f"Privacy ledger of {content['dataset']!r}"
     lines = [title, *(f"  {label:9}{text}" for label, text in _facts(content))]
     history = content["history"]
@@ -64,7 +64,7 @@ def as_text(content: dict[str, Any], n_last: int | None = _N_PRINTED) -> str:
 
 
 def _table(history: Sequence[dict[str, Any]]) -> str:
-    """Return charges as a table, with the columns in which there is something."""
+    """Format charges as a table without empty columns."""
     rows = [{name: _cell(name, value) for name, value in row.items()} for row in history]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     rows.insert(0, {name: "time (UTC)" if name == "time" else name for name in names})
@@ -75,21 +75,22 @@ def _table(history: Sequence[dict[str, Any]]) -> str:
 
 
 def _facts(content: dict[str, Any]) -> list[tuple[str, str]]:
-    left = content["left"]
     shares = [
         f"{_printable(who)} {_exact(share['left'])} of {share['epsilon']:g}"
         for who, share in content["shares"].items()
     ]
     parts = [f"{_printable(name)} {lost['epsilon']:g}" for name, lost in content["parts"].items()]
-    return [
+    facts = [
         ("unit", _printable(content["unit"])),
         ("budget", format_budget(**content["budget"])),
         ("spent", format_loss(**content["spent"])),
-        ("left", ", ".join(f"{name}={_exact(x)}" for name, x in left.items())),
-        *[("shares", "epsilon left: " + ", ".join(shares))] * bool(shares),
-        *[("parts", f"epsilon spent: {', '.join(parts)} ({DISJOINT})")] * bool(parts),
-        ("charges", str(content["charges"])),
+        ("left", ", ".join(f"{name}={_exact(x)}" for name, x in content["left"].items())),
     ]
+    if shares:
+        facts.append(("shares", "epsilon left: " + ", ".join(shares)))
+    if parts:
+        facts.append(("parts", f"epsilon spent: {', '.join(parts)} ({DISJOINT})"))
+    return [*facts, ("charges", str(content["charges"]))]
 
 
 def _exact(x: float) -> str:

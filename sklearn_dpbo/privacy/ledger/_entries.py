@@ -1,8 +1,8 @@
-"""The lines of a ledger: the opening, and one for each charge (zone: public).
+"""Lines of a ledger: the opening, and one for each charge (zone: public).
 
-A line is a JSON object. It ends with the hash of all that stands before it in the line, and that
-includes the hash of the line before: the lines form a chain. Each charge carries the totals of all
-charges up to it, so that the last line is enough to decide on the next charge.
+A line is a JSON object. It ends with the hash of the text before the hash, which includes the hash
+of the previous line: the lines form a chain. Each charge carries the totals of all charges up to
+it, so that the last line is enough to decide on the next charge.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ._decimal import EXACT
 
 FORMAT = "sklearn_dpbo ledger 4"
 _DAMAGED = "it has been damaged or tampered with"
-# Longer texts are cut off: a line should fit on a page of a disk.
+# Longest text, in characters; longer ones are cut off, as a line should fit on a page of a disk.
 _MAX_TEXT = 500
 _HASH = re.compile(r'(.*), "hash": "([0-9a-f]{64})"\}', re.DOTALL)
-# What `Opening` and `Entry` raise if a line lacks fields, has others, or numbers that are none.
+# Errors of `Opening` and `Entry` if a line lacks fields, has others, or has invalid numbers.
 _WRONG_FIELDS = (TypeError, ValueError, KeyError, AttributeError, InvalidOperation)
 
 
 class DamagedError(OSError):
-    """A line is not as it was written, or does not belong here."""
+    """Raised if a line was changed, or does not belong here."""
 
 
 class Loss(NamedTuple):
     """A privacy loss per unit, the assumption that it depends on, if any, and who charged it.
 
-    `parts` are those that have all its records (empty: any part may).
+    All records that were used are in `parts`; if it is empty, they may be in any part.
     """
 
     epsilon: Decimal
@@ -44,7 +44,7 @@ class Loss(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Sums over all charges, epsilons of analysts with a share, and what records of parts lost."""
+    """Sums over all charges; epsilon by analyst with a share; epsilon and delta by part."""
 
     epsilon: Decimal = Decimal(0)
     delta: Decimal = Decimal(0)
@@ -52,6 +52,7 @@ class Totals(NamedTuple):
     parts: Mapping[str, tuple[Decimal, Decimal]] = {}
 
     def plus(self, loss: Loss) -> Totals:
+        """Add a loss: to the sums, to the share of who charged it, and to its parts (none: all)."""
         shares = dict(self.shares)
         if loss.who in shares:
             shares[loss.who] = EXACT.add(shares[loss.who], loss.epsilon)
@@ -62,9 +63,9 @@ class Totals(NamedTuple):
         return Totals(*_sum(self[:2], loss), shares, parts)
 
     def lost(self, parts: Iterable[str] = ()) -> tuple[Decimal, Decimal]:
-        """Return the largest epsilon and delta that a record of these parts lost (none: any)."""
-        each = [self.parts[name] for name in parts or self.parts] or [self[:2]]
-        return max(epsilon for epsilon, _ in each), max(delta for _, delta in each)
+        """Return the largest epsilon and delta of these parts (none: of all parts)."""
+        losses = [self.parts[name] for name in parts or self.parts] or [self[:2]]
+        return max(epsilon for epsilon, _ in losses), max(delta for _, delta in losses)
 
 
 def _sum(lost: tuple[Decimal, Decimal], loss: Loss) -> tuple[Decimal, Decimal]:
@@ -72,12 +73,12 @@ def _sum(lost: tuple[Decimal, Decimal], loss: Loss) -> tuple[Decimal, Decimal]:
 
 
 class Opening(NamedTuple):
-    """The first line: which data set this is, and its budget.
+    """The first line of a ledger, with the data set and its budget.
 
-    `ledger`: drawn at random when it was created; `share`: of epsilon, that each analyst may spend
-    (empty: any analyst may spend all); `parts`: that have no record in common, by the owner's word
-    (empty: none are known); `time`: of the creation, in UTC, in ISO 8601 format; `hash`:
-    of the line.
+    `ledger` is an identifier, drawn at random. `share` is the epsilon that each analyst may spend
+    (empty: any analyst may spend all). `parts` have no record in common, by the owner's word
+    (empty: there are none). `time` is that of the creation, in UTC, in ISO 8601 format. `hash` is
+    that of the line.
     """
 
     ledger: str
@@ -91,9 +92,10 @@ class Opening(NamedTuple):
     time: str
     hash: str = ""
 
-    @property
-    def budget(self) -> tuple[Decimal, Decimal, bool, Mapping[str, Decimal], tuple[str, ...]]:
-        return self.epsilon, self.delta, self.worst_case_only, self.share, self.parts
+    def has_budget_of(self, other: Opening) -> bool:
+        """Return True if two openings have the same budget, with the same shares and parts."""
+        names = ("epsilon", "delta", "worst_case_only", "share", "parts")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     @property
     def number(self) -> int:
@@ -113,12 +115,12 @@ class Opening(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> Opening:
-        """Return what a line stores; raise DamagedError if it is no intact opening."""
+        """Read an opening from its line; DamagedError if the line is not an intact opening."""
         if not line.startswith('{"format": "sklearn_dpbo ledger '):
             raise DamagedError("this is not a ledger")
         fields = _unsealed(line)
-        if (found := fields.pop("format")) != FORMAT:
-            raise DamagedError(f"this version reads {FORMAT!r}; found {found!r}")
+        if (version := fields.pop("format")) != FORMAT:
+            raise DamagedError(f"this version reads {FORMAT!r}; found {version!r}")
         try:
             fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
             fields["share"] = {name: Decimal(x) for name, x in fields["share"].items()}
@@ -129,10 +131,11 @@ class Opening(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One charge; texts are "" if they are not known.
+    """A charge; texts are "" if they are not known.
 
-    `number`: from 1; `time`: UTC, in ISO 8601 format; `totals`: over all charges up to this one;
-    `previous`, `hash`: of the line before and of this one, and so of all lines up to it.
+    `number` begins at 1. `time` is in UTC, in ISO 8601 format. `totals` are over all charges up to
+    this one. `previous` and `hash` are the hashes of the line before and of this line; each covers
+    all lines up to it.
     """
 
     number: int
@@ -152,7 +155,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def after(cls, last: Opening | Entry, loss: Loss, **texts: object) -> Entry:
-        """Return the entry of a charge that follows on another line."""
+        """Return the entry of a charge that follows the last line."""
         epsilon, delta, assumption, who, parts = loss
         cut = {name: _cut(text or "") for name, text in texts.items()}
         entry = cls(number=last.number + 1, epsilon=epsilon, delta=delta, who=who, **cut,
@@ -166,7 +169,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> Entry:
-        """Return what a line stores; raise DamagedError if it is no intact charge."""
+        """Read a charge from its line; DamagedError if the line is not an intact charge."""
         fields = _unsealed(line)
         try:
             fields |= {name: Decimal(fields[name]) for name in ("epsilon", "delta")}
@@ -201,21 +204,21 @@ def verified_entries(opening: Opening, lines: Iterable[str]) -> Iterator[Entry]:
         entry = Entry.parse(line)
         follows = (entry.number, entry.previous) == (last.number + 1, last.hash)
         # A charge to an unknown part would count for none.
-        known = set(entry.parts) <= set(opening.parts)
-        if not (follows and known and entry.totals == last.totals.plus(entry.loss)):
+        parts_exist = set(entry.parts) <= set(opening.parts)
+        if not (follows and parts_exist and entry.totals == last.totals.plus(entry.loss)):
             raise DamagedError(f"{_DAMAGED}, at charge {last.number + 1}")
         yield entry
         last = entry
 
 
 def _sealed(fields: dict[str, Any]) -> str:
-    """Return fields as a line, with their hash as the last one."""
+    """Format fields as a line that ends with their hash."""
     content = json.dumps(fields | {"hash": ""}, default=str).removesuffix(', "hash": ""}')
     return f'{content}, "hash": "{hashlib.sha256(content.encode()).hexdigest()}"}}'
 
 
 def _unsealed(line: str) -> dict[str, Any]:
-    """Return the fields of an intact line, with its hash."""
+    """Read the fields of a line, with its hash; DamagedError if the hash is wrong."""
     parts = _HASH.fullmatch(line)
     if parts is None or hashlib.sha256(parts[1].encode()).hexdigest() != parts[2]:
         raise DamagedError(_DAMAGED)
@@ -227,6 +230,6 @@ def _unsealed(line: str) -> dict[str, Any]:
 
 
 def _cut(text: object) -> str:
-    """Return a text of bounded length without surrogates and NUL, which no file should contain."""
+    """Shorten a text to _MAX_TEXT; remove surrogates and NUL, which no file should contain."""
     clean = str(text).encode("utf-8", "replace").decode().replace("\0", "")
     return clean if len(clean) <= _MAX_TEXT else clean[: _MAX_TEXT - 1] + "…"

@@ -2,9 +2,9 @@
 
 A transaction locks the open file with `flock`. Such a lock belongs to what was opened, under
 whatever name, and excludes threads like processes. A charge is one write at the end of the file,
-and is made once `fsync` has returned. Nothing is kept in a second file: what happens to the file
-(moved, copied, mounted elsewhere) happens to all charges together. Each line ends with its place
-in the file, so that a last line which was added by something else (a backup, say) is not believed.
+and is made once `fsync` has returned. There is no second file: if the file is moved, copied or
+mounted elsewhere, all charges go with it. Each line ends with its place (in bytes) in the file, so
+that a last line which something else (such as a backup) added is not believed.
 
 A process that charges the file may end in any of these states; its lock ends with it.
 
@@ -36,12 +36,12 @@ else:
     _HAS_FLOCK = True
 
 
-# Seconds to wait for a lock, and between attempts.
+# Seconds to wait for a lock in all, and between attempts.
 _LOCK_TIMEOUT = 60.0
 _RETRY_INTERVAL = 0.002
-# What is appended to a piece of a line, so that the next line can follow it.
+# Mark that is appended to a piece of a line, so that the next line can follow it.
 _TORN = b" <torn>"
-# Bytes to read first in search of the last line, and at most of the first one.
+# Bytes to read first in search of the last line, and the largest size of the first one.
 _BLOCK = 4096
 _MAX_LINE = 2**19
 
@@ -51,7 +51,7 @@ _open_books: weakref.WeakSet[FileBook] = weakref.WeakSet()
 
 
 def create(path: str, line: str) -> None:
-    """Create the file with its first line, durably, unless it is there; it gets its name complete.
+    """Create the file with its first line, durably, unless it exists; it gets its name last.
 
     A process that is killed may leave a file under a temporary name, which nobody reads.
     """
@@ -81,15 +81,17 @@ def _require_flock() -> None:
 
 
 class FileBook(io.FileIO):
-    """The lines of a file, which is locked by the first look at them.
+    """Lines of a file, which `first` locks.
 
-    Leaving its `with` statement closes the file, and so releases the lock: as that is not written
-    in Python, no interrupt can come between.
+    Leaving the `with` statement closes the file, which releases the lock. This is not written in
+    Python, so no interrupt can come in between.
     """
 
     def __init__(self, path: str, write: bool) -> None:
         _require_flock()
-        self._path, self._adds, self._end = path, write, 0
+        self._path = path
+        self._adds = write
+        self._end = 0
         self._open_file()
 
     def _open_file(self) -> None:
@@ -132,7 +134,7 @@ class FileBook(io.FileIO):
 
     @property
     def descriptor(self) -> int:
-        """Of the file. A forked process has none."""
+        """Descriptor of the file; OSError in a forked process, which has none."""
         if self.closed:
             raise OSError("a forked process cannot continue a transaction of its parent")
         return self.fileno()
@@ -154,29 +156,30 @@ class FileBook(io.FileIO):
     def last(self) -> str:
         """Return the last whole line; a reader then releases the lock.
 
-        What a crash cut off after it does not count: its charge was not confirmed, so nothing was
-        released.
+        A piece of a line after it, which a crash cut off, does not count: its charge was not
+        confirmed, so nothing was released.
         """
         self._end = end = os.fstat(self.descriptor).st_size
         size = _BLOCK
         while True:
             start = max(0, end - size)
-            *whole, rest = self._read(start, end).split(b"\n")
+            *lines, piece = self._read(start, end).split(b"\n")
             if start > 0:
-                whole = whole[1:]  # the first one may lack its beginning
-            place = end - len(rest)
-            while whole and _is_torn(whole[-1]):
-                place -= len(whole.pop()) + 1
-            if whole:
+                lines = lines[1:]  # the first one may lack its beginning
+            place = end - len(piece)
+            while lines and _is_torn(lines[-1]):
+                place -= len(lines.pop()) + 1
+            if lines:
                 break
             if start == 0:
                 raise OSError("the file is cut off, or has been damaged; restore it from a backup")
             size *= 4
         if not self._adds:
             self._unlock()
-        return _text(whole[-1], place - len(whole[-1]) - 1)
+        return _text(lines[-1], place - len(lines[-1]) - 1)
 
     def lines(self) -> Iterator[str]:
+        """Yield all whole lines up to the last one that `last` found."""
         place = 0
         for line in self._read(0, self._end).split(b"\n")[:-1]:
             if not _is_torn(line):
@@ -201,7 +204,7 @@ class FileBook(io.FileIO):
         self._unlock()
 
     def _read(self, start: int, end: int) -> bytes:
-        """Return these bytes. A disk that fails may return less, without an error."""
+        """Read bytes; OSError if there are fewer, which a failing disk may not report."""
         content = os.pread(self.descriptor, end - start, start)
         if len(content) < end - start:
             raise OSError(f"only {len(content)} of {end - start} bytes could be read")
@@ -209,7 +212,7 @@ class FileBook(io.FileIO):
 
 
 def _forget_parents_books() -> None:
-    """In a forked process: close the copies of descriptors. The parent keeps its locks."""
+    """Close the copies of descriptors in a forked process; the parent keeps its locks."""
     for book in list(_open_books):
         book.close()
     _open_books.clear()
@@ -220,7 +223,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _is_at(descriptor: int, path: str) -> bool:
-    """Whether the file still has the name; another may have taken its place before the lock."""
+    """Return True if the open file has this path: another may have taken its place meanwhile."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
@@ -228,12 +231,12 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether a crash cut off this line. Parts of a file that never got to the disk are zero."""
+    """Return True if a crash cut off this line; parts that never got to the disk are zero."""
     return line.endswith(_TORN) or b"\0" in line
 
 
 def placed(lines: list[str], start: int = 0) -> bytes:
-    """Return what is written for these lines, at this place of a file."""
+    """Encode lines for writing at this place of a file: each ends with its own place."""
     content = bytearray()
     for line in lines:
         content += f"{line} {start + len(content)}\n".encode()
@@ -241,7 +244,7 @@ def placed(lines: list[str], start: int = 0) -> bytes:
 
 
 def _text(line: bytes, place: int) -> str:
-    """Return a line as it was before `placed`, if it is where it was written."""
+    """Decode a line that `placed` encoded; OSError if it is at another place of the file."""
     text, _, written_at = line.rpartition(b" ")
     if written_at != str(place).encode():
         raise OSError(

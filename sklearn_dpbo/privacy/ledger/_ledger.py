@@ -1,4 +1,4 @@
-"""The privacy budget of a data set, stored with all charges (zone: boundary).
+"""Privacy budget of a data set, stored with all charges (zone: boundary).
 
 A charge checks the budget and adds one line, in one transaction. Sums are exact: epsilon and delta
 are decimal numbers.
@@ -31,12 +31,12 @@ from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
 
 # The lines of one ledger during a transaction.
 Book = file.FileBook | server.ServerBook
-# Each charge states what is left of each share.
+# Most shares of a ledger, and most parts: each charge states the sums of all of them.
 _MAX_SHARES = 100
 
 
 class PrivacyLedger(Ledger):
-    """The privacy budget of one data set, in a file or on a server, which every fit charges.
+    """Privacy budget of one data set, in a file or on a server, which every fit charges.
 
     Pass it as ``ledger=``. A fit that asks for more than is left is refused before any model is
     fitted. A fit is charged before it generates noise; if it crashes afterwards, the charge counts
@@ -65,14 +65,15 @@ class PrivacyLedger(Ledger):
     worst_case_only : bool, default=False
         Whether to refuse charges whose loss depends on an assumption.
     share : dict of str to float, default=None
-        How much of epsilon each analyst may spend, by the name in ``who``: for example
+        Epsilon that each analyst may spend, by the name in ``who``: for example
         ``{"ana": 1.5, "ben": 0.5}``. Others may spend nothing then. None lets any analyst spend the
-        whole budget. Shares are part of the budget: of a new ledger, and the same in each process.
+        whole budget. Shares belong to the budget: pass the same ones whenever you pass epsilon.
     parts : sequence of str, default=()
         Names of parts of the data set that have no record in common, such as ``("women", "men")``:
-        charges to one part do not count for the others, see `part`. That no record is in two of
-        them is the owner's word. Which part a record is in is not protected: a record is taken to
-        be replaced by another one of its part. Parts belong to the budget, as shares do.
+        charges to one part do not count for the others, see `part`. The ledger cannot check that no
+        record is in two parts: it relies on the owner. The part of a record is not protected:
+        neighbouring data sets replace a record by another one of its part. Parts belong to the
+        budget, as shares do.
     unit : str, default=None
         The privacy unit, in at most 200 characters: "record", the default of a new ledger, or a
         name for all records of a group, such as "patient". A ledger that adds up losses per patient
@@ -131,8 +132,8 @@ class PrivacyLedger(Ledger):
             raise ValueError("create=True needs the budget of the new ledger: pass epsilon=")
         self._parts: tuple[str, ...] = ()  # those that charges name
         names = _checked_parts(parts)
-        given = worst_case_only or share or names or parse_decimal("delta", delta) > 0
-        if epsilon is None and given:
+        has_options = worst_case_only or share or names or parse_decimal("delta", delta) > 0
+        if epsilon is None and has_options:
             raise ValueError(
                 "delta=, worst_case_only=, share= and parts= are parts of a budget: pass epsilon= "
                 "as well, or omit them to open the ledger as it is"
@@ -154,27 +155,28 @@ class PrivacyLedger(Ledger):
     def part(self, *names: str) -> PrivacyLedger:
         """Return this ledger, for releases from the records of one or several parts alone.
 
-        Pass it as ``ledger=``. Such a charge counts for the parts that are named: what is spent is
-        the largest sum of charges that count for one part, and charges to the whole ledger count
-        for all of them. `spent` and `left` are those of the parts.
+        Pass it as ``ledger=``. Its charges count for the named parts only; charges to the whole
+        ledger count for all parts. What is spent of the budget is the largest sum over the parts;
+        `spent` and `left` are those of the named parts.
 
         Parameters
         ----------
         *names : str
-            Parts of the ledger: all records that are used must be in one of them.
+            Parts of the ledger. All records that are used must be in these parts.
 
         Returns
         -------
         ledger : PrivacyLedger
         """
-        known, own = self._ends()[0].parts, _checked_parts(names)
-        if not own or not set(own) <= set(known):
+        parts = _checked_parts(names)
+        declared = self._ends()[0].parts
+        if not parts or not set(parts) <= set(declared):
             raise ValueError(
-                f"the ledger of {self.dataset!r} has the parts {list(known)}; found {list(own)}. "
-                "Parts are declared when a ledger is created: parts="
+                f"the ledger of {self.dataset!r} has the parts {list(declared)}; found "
+                f"{list(parts)}. Parts are declared when a ledger is created: parts="
             )
         ledger = copy(self)
-        ledger._parts = own
+        ledger._parts = parts
         return ledger
 
     def charge(
@@ -246,8 +248,11 @@ class PrivacyLedger(Ledger):
             refuse_excess(opening, last.totals, loss, what)
             entry = Entry.after(last, loss, time=when, **texts)
             book.append(entry.line())
-        of = f"for records of {' and '.join(loss.parts)} alone: {DISJOINT}" * bool(loss.parts)
-        return Receipt(opening.ledger, entry.number, entry.hash, of, entry.mechanism, entry.purpose)
+        names = " and ".join(loss.parts)
+        parts = f"for records of {names} alone: {DISJOINT}" if names else ""
+        return Receipt(
+            opening.ledger, entry.number, entry.hash, parts, entry.mechanism, entry.purpose
+        )
 
     def check(
         self,
@@ -272,25 +277,28 @@ class PrivacyLedger(Ledger):
     def verify(self, reports: Iterable[Any] = ()) -> Receipt:
         """Check that no line was changed or removed, and that these releases are in the ledger.
 
-        Also, that the reports tell the epsilon, delta, unit, mechanism and purpose of the charge.
-        What was released is not part of a ledger: no ledger shows that other numbers of a report
-        were changed.
+        The reports must state the epsilon, delta, unit, mechanism and purpose of their charges. No
+        other numbers of a report can be checked, since a ledger does not store releases.
 
-        Reads the whole ledger. The chain of hashes reveals damage and careless changes. Published
-        reports reveal the rest: that an older copy was restored, that the ledger was lost and
-        started anew, or that a server failed over to one that had not received the last charges.
-        LedgerError says what is wrong.
+        This reads the whole ledger. The chain of hashes reveals damage and careless changes.
+        Published reports reveal the rest: that an older copy was restored, that the ledger was lost
+        and started anew, or that a server failed over to one without the last charges.
 
         Parameters
         ----------
         reports : iterable of PrivacyReport or Receipt, default=()
-            What was published: ``search.privacy_``, or what `charge` returned.
+            Published reports, such as ``search.privacy_``, or receipts that `charge` returned.
 
         Returns
         -------
         receipt : Receipt
             Identifier of the ledger, and number and hash of its last charge (0, and the hash of
             the opening, if there is none).
+
+        Raises
+        ------
+        LedgerError
+            If a line or report is wrong, or a charge is missing; the message says which.
         """
         return self._verify({
             f"reports[{i}]": Published((report,)) if isinstance(report, Receipt)
@@ -300,7 +308,7 @@ class PrivacyLedger(Ledger):
 
     @property
     def unit(self) -> str:
-        """The privacy unit: "record", or the name of a group of records."""
+        """Privacy unit: "record", or the name of a group of records."""
         return str(self._overview()["unit"])
 
     @property
@@ -314,7 +322,7 @@ class PrivacyLedger(Ledger):
 
     @property
     def spent(self) -> dict[str, float]:
-        """Sums of epsilon and delta over all charges; of parts, the largest ones of one part."""
+        """Sums of epsilon and delta over all charges; with parts, the largest sums of a part."""
         spent: dict[str, float] = self._overview()["spent"]
         return spent
 
@@ -324,15 +332,15 @@ class PrivacyLedger(Ledger):
 
         If the ledger has shares, ``to_dict()["shares"]`` says what is left of each.
         """
-        left: dict[str, float] = self._overview()["left"]
-        return left
+        remaining: dict[str, float] = self._overview()["left"]
+        return remaining
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the ledger, read in one transaction.
 
         Keys are "dataset", "ledger" (its identifier), "unit", "budget", "spent", "left", "shares"
-        (of analysts: their epsilon, and what is left of it), "parts" (what records of each have
-        spent), "charges" (their number) and "history".
+        (epsilon of each analyst, and what is left of it), "parts" (epsilon and delta spent by
+        part), "charges" (their number) and "history".
         """
         opening, entries = self._verified()
         content = display.overview(opening, entries[-1] if entries else opening, self._parts)
@@ -356,13 +364,13 @@ class PrivacyLedger(Ledger):
 
     def _refuse_other(self, opening: Opening, wanted: Opening | None, unit: str | None) -> None:
         """Raise LedgerError unless the ledger has this budget and unit (None: any)."""
-        other_budget = wanted is not None and wanted.budget != opening.budget
+        other_budget = wanted is not None and not wanted.has_budget_of(opening)
         if other_budget or unit not in (None, opening.unit):
+            budget = format_budget(opening.epsilon, opening.delta, opening.worst_case_only)
             shares = {who: float(epsilon) for who, epsilon in opening.share.items()} or None
             raise LedgerError(
-                f"the ledger of {self.dataset!r} was opened with "
-                f"{format_budget(*opening.budget[:3])}, share={shares}, parts={opening.parts}, "
-                f"unit={opening.unit!r}; "
+                f"the ledger of {self.dataset!r} was opened with {budget}, share={shares}, "
+                f"parts={opening.parts}, unit={opening.unit!r}; "
                 f"found another {'budget' if other_budget else 'unit'}. It cannot be changed; omit "
                 "epsilon=, unit= and create= to open the ledger as it is"
             )
@@ -387,8 +395,8 @@ class PrivacyLedger(Ledger):
                         f"{problem}. At least what was published has been spent: restore the "
                         "ledger, or do not continue"
                     )
-            others = (_why_other(receipt, lines[receipt.charge]) for receipt in report.receipts)
-            if problem := next(filter(None, others), "") or report.differs(opening, entries):
+            problems = (_why_other(receipt, lines[receipt.charge]) for receipt in report.receipts)
+            if problem := next(filter(None, problems), "") or report.differs(opening, entries):
                 raise LedgerError(
                     f"a report is not as it was written, or is of another release. {name}: "
                     f"{problem}. What counts is the ledger"
@@ -397,7 +405,7 @@ class PrivacyLedger(Ledger):
         return Receipt(opening.ledger, len(entries), lines[-1].hash, "", *texts)
 
     def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
-        """Return what decides on a charge: the opening and the last line, which may be the same."""
+        """Read the lines that decide on a charge: the opening and the last one (maybe the same)."""
         first = book.first()
         opening = Opening.parse(first)
         if opening.dataset != self.dataset:
@@ -440,7 +448,7 @@ class PrivacyLedger(Ledger):
 
 
 class Published(NamedTuple):
-    """What a report says of its charges: `loss` is epsilon, delta and unit, or empty."""
+    """Statements of a report about its charges: `loss` is (epsilon, delta, unit), or empty."""
 
     receipts: tuple[Receipt, ...]
     loss: tuple[Any, ...] = ()
@@ -452,18 +460,18 @@ class Published(NamedTuple):
         return cls(receipts, (report["epsilon"], report["delta"], report["unit"]))
 
     def differs(self, opening: Opening, entries: Sequence[Entry]) -> str:
-        """Return what of the loss the ledger says otherwise, in words; "" if nothing."""
-        own = [entries[receipt.charge - 1] for receipt in self.receipts]
-        known = (
-            sum(as_granted(entry.epsilon) for entry in own),
-            sum(as_granted(entry.delta) for entry in own),
+        """Describe the first difference between `loss` and the ledger; return "" for none."""
+        charges = [entries[receipt.charge - 1] for receipt in self.receipts]
+        expected = (
+            sum(as_granted(entry.epsilon) for entry in charges),
+            sum(as_granted(entry.delta) for entry in charges),
             "record" if opening.unit == "record" else "group",
         )
         for name, said, charged in zip(
-            ("epsilon", "delta", "unit"), self.loss, known, strict=False
+            ("epsilon", "delta", "unit"), self.loss, expected, strict=False
         ):
             if isinstance(said, bool) or said != charged:
-                numbers = ", ".join(str(entry.number) for entry in own)
+                numbers = ", ".join(str(entry.number) for entry in charges)
                 return f"it says {name}={said!r}; charge {numbers} was made for {charged!r}"
         return ""
 
@@ -490,7 +498,7 @@ def dataset_of(path: str) -> str:
 
 
 def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]) -> str:
-    """Return why a ledger with these lines lacks a charge, in words; "" if it has it."""
+    """Explain why a ledger with these lines lacks a charge; return "" if it does not."""
     if receipt.ledger != ledger:
         return (
             f"charged to the ledger {receipt.ledger}; found {ledger}, which is another one, or was "
@@ -509,10 +517,11 @@ def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]
 
 
 def _why_other(receipt: Receipt, line: Opening | Entry) -> str:
-    """Return which text of a receipt is not that of its charge, in words; "" if none."""
+    """Describe the first text of a receipt that differs from its charge; return "" if none does."""
     if isinstance(line, Entry):
         for name in ("mechanism", "purpose"):
-            said, charged = getattr(receipt, name), getattr(line, name)
+            said = getattr(receipt, name)
+            charged = getattr(line, name)
             if said != charged:
                 return f"it says {name}={said!r}; charge {line.number} was made for {charged!r}"
     return ""

@@ -103,12 +103,12 @@ class ServerError(OSError):
 
 
 def is_url(place: str) -> bool:
-    """Whether this is a URL of any scheme, and not the path of a file."""
+    """Return True for a URL of any scheme, False for the path of a file."""
     return re.match(r"[a-z][a-z0-9+.-]+:/", place, re.IGNORECASE) is not None
 
 
 def checked_url(url: str) -> str:
-    """Return the URL of a PostgreSQL database if it contains no password."""
+    """Return the URL of a PostgreSQL database; ValueError if it is not one, or has a password."""
     if not url.startswith(("postgresql://", "postgres://")):
         raise ValueError("the URL of a ledger begins with postgresql:// or postgres://")
     decoded = unquote(url)
@@ -123,7 +123,7 @@ def checked_url(url: str) -> str:
 
 
 def create(url: str, dataset: str, line: str) -> None:
-    """Create the ledger with its first line, and the schema, unless they are there."""
+    """Create the ledger with its first line, and the schema, unless they exist."""
     with transaction(url, write=True) as connection:
         _lock(connection, "")  # the lock of the schema, not of a data set
         if not _has_schema(connection):
@@ -140,16 +140,17 @@ def _exists(connection: Connection, dataset: str) -> bool:
 
 
 def _has_schema(connection: Connection) -> bool:
-    """Whether there is the schema. Tables that are missing in it are not created in their place."""
+    """Return True if the schema exists; tables that are missing in it are not created again."""
     sql = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
     return connection.execute(sql, (SCHEMA,)).fetchone() is not None
 
 
 class ServerBook:
-    """The lines of one ledger, in a transaction that has locked it."""
+    """Lines of one ledger, in a transaction that has locked it."""
 
     def __init__(self, connection: Connection, dataset: str) -> None:
-        self._connection, self._dataset = connection, dataset
+        self._connection = connection
+        self._dataset = dataset
         self._ends = []
         if _has_schema(connection):
             self._ends = connection.execute(_SELECT_ENDS, (dataset, dataset)).fetchall()
@@ -177,8 +178,8 @@ class ServerBook:
         return str(line)
 
     def lines(self) -> Iterator[str]:
-        found = self._connection.execute(_SELECT_LINES, (self._dataset,))
-        return (str(line) for (line,) in found)
+        rows = self._connection.execute(_SELECT_LINES, (self._dataset,))
+        return (str(line) for (line,) in rows)
 
     def append(self, line: str) -> None:
         """Add a line. It is durable once the transaction has ended."""

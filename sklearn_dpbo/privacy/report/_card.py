@@ -1,4 +1,4 @@
-"""Labelled facts, as text and as a card in HTML (zone: released).
+"""Labelled facts as text, and as a card in HTML (zone: released).
 
 A card is one HTML element without ids, scripts or external resources. It takes the text colour of
 the page, and its own colours are translucent, so that it fits light and dark pages.
@@ -40,7 +40,7 @@ _STYLE = """
 
 
 def in_lines(title: str, rows: Iterable[Row]) -> str:
-    """Return a title and labelled facts as lines of at most 100 characters."""
+    """Format a title and labelled facts as lines of at most 100 characters."""
     lines = [title]
     for label, texts in rows:
         indent = f"  {label:<15}"
@@ -53,7 +53,7 @@ def in_lines(title: str, rows: Iterable[Row]) -> str:
 
 
 def card(title: str, rows: Iterable[Row], *, folded: Sequence[Row] = (), warning: str = "") -> str:
-    """Return a card as HTML. All texts are escaped."""
+    """Format a title and labelled facts as a card in HTML, with all texts escaped."""
     parts = [f"<style>{_STYLE}</style>", '<div class="sklearn-dpbo">']
     if warning:
         parts.append(f'<div class="dpbo-warning" role="alert">{html.escape(warning)}</div>')

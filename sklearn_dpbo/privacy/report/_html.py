@@ -1,4 +1,4 @@
-"""The privacy report beneath scikit-learn's diagrams in notebooks (zone: released).
+"""Privacy reports beneath scikit-learn's diagrams in notebooks (zone: released).
 
 It shows only released values and public facts.
 """
@@ -17,7 +17,7 @@ Interval: TypeAlias = tuple[float, float] | None
 
 
 class ShowsPrivacy(BaseEstimator):
-    """Adds a card with the privacy report to scikit-learn's HTML of a fitted estimator.
+    """Mixin that adds a card with the privacy report to the HTML of a fitted estimator.
 
     The hooks beneath `_repr_html_` and `_repr_mimebundle_` differ between versions of scikit-learn.
     """
@@ -42,7 +42,7 @@ class ShowsPrivacy(BaseEstimator):
 
 
 def _results(estimator: Any) -> list[tuple[str, list[str]]]:
-    """Return what was chosen, and the released scores with their intervals, as rows of a card."""
+    """Format the chosen candidate and its released scores, with intervals, as rows of a card."""
     rows = []
     if hasattr(estimator, "best_params_"):
         params = [f"{name} = {_short(v)}" for name, v in estimator.best_params_.items()]
@@ -50,7 +50,8 @@ def _results(estimator: Any) -> list[tuple[str, list[str]]]:
     if hasattr(estimator, "best_threshold_"):
         rows.append(("Best threshold", [_short(estimator.best_threshold_)]))
     if hasattr(estimator, "best_scores_"):
-        scores, intervals = estimator.best_scores_, estimator.best_score_intervals_
+        scores = estimator.best_scores_
+        intervals = estimator.best_score_intervals_
         populations = estimator.best_score_population_intervals_
         texts = [
             f"{name} {_score_text(scores[name], intervals[name], populations[name])}"
@@ -75,7 +76,7 @@ def _clipping(scorer: Any) -> str:
 
 
 def _score_text(score: float, interval: Interval, population: Interval) -> str:
-    """Return a score with noise, and the interval that readers expect first."""
+    """Format a score with its intervals: for the population, then for these records."""
     if interval is None:
         return f"{_short(score)} with noise"
     texts = [

@@ -1,4 +1,4 @@
-"""The privacy report of a release (zone: released)."""
+"""Privacy reports of releases (zone: released)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..spending import Spent
 from ._card import Row, card, in_lines
 from ._json import as_json, require_equal
 
-# Of JSON, as `disclosure.schema.json` describes it: a change of one is a change of both.
+# Version of the JSON, which `disclosure.schema.json` describes: change both together.
 FORMAT = 2
 _SEEDED = (
     "NOT PRIVATE: the noise was seeded. For tests only: do not publish it. Whoever knows the seed "
@@ -29,8 +29,11 @@ TRAINING_NOT_PROTECTED = (
     "set (number of units, group identifiers, columns, dtypes); and whatever else is computed from "
     "the validation records, including another run of this fit"
 )
+# Most equal releases in a row.
 _MOST_ALIKE = 1_000_000
-_SUMMARY_LINES, _SUMMARY_WIDTH = 8, 83  # with the title; of a text behind its label
+# Lines of a summary, with the title; and characters of a text behind its label.
+_SUMMARY_LINES = 8
+_SUMMARY_WIDTH = 83
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
     "labels that are missing or that the training set does not have, and records that cannot be "
@@ -39,13 +42,13 @@ _NOT_REPORTED = (
 )
 
 
-# Fields of a loss, and those of a report that `to_dict` returns as they are.
+# Fields of a loss, and those of a report that `to_dict` returns unchanged.
 _OF_LOSS = ("purpose", "detail", "mechanism", "assumption", "epsilon", "delta")
 _AS_THEY_ARE = (
     "title", "unit", "m", "data", "protected", "not_protected", "assumption", "condition",
     "released", "noise", "software",
 )  # fmt: skip
-# Facts in the order in which they are shown, and those that a card folds.
+# Labels of facts in the order in which they are shown, and those that a card folds.
 _LABELS = (
     "Guarantee", "Protected", "Neighbours", "Released", "Not protected", "Assumption", "Condition",
     "Not reported", "Spent", "Noise", "Another run", "Ledger",
@@ -55,7 +58,7 @@ _FOLDED = {"Neighbours", "Released", "Not reported", "Noise", "Ledger"}
 
 @dataclass(frozen=True)
 class PrivacyReport:
-    """What was protected, how strongly, and on which assumption.
+    """Report on a release: what was protected, how strongly, and on which assumption.
 
     ``print()`` shows a summary, `details` returns the whole text, and a notebook shows HTML;
     `to_markdown`, `to_html` and `to_json` return the report for publication. All forms but the
@@ -64,30 +67,31 @@ class PrivacyReport:
     Parameters
     ----------
     title : str
-        What the report is about.
+        Title of the report.
     epsilon, delta : float
-        What was spent: everything released together is (epsilon, delta)-differentially private
-        with respect to one unit.
+        Privacy loss: everything released together is (epsilon, delta)-differentially private with
+        respect to one unit.
     unit, m : str, int
-        What is replaced in neighbouring data ("record", "group" or "instance"), and their number.
+        Unit that neighbouring data sets replace ("record", "group" or "instance"), and the number
+        of units.
     data, protected : str
-        What the units are part of ("validation set" or "sample"), and where they came from.
+        Data set of the units ("validation set" or "sample"), and its origin.
     not_protected : str
-        What the guarantee does not cover.
+        Facts that the guarantee does not cover.
     assumption : str or None
-        What the guarantee rests on in addition to the condition, or None.
+        Assumption of the guarantee, in addition to the condition.
     condition : str
-        What has to hold in any case.
+        Condition that has to hold in any case.
     released : str
-        What may be published.
+        Results that may be published.
     spends : tuple of PrivacyLoss
-        One entry per charge, in order.
+        One entry per release, in order.
     noise, secure : str, bool
-        Where the noise came from, and whether nobody can predict it: else there is no guarantee.
+        Source of the noise; and False if somebody may predict it: there is no guarantee then.
     receipts : tuple of Receipt, default=()
-        Where the release was charged: one entry per charge of a ledger.
+        One entry per charge of a ledger.
     software : str, default=""
-        Name and version of what made the release; an empty text is this version of this package.
+        Name and version of the software that made the release; "" is this version of this package.
     """
 
     title: str
@@ -115,20 +119,23 @@ class PrivacyReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as numbers, texts, and lists and dicts of them.
 
-        The keys are "format" (of these keys, 2), "software" (its name and version), "title",
-        "private" (bool), "warning" (None if private), "epsilon" and "delta" (None if the noise was
-        seeded: then there is no guarantee), "weak" (why the guarantee promises little, or None),
-        "m", "unit", "data", "protected", "neighbours", "released",
-        "not_protected", "assumption" (or None), "condition", "not_reported" (of a
-        validation set, or None), "spent", "noise", "another_run" (None if the noise was seeded) and
-        "ledger" ("ledger", "charge", "head" and "parts" of each charge, as in `Receipt`). "spent"
-        lists the releases, equal ones that follow each other once: "purpose" and "detail" (in
-        words), "mechanism", "assumption" (or None), "times" (how many there are), "epsilon" and
-        "delta" (of each), "share" (of all of them together, of the whole epsilon), and "of" (of one
-        table, which part of it pays; else empty). `from_dict` reads all of it.
+        The keys are "format" (the version of these keys, 2), "software" (its name and version),
+        "title", "private" (bool), "warning" (None if private), "epsilon" and "delta" (None if the
+        noise was seeded: then there is no guarantee), "weak" (the reason if the guarantee is weak,
+        or None), "m", "unit", "data", "protected", "neighbours", "released", "not_protected",
+        "assumption" (or None), "condition", "not_reported" (of a validation set, or None), "spent",
+        "noise", "another_run" (None if the noise was seeded) and "ledger" ("ledger", "charge",
+        "head" and "parts" of each charge, as in `Receipt`).
+
+        "spent" lists the releases in order, equal ones in a row as one entry: "purpose" and
+        "detail" (in words), "mechanism", "assumption" (or None), "times" (their number), "epsilon"
+        and "delta" (of each), "share" (of their sum, in all of epsilon), and "of" (for one table,
+        the part of it that pays; else empty). `from_dict` reads all of it.
         """
         private = self.secure
-        one = "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
+        unit_is = (
+            "all the records of one group are" if self.unit == "group" else f"one {self.unit} is"
+        )
         return {
             "format": FORMAT,
             "software": self.software,
@@ -142,7 +149,7 @@ class PrivacyReport:
             "unit": self.unit,
             "data": self.data,
             "protected": self.protected,
-            "neighbours": f"{self.data}s in which {one} replaced",
+            "neighbours": f"{self.data}s in which {unit_is} replaced",
             "released": self.released,
             "not_protected": self.not_protected,
             "assumption": self.assumption,
@@ -156,7 +163,7 @@ class PrivacyReport:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the report that `to_dict` wrote.
+        """Return the report from its `to_dict`.
 
         Parameters
         ----------
@@ -170,8 +177,8 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            If the record is not what a report writes: fields are missing, unknown, or contradict
-            each other, such as a share and its epsilon.
+            If the record is not one of a report: fields are missing or unknown, or contradict each
+            other, such as a share and its epsilon.
         """
         try:
             report = cls._read(record)
@@ -182,7 +189,7 @@ class PrivacyReport:
 
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:
-        """Return the report with these fields, which may contradict others of the record."""
+        """Return the report of a record, whose fields may still contradict each other."""
         if record["format"] != FORMAT:
             raise ValueError(f"this version reads format {FORMAT}; found {record['format']!r}")
         spends = tuple(
@@ -190,14 +197,14 @@ class PrivacyReport:
             for line in record["spent"]
             for _ in range(_times(line["times"]))
         )
-        whole: dict[str, Any] = {
-            # Noise that was seeded promises nothing: then the record has no sums.
+        sums: dict[str, Any] = {
+            # The record has no sums if the noise was seeded, as there is no guarantee.
             name: math.fsum(getattr(loss, name) for loss in spends) if said is None else said
             for name, said in ((name, record[name]) for name in ("epsilon", "delta"))
         }
-        same = {name: record[name] for name in _AS_THEY_ARE}
+        unchanged = {name: record[name] for name in _AS_THEY_ARE}
         receipts = tuple(Receipt(**receipt) for receipt in record["ledger"])
-        return cls(**same, **whole, spends=spends, secure=record["private"], receipts=receipts)
+        return cls(**unchanged, **sums, spends=spends, secure=record["private"], receipts=receipts)
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
@@ -218,7 +225,7 @@ class PrivacyReport:
         return "\n".join(lines)
 
     def details(self) -> str:
-        """Return the whole report as text: print it."""
+        """Return the whole report as text, to be printed."""
         warning = [] if self.secure else textwrap.wrap(f"!!! {self._warning} !!!", 100)
         return "\n".join([*warning, in_lines(self.title, self._rows().items())])
 
@@ -227,7 +234,10 @@ class PrivacyReport:
         lines = [f"{self.title} (in full: .details())"]
         lines += [] if self.secure else [f"!!! {self._warning.rpartition('. ')[0]} !!!"]
         labels = ["Guarantee", "Protected", "Not protected"]
-        labels += ["Released"] * self.secure + ["Assumption"] * (self.assumption is not None)
+        if self.secure:
+            labels.append("Released")
+        if self.assumption is not None:
+            labels.append("Assumption")
         rows = self._rows()
         for label in [*labels, "Condition", "Ledger", "Another run"]:
             if label in rows:
@@ -243,7 +253,7 @@ class PrivacyReport:
         )
 
     def _card(self, results: Iterable[Row]) -> str:
-        """Return the report as HTML beneath the rows of results, with the details folded."""
+        """Return results and report as HTML, with the details of the report folded."""
         rows = self._rows()
         folded = [(label, rows.pop(label)) for label in _LABELS if label in _FOLDED & rows.keys()]
         return card(self.title, [*results, *rows.items()], folded=folded, warning=self._warning)
@@ -253,20 +263,21 @@ class PrivacyReport:
         return "" if self.secure else _SEEDED
 
     def _rows(self) -> dict[str, list[str]]:
-        """Return the texts of each fact by its label."""
+        """Return the texts of all facts, by label."""
         facts = self.to_dict()
         facts |= {
             "guarantee": self._guarantee(facts["weak"]),
             "protected": f"{self.m:,} {self.unit}s of the {self.data} ({self.protected})",
             "assumption": self.assumption or "none beyond the condition",
-            "spent": [_spend_text(each) for each in self._spent()],
-            "ledger": [
-                f"charge {r.charge} of {r.ledger}, {r.head}" + f"; {r.parts}" * bool(r.parts)
-                for r in self.receipts
-            ],
+            "spent": [_spend_text(spend) for spend in self._spent()],
+            "ledger": [_receipt_text(receipt) for receipt in self.receipts],
         }
         shown = {label: facts[label.lower().replace(" ", "_")] for label in _LABELS}
-        return {k: [text] if isinstance(text, str) else text for k, text in shown.items() if text}
+        return {
+            label: [text] if isinstance(text, str) else text
+            for label, text in shown.items()
+            if text
+        }
 
     def _guarantee(self, weak: str | None) -> str:
         if not self.secure:
@@ -280,17 +291,17 @@ class PrivacyReport:
         return f"WEAK, as {weak}: {numbers}" if weak else numbers
 
     def _in_order(self) -> list[dict[str, Any]]:
-        """Return the losses in order, equal ones that follow each other once."""
+        """Return the losses in order, equal ones in a row as one entry."""
         lines = []
         for loss, alike in groupby(self.spends):
             times = len(list(alike))
             share = times * loss.epsilon / self.epsilon
-            own = {name: getattr(loss, name) for name in _OF_LOSS}
-            lines.append(own | {"times": times, "share": share, "of": self._part(loss)})
+            fields = {name: getattr(loss, name) for name in _OF_LOSS}
+            lines.append(fields | {"times": times, "share": share, "of": self._part(loss)})
         return lines
 
     def _spent(self) -> list[dict[str, Any]]:
-        """Return the losses by purpose, as the texts show them: sums."""
+        """Return the sums of losses by purpose, which the texts show."""
         return [
             {
                 "purpose": purpose,
@@ -304,24 +315,29 @@ class PrivacyReport:
         ]
 
     def _part(self, loss: PrivacyLoss) -> str:
-        """Return which part of one table a loss is of; an empty text if there are no parts."""
-        if TRAINING not in [each.purpose for each in self.spends]:
+        """Name the part of one table that a loss is charged to; "" if the table is not divided."""
+        if TRAINING not in [spend.purpose for spend in self.spends]:
             return ""
         return "the first part" if loss.purpose == TRAINING else "the second part"
 
     def _by_purpose(self) -> dict[str, list[PrivacyLoss]]:
-        """Return the losses by purpose and detail, in words."""
+        """Group the losses by purpose and detail, in words."""
         by_purpose: dict[str, list[PrivacyLoss]] = {}
         for loss in self.spends:
             by_purpose.setdefault(loss.release, []).append(loss)
         return by_purpose
 
 
-def _times(found: Any) -> int:
-    """Return how many releases a line stands for; ValueError for more than a fit ever makes."""
-    if type(found) is not int or not 0 < found <= _MOST_ALIKE:
-        raise ValueError(f"times is a whole number from 1 to {_MOST_ALIKE:,}; found {found!r}")
-    return found
+def _times(times: Any) -> int:
+    """Check the number of equal releases in a record; ValueError if no fit makes as many."""
+    if type(times) is not int or not 0 < times <= _MOST_ALIKE:
+        raise ValueError(f"times is a whole number from 1 to {_MOST_ALIKE:,}; found {times!r}")
+    return times
+
+
+def _receipt_text(receipt: Receipt) -> str:
+    parts = f"; {receipt.parts}" if receipt.parts else ""
+    return f"charge {receipt.charge} of {receipt.ledger}, {receipt.head}{parts}"
 
 
 def _spend_text(spend: dict[str, Any]) -> str:
@@ -332,7 +348,7 @@ def _spend_text(spend: dict[str, Any]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return the text on one line, with all characters escaped that mean something in Markdown."""
+    """Escape the special characters of Markdown in a text, and put it on one line."""
     return re.sub(r"([\\`*_\[\]<>&|~#$])", r"\\\1", " ".join(text.split()))
 
 
@@ -344,5 +360,5 @@ def _mechanism(losses: list[PrivacyLoss]) -> str:
 
 
 def report_of(spent: Spent, **facts: Any) -> PrivacyReport:
-    """Return the report of what was released; facts are further parameters, or other values."""
+    """Return the report of a budget; `facts` are further parameters, or replace its own."""
     return PrivacyReport(**({"assumption": None} | spent._asdict() | facts))
