@@ -6,6 +6,7 @@ when they are released and when the file is read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..privacy.noisy_counts import NoisyCounts
+from ..records.subgroups import MOST_SUBGROUPS
 from ..records.units import Units
 from ._agreement import Agreement
 from ._errors import ErrorHistogram, Moments
+from ._gains import GAINS
 from ._histogram import ScoreHistogram
 from ._of_counts import ConfusionScore, RankingScore
 from ._pairs import PairCounts
@@ -132,6 +135,8 @@ def table_from_json(table: Mapping[str, Any]) -> ReadTable:
     """Read what `table_as_json` returned; KeyError, TypeError or ValueError for anything else."""
     kind = _KINDS[table["table"]]
     attributes = {name: _read(key, table[key]) for key, name in kind.attributes.items()}
+    if not 1 <= attributes.get("n_subgroups", 1) <= MOST_SUBGROUPS:
+        raise ValueError(f"a table has from 1 to {MOST_SUBGROUPS} subgroups")
     if "n_subgroups" in attributes:
         attributes["subgroups"] = tuple(range(attributes["n_subgroups"]))
     query: Any = kind.query(**attributes, **_NOT_READ.get(kind.query, {}))
@@ -147,7 +152,7 @@ def scorer_as_json(scorer: PrivateScorer) -> dict[str, Any]:
     """Return the metric and public parameters of a scorer as JSON has them."""
     record: dict[str, Any] = {"metric": scorer.name}
     if isinstance(scorer, MeanScore):
-        record |= {"mean_of": scorer.gain, "bounds": plain(scorer.bounds)}
+        record |= {"mean_of": scorer.gain}
     if isinstance(scorer, ConfusionScore | RankingScore):
         record |= {"positive_classes": list(scorer.positions)}
         record |= {"params": {key: plain(value) for key, value in scorer.params.items()}}
@@ -160,10 +165,7 @@ def scorer_from_json(record: Mapping[str, Any], counts: Any) -> PrivateScorer:
     """Return the scorer for a query from what `scorer_as_json` returned."""
     name = record["metric"]
     if isinstance(counts, MeanOf):
-        low, high = record["bounds"]
-        task = "classification" if record["mean_of"] else None
-        bounds = (float(low), float(high))
-        return MeanScore(name, bounds, {}, task=task, gain=record["mean_of"], counts=counts)
+        return _mean_from_json(name, record["mean_of"], counts)
     if isinstance(counts, Moments):
         return VarianceExplained(name, METRICS[name].bounds, {}, counts=counts)
     query = {
@@ -175,6 +177,19 @@ def scorer_from_json(record: Mapping[str, Any], counts: Any) -> PrivateScorer:
     if "smoothed" in record:
         return RankingScore(*settings, **query, smooth=record["smoothed"])
     return ConfusionScore(*settings, **query)
+
+
+def _mean_from_json(name: str, gain: str, counts: MeanOf) -> MeanScore:
+    """Return the mean of a gain, or of a user's function if that is "", or the root of a mean."""
+    low, high = counts.bounds
+    known = GAINS[gain].bounds if gain else None
+    if isinstance(known, tuple) and np.isfinite(known).all() and known != counts.bounds:
+        raise ValueError(f"the gain {gain!r} is from {known[0]} to {known[1]}")
+    bounds = (float(low), float(high))
+    if gain and gain != name:
+        bounds = (-math.sqrt(-low), -math.sqrt(-high))
+    task = "classification" if gain else None
+    return MeanScore(name, bounds, {}, task=task, gain=gain, counts=counts)
 
 
 def plain(value: Any) -> Any:

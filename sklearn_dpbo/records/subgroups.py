@@ -21,8 +21,15 @@ from .canonical import key_of_name, kind_of
 from .tables import as_number, as_table, dense, is_frame, is_number, is_series, n_rows
 
 OTHER = "other"
+# What tables call all records.
+ALL = "all"
+_IN_TABLES = {OTHER, ALL}
+# Columns of tables that are no subgroups.
+_OF_TABLES = {
+    "metric", "value", "low", "high", "threshold", "score", "options", "size", "note", "text",
+}  # fmt: skip
 # The noise of all records' numbers grows with the root of how many subgroups there are.
-_MOST = 50
+MOST_SUBGROUPS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,27 +53,34 @@ class Subgroups:
                 'each column has, as in subgroups={"sex": ["f", "m"], "age": [(18, 65), (65, '
                 "None)]}: pass both. Levels are public: do not read them from protected records"
             )
-        subgroups = cls(
-            {str(name): _checked(name, own) for name, own in levels.items()}, tuple(levels)
-        )
-        if len(subgroups.levels) < len(levels):
-            raise ValueError(f"subgroups has two names that read alike, among {list(levels)}")
-        if subgroups.n > _MOST:
-            raise ValueError(f"subgroups has {subgroups.n} combinations; at most {_MOST} are taken")
-        return subgroups
+        return cls._of_levels(levels)
 
     @classmethod
     def from_dict(cls, levels: Mapping[str, Sequence[Any]]) -> Subgroups:
         """Return the subgroups that `to_dict` returned."""
+        return cls._of_levels(
+            {
+                name: [tuple(level) if isinstance(level, list) else level for level in column]
+                for name, column in levels.items()
+            }
+        )
 
-        def read(level: Any) -> Any:
-            if isinstance(level, str):
-                return level
-            low, high = level
-            return (-math.inf if low is None else low, math.inf if high is None else high)
-
-        own = {name: tuple(map(read, column)) for name, column in levels.items()}
-        return cls(own, tuple(own))
+    @classmethod
+    def _of_levels(cls, levels: Mapping[Any, Any]) -> Subgroups:
+        """Return the subgroups of these levels by column; ValueError if they make no table."""
+        checked = {str(name): _checked(name, column) for name, column in levels.items()}
+        subgroups = cls(checked, tuple(levels))
+        if len(checked) < len(levels):
+            raise ValueError(f"subgroups has two names that read alike, among {list(levels)}")
+        if taken := _OF_TABLES & set(checked):
+            raise ValueError(
+                f"subgroups cannot be named {sorted(taken)}: tables have columns of these names"
+            )
+        if subgroups.n > MOST_SUBGROUPS:
+            raise ValueError(
+                f"subgroups has {subgroups.n} combinations; at most {MOST_SUBGROUPS} are taken"
+            )
+        return subgroups
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the levels by column: texts, or bands [low, high]; None stands for infinity."""
@@ -138,6 +152,11 @@ def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
         listed = tuple(map(_band, listed))
         pairs = all(len(band) == 2 and all(map(is_number, band)) for band in listed)
         listed = listed if pairs and _ordered(listed) else ()
+    if _IN_TABLES & {*listed}:
+        raise ValueError(
+            f'subgroups[{name!r}] has a level "{OTHER}" or "{ALL}", which tables call all values '
+            "that are no level, and all records"
+        )
     if not 0 < len(listed) == len({*listed}):
         raise ValueError(
             f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "

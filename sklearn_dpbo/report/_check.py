@@ -9,9 +9,17 @@ from typing import Any, NamedTuple
 from ..exceptions import LedgerError
 from ..privacy.ledger._ledger import PrivacyLedger
 from ..privacy.report._report import PrivacyReport
+from ..search._released import SEARCH, THRESHOLD
 from ._load import load
 from ._policy import Policy
 from ._table_check import wrong_rows
+
+# What a charge is for, if not for a search: the kind of release begins or ends so.
+_KIND_OF = {
+    "private_evaluation": "evaluation",
+    "private_comparison": "comparison",
+    "PrivateThresholdClassifier": THRESHOLD,
+}
 
 
 class Finding(NamedTuple):
@@ -20,7 +28,7 @@ class Finding(NamedTuple):
     Parameters
     ----------
     rule : str
-        Name of the rule, as in the policy; or "file", "guarantee", "receipts" or "table".
+        Name of the rule, as in the policy; or "file", "guarantee", "ledger" or "table".
     passed : bool
         Whether the release keeps the rule.
     found : str
@@ -32,7 +40,10 @@ class Finding(NamedTuple):
     found: str
 
     def __str__(self) -> str:
-        return f"{'pass' if self.passed else 'FAIL'}  {self.rule:<26}{self.found}"
+        """Return one line; texts of the file cannot begin another."""
+        state = "pass" if self.passed else "FAIL"
+        found = "".join(char if char.isprintable() else "?" for char in self.found)
+        return f"{state}  {self.rule:<26}{found}"
 
 
 def check(
@@ -82,8 +93,9 @@ def check(
     rules = Policy.of(policy)
     try:
         released = load(file)
-    except (ValueError, OSError) as error:
-        return [Finding("file", False, " ".join(str(error).split()))]
+    except Exception as error:  # whatever a file does to its reader, it is not let out
+        why = " ".join(str(error).split()) or "it cannot be read"
+        return [Finding("file", False, f"{type(error).__name__}: {why}")]
     report = released if isinstance(released, PrivacyReport) else released.privacy_
     counted = "holds no numbers" if released is report else "all numbers follow from its counts"
     findings = [
@@ -92,7 +104,7 @@ def check(
     ]
     findings += _of_report(report, rules)
     findings += _of_subgroups(released, rules)
-    findings += _of_ledger(report, rules, ledger)
+    findings += _of_ledger(released, rules, ledger)
     for table in tables:
         findings += _of_table(released, table, rules.fewest_units_per_subgroup or 0)
     return findings
@@ -118,36 +130,44 @@ def _of_report(report: PrivacyReport, rules: Policy) -> Iterator[Finding]:
 
 
 def _of_subgroups(released: Any, rules: Policy) -> Iterator[Finding]:
-    """Check the noisy numbers of units in subgroups, if scores are reported by subgroup."""
+    """Check the noisy number of units in each combination of levels: the file shows them all."""
     fewest = rules.fewest_units_per_subgroup
-    evaluation = getattr(released, "evaluation_", released)
-    subgroups = getattr(evaluation, "_subgroups", None)
     if fewest is None:
         return
-    small = []
-    for column in subgroups.levels if subgroups else ():
-        for (level,), subgroup in evaluation._by(column).items():
-            if (size := round(subgroup._size.value)) < fewest:
-                small.append(f"{column}={level} has about {size:,} (at least {fewest:,})")
-    all_large = f"each has {fewest:,} or more" if subgroups else "none is reported"
-    yield Finding("fewest_units_per_subgroup", not small, "; ".join(small) or all_large)
-
-
-def _of_ledger(
-    report: PrivacyReport, rules: Policy, ledger: PrivacyLedger | None
-) -> Iterator[Finding]:
-    """Check receipts against the ledger, and the sums of its charges."""
-    if rules.ledger:
-        text = f"{len(report.receipts)} receipt(s)" if report.receipts else "never charged to one"
-        yield Finding("ledger", bool(report.receipts), text)
-    limits = {"dataset": rules.epsilon_per_dataset, "year": rules.epsilon_per_year}
-    if ledger is None:
-        for name, limit in limits.items():
-            if limit is not None:
-                yield Finding(f"epsilon_per_{name}", False, "needs the ledger: pass it")
+    evaluation = getattr(released, "evaluation_", released)
+    subgroups = getattr(evaluation, "_subgroups", None)
+    if isinstance(released, PrivacyReport):
+        text = "cannot be told of a privacy report alone"
+        yield Finding("fewest_units_per_subgroup", False, text)
         return
-    problem = _failure(lambda: ledger.verify([report]))
-    yield Finding("receipts", not problem, problem or f"charged to {ledger.dataset!r}")
+    if subgroups is None:
+        yield Finding("fewest_units_per_subgroup", True, "none is reported")
+        return
+    small = []
+    for levels, subgroup in evaluation._by(None).items():
+        if (size := round(subgroup._size.value)) < fewest:
+            named = zip(subgroups.levels, levels, strict=True)
+            name = ", ".join(f"{column}={level}" for column, level in named)
+            small.append(f"{name} has about {size:,} (at least {fewest:,})")
+    text = "; ".join(small) or f"each has {fewest:,} or more"
+    yield Finding("fewest_units_per_subgroup", not small, text)
+
+
+def _of_ledger(released: Any, rules: Policy, ledger: PrivacyLedger | None) -> Iterator[Finding]:
+    """Check receipts against the ledger, and the sums of its charges."""
+    report = released if isinstance(released, PrivacyReport) else released.privacy_
+    limits = {"dataset": rules.epsilon_per_dataset, "year": rules.epsilon_per_year}
+    needed = {f"epsilon_per_{name}" for name, limit in limits.items() if limit is not None}
+    needed |= {"ledger"} if rules.ledger else set()
+    if ledger is None:
+        for rule in sorted(needed):
+            yield Finding(rule, False, "needs the ledger: pass it")
+        return
+    problem = _failure(lambda: ledger.verify([report])) or _other_maker(released, report)
+    text = problem or f"{len(report.receipts)} charge(s) of {ledger.dataset!r}"
+    yield Finding("ledger", not problem, text)
+    if problem:
+        return
     charges = ledger.history
     if (limit := limits["dataset"]) is not None:
         yield _within("epsilon_per_dataset", charges, limit)
@@ -156,6 +176,16 @@ def _of_ledger(
         years = {charge["time"][:4] for charge in charges if charge["number"] in numbers}
         in_years = [charge for charge in charges if charge["time"][:4] in years]
         yield _within("epsilon_per_year", in_years, limit, f" in {', '.join(sorted(years))}")
+
+
+def _other_maker(released: Any, report: PrivacyReport) -> str:
+    """Say if what was charged for makes releases of another kind, or return ""."""
+    kind = getattr(released, "kind", "")
+    for receipt in report.receipts:
+        maker = receipt.mechanism.partition(",")[0]
+        if kind and _KIND_OF.get(maker, SEARCH) not in kind:
+            return f"charge {receipt.charge} was made for {receipt.mechanism!r}, not a {kind}"
+    return ""
 
 
 def _within(rule: str, charges: Sequence[Any], limit: float, when: str = "") -> Finding:
@@ -180,6 +210,6 @@ def _failure(compute: Callable[[], Any]) -> str:
     """Return the error message of a step, on one line; "" if it does not fail."""
     try:
         compute()
-    except (ValueError, OSError, LedgerError) as error:
+    except (ValueError, TypeError, OSError, LedgerError) as error:
         return " ".join(str(error).split())
     return ""

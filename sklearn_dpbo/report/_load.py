@@ -11,6 +11,7 @@ from ..metrics.evaluations._from_dict import KINDS, evaluation_from_dict
 from ..privacy.report._json import from_json
 from ..privacy.report._report import FORMAT, PrivacyReport
 from ..search._released import SEARCH, THRESHOLD, SearchResult
+from ._contradictions import contradictions
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     **dict.fromkeys(KINDS, evaluation_from_dict),
@@ -83,7 +84,10 @@ or PrivacyReport
         raise ValueError(f"a record is of one of {list(_READERS)}; found {kind!r}")
     what = kind or "a privacy report"
     try:
-        return (PrivacyReport.from_dict if kind is None else _READERS[kind])(record)
+        released = (PrivacyReport.from_dict if kind is None else _READERS[kind])(record)
+        for contradiction in contradictions(released):
+            raise ValueError(contradiction)
+        return released
     except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise ValueError(
             f"the record of {what} lacks something, or has something else in its place: "

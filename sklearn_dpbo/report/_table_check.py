@@ -1,101 +1,181 @@
-"""Check of a submitted table against the released counts (zone: released)."""
+"""Check of a submitted table against the released counts (zone: released).
+
+Each row is made anew, by the method that wrote the table, and compared cell by cell.
+"""
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..metrics._make import NAMES
+from ..metrics.evaluations._clinical import CLINICAL
+from ..privacy.report._json import from_json
+from ..search._released import SearchResult
+
 _NUMBERS = ("value", "low", "high")
-# Columns of a table; all others are levels of subgroups.
 _COLUMNS = ("metric", *_NUMBERS, "threshold", "score", "options", "size", "note", "text")
-_NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf)|nan", re.IGNORECASE)
+_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?|inf)|nan"
+_TEXT = re.compile(rf"({_NUMBER}) \(({_NUMBER}) to ({_NUMBER})\)(, too few to tell)?", re.ASCII)
+_ONE_NUMBER = re.compile(_NUMBER, re.ASCII)
+_TOO_FEW = ", too few to tell"
 _WHOLE = "all"
+Row = Mapping[str, str]
 
 
 def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
-    """Yield, in words, the first error of each row of a table that `Evaluation.table` wrote.
+    """Yield, in words, the first error of each row of a table that `table` wrote.
 
-    Subgroups must have a noisy number of at least `fewest` units.
+    Subgroups must have a noisy number of at least `fewest` units. The table may be of the scores of
+    a search, or of its evaluation.
     """
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, restkey="", strict=True)
-        columns = reader.fieldnames or []
-        if "metric" not in columns or not {"value", "text"} & set(columns):
-            raise ValueError(
-                f"{path} is no table of numbers with a column metric, and value, low and high or "
-                "text: write it with evaluation.table(...).to_csv(...)"
-            )
-        levels = [name for name in columns if name not in _COLUMNS]
-        for number, row in enumerate(reader, 1):
-            try:
-                problem = _differences(released, row, levels, fewest)
-            except (ValueError, TypeError, AttributeError, KeyError) as error:
-                problem = f"cannot be computed: {' '.join(str(error).split())}"
-            if problem:
-                yield f"row {number} ({', '.join(_name(row, levels))}) {problem}"
+    rows = _read(path)
+    sources = [released]
+    if isinstance(released, SearchResult) and released.evaluation_ is not None:
+        sources.append(released.evaluation_)
+    made = [lru_cache(maxsize=None)(partial(_make_rows, source)) for source in sources]
+    for number, row in enumerate(rows, 1):
+        problems = [
+            _problem(source, make_rows, row, fewest)
+            for source, make_rows in zip(sources, made, strict=True)
+        ]
+        if all(problems):
+            yield f"row {number} ({row['metric']}) {problems[-1]}"
 
 
-def _name(row: Mapping[str, str], levels: Sequence[str]) -> list[str]:
-    return [row["metric"], *(f"{name}={row[name]}" for name in levels if row[name] != _WHOLE)]
+def _read(path: Any) -> list[Row]:
+    """Return the rows of a CSV file; ValueError if it is no table of numbers."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            header, *cells = csv.reader(file, strict=True)
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{path} is no table in CSV with a row of names: {error}") from None
+    if "metric" not in header or not {"value", "text"} & set(header):
+        raise ValueError(
+            f"{path} is no table of numbers with a column metric, and value, low and high or text: "
+            "write it with evaluation.table(...).to_csv(...)"
+        )
+    if len(set(header)) < len(header) or not cells:
+        raise ValueError(f"{path} has {'two columns of one name' if cells else 'no rows'}")
+    if any(len(row) != len(header) for row in cells):
+        raise ValueError(f"{path} has rows with fewer or more cells than there are columns")
+    return [dict(zip(header, row, strict=True)) for row in cells]
 
 
-def _differences(released: Any, row: Mapping[str, Any], levels: Sequence[str], fewest: int) -> str:
+def _problem(source: Any, make_rows: Any, row: Row, fewest: int) -> str:
     """Describe the first difference of a row from the released counts; return "" if none."""
-    if None in row.values() or "" in row:
-        raise ValueError("the row has fewer or more cells than there are columns")
-    options = json.loads(row.get("options") or "{}")
-    if row.get("threshold"):
-        options["threshold"] = float(row["threshold"])
-    name = row.get("score") or row["metric"]
-    subgroup = {column: row[column] for column in levels if row[column] != _WHOLE}
-    numbers = _computed(released, name, subgroup, options)
-    said = {key: row[key] for key in _NUMBERS if row.get(key)}
-    for key, text in said.items():
-        if not _rounds_to(numbers[key], text):
-            return f"says {key} {text}; it is {numbers[key]:.6g}"
-    if row.get("text"):
-        for key, text in zip(_NUMBERS, _NUMBER.findall(row["text"]), strict=False):
-            if not _rounds_to(numbers[key], text):
-                return f"says {row['text']!r}; its {key} is {numbers[key]:.6g}"
-    if numbers.get("size", fewest) < fewest:
-        return f"is of about {numbers['size']:,} units (at least {fewest:,})"
-    return _other_facts(numbers, row)
+    try:
+        problems = [_difference(made, row, fewest) for made in _candidates(source, make_rows, row)]
+    except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
+        return f"cannot be computed: {' '.join(str(error).split())}"
+    except RecursionError:
+        return "cannot be computed: its options are nested too deeply"
+    return "" if "" in problems else problems[0]
 
 
-def _computed(
-    released: Any, name: str, levels: Mapping[str, str], options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Compute the numbers of a row: of all records, or of the subgroup with these levels."""
-    if not levels:
-        whole = {"size": released.m} if hasattr(released, "m") else {}
-        return {**released.score(name, **options)._asdict(), **whole}
-    groups = released.by_group(name, by=list(levels), **options)
-    same = [all(str(row[k]) == v for k, v in levels.items()) for _, row in groups.iterrows()]
-    if sum(same) != 1:
+def _candidates(source: Any, make_rows: Any, row: Row) -> Iterator[Mapping[str, Any]]:
+    """Yield the row as it should be, for each released threshold that rounds to the stated one."""
+    subgroups = getattr(source, "_subgroups", None)
+    columns = list(subgroups.levels) if subgroups else []
+    if unknown := sorted(set(row) - {*_COLUMNS, *columns}):
+        raise ValueError(f"the columns {unknown} are none of a table of this release")
+    levels = tuple((name, row[name]) for name in columns if row.get(name, _WHOLE) != _WHOLE)
+    name, label = row.get("score") or row["metric"], row["metric"]
+    if label != name and label in {*NAMES, *CLINICAL}:
+        raise ValueError(f"the row is labelled {label!r}, and its score is {name!r}")
+    options = row.get("options") or "{}"
+    for threshold in _thresholds(source, row.get("threshold", "")):
+        yield make_rows(name, options, threshold, levels)
+
+
+def _thresholds(source: Any, text: str) -> list[float | None]:
+    """Return the released thresholds that round to the text; ValueError if there are none."""
+    if not text:
+        return [None]
+    _require_number(text)
+    near = [t for t in getattr(source, "thresholds", ()) if _rounds_to(float(t), text)]
+    if not near:
+        raise ValueError(f"no threshold {text} was released")
+    return list(map(float, near))
+
+
+def _make_rows(
+    source: Any, name: str, options: str, threshold: float | None, levels: Sequence[tuple[str, str]]
+) -> Mapping[str, Any]:
+    """Return the row of a table with these options, as `table` makes it."""
+    params = from_json(options)
+    if not isinstance(params, dict):
+        raise ValueError(f"options are a JSON object; found {options!r}")
+    if isinstance(source, SearchResult):
+        return {**source.score(name, **params)._asdict(), "note": ""}
+    params |= {} if threshold is None else {"threshold": threshold}
+    by = [column for column, _ in levels] or None
+    frame = source.table({name: (name, params)}, by=by).reset_index()
+    texts = [[str(cell) for cell in frame[column]] for column in by or ()]
+    wanted = [level for _, level in levels]
+    same = [i for i in range(len(frame)) if [cells[i] for cells in texts] == wanted]
+    if len(same) != 1:
         raise ValueError(f"there is no such subgroup: {dict(levels)}")
-    return dict(groups[same].to_dict("records")[0])
+    return {"size": source.m, "note": "", **frame.iloc[same[0]].to_dict()}
 
 
-def _other_facts(numbers: Mapping[str, Any], row: Mapping[str, str]) -> str:
-    """Describe a wrong size or a missing note of a subgroup; return "" if there is none."""
-    if "size" in numbers and row.get("size") and float(row["size"]) != numbers["size"]:
-        return f"says size {row['size']}; it is {numbers['size']}"
-    if numbers.get("note") and "note" in row and not row["note"]:
-        return f"lacks the note {numbers['note']!r}"
+def _difference(made: Mapping[str, Any], row: Row, fewest: int) -> str:
+    """Describe the first difference of a row from the row as it should be; return "" if none."""
+    width = made["high"] - made["low"]
+    for key in _NUMBERS:
+        if key in row and not _shows(made[key], row[key], width):
+            return f"says {key} {row[key]}; it is {made[key]:.6g}"
+    too_few = str(made["note"]).startswith("too few")
+    if "text" in row:
+        found = _TEXT.fullmatch(row["text"])
+        shown = zip(_NUMBERS, found.groups(), strict=False) if found else ()
+        if not found or not all(_shows(made[key], text, width) for key, text in shown):
+            numbers = " to ".join(f"{made[key]:.6g}" for key in _NUMBERS)
+            return f"says {row['text']!r}; its value, low and high are {numbers}"
+        if too_few != bool(found[4]):
+            return f"says {row['text']!r}, which {'lacks' if too_few else 'has'} {_TOO_FEW!r}"
+    if made["size"] < fewest if "size" in made else False:
+        return f"is of about {made['size']:,} units (at least {fewest:,})"
+    if "size" in row and ("size" not in made or row["size"] != str(made["size"])):
+        return f"says size {row['size']}; it is {made.get('size')}"
+    if row.get("note", made["note"] if too_few and "text" in row else "") != made["note"]:
+        return f"says the note {row.get('note', '')!r}; it is {made['note']!r}"
     return ""
+
+
+def _shows(number: float, text: str, width: float) -> bool:
+    """Return True if a text shows a number, with digits that are finer than its interval.
+
+    pandas writes whole numbers as 93035.0: then the last digit before the point may be the last.
+    """
+    _require_number(text)
+    finest = max(width if math.isfinite(width) else 0.0, 0.01 * max(1.0, abs(number)))
+    texts = [text, text.removesuffix(".0")] if math.isfinite(number) else [text]
+    return any(_rounds_to(number, t) and _last_digit(t) <= finest for t in texts)
 
 
 def _rounds_to(number: float, text: str) -> bool:
     """Return True if a text shows a number, rounded to the digits of the text."""
     said = float(text)
     if not (math.isfinite(said) and math.isfinite(number)):
-        return said == number or (math.isnan(said) and math.isnan(number))
+        return bool(np.isclose(said, number, equal_nan=True))
+    return abs(said - number) <= 0.5 * _last_digit(text) * (1 + 1e-6) + 1e-9 * abs(number)
+
+
+def _last_digit(text: str) -> float:
+    """Return the value of one step of the last digit of a number."""
     exponent = Decimal(text).as_tuple().exponent
-    half = 0.5 * 10.0 ** int(exponent)
-    return abs(said - number) <= half * (1 + 1e-6) + 1e-9 * abs(number)
+    return 10.0**exponent if isinstance(exponent, int) else 0.0
+
+
+def _require_number(text: str) -> None:
+    if not _ONE_NUMBER.fullmatch(text):
+        raise ValueError(f"a number is written as 0.123, inf or nan; found {text!r}")

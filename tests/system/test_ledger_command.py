@@ -80,7 +80,7 @@ def test_the_command_runs_as_a_module(folder, monkeypatch, capsys):
 def test_reports_are_found_by_the_name_of_their_file(run, folder):
     ledger = opened("patients.ledger", 1)
     earlier = Path("patients.ledger").read_bytes()
-    claim = {"epsilon": 0.09999999999999999, "delta": 0.0, "unit": "record"}
+    claim = {"epsilon": 0.09999999999999999, "delta": 0.0, "unit": "record", "assumption": None}
     receipt = ledger.charge(0.1, what="more")._asdict()
     Path("0.json").write_text(json.dumps({"ledger": [receipt], **claim}))
     status, out, _ = run("patients.ledger", "0.json")

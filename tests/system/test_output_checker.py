@@ -1,5 +1,6 @@
 """A released file, a table and a policy, as output checkers get them."""
 
+import copy
 import csv
 import json
 import subprocess
@@ -20,8 +21,11 @@ from sklearn_dpbo import (
 )
 from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.metrics import _intervals
-from sklearn_dpbo.report import check
+from sklearn_dpbo.metrics._released import ReleasedScore, scorer_from_json, table_from_json
+from sklearn_dpbo.metrics.evaluations._from_dict import read_evaluation
+from sklearn_dpbo.report import PrivacyReport, check
 from sklearn_dpbo.report._command import main
+from sklearn_dpbo.search._released import SEARCH, THRESHOLD, _in_numbers
 from sklearn_dpbo.testing import seeded_noise
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -44,14 +48,18 @@ def clinic(tmp_path_factory):
     X = rng.normal(size=(1500, 4))
     y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
     model = LogisticRegression().fit(X[:500], y[:500])
-    ledger = PrivacyLedger(
-        folder / "clinic.ledger", "patients", epsilon=4.0, purpose="paper", create=True
-    )
-    evaluation = private_evaluation(
-        model, X[500:], y[500:], X=X[:500], y=y[:500], epsilon=2.0, ledger=ledger,
-        thresholds=[0.2], subgroups_val=np.where(X[500:, 1] > 1.6, "rare", "usual"),
-        subgroups={"site": ["rare", "usual"]},
-    )  # fmt: skip
+    sites = ["other"]
+    while "other" in sites:  # as noise may show some, in one of forty releases
+        (folder / "clinic.ledger").unlink(missing_ok=True)
+        ledger = PrivacyLedger(
+            folder / "clinic.ledger", "patients", epsilon=4.0, purpose="paper", create=True
+        )
+        evaluation = private_evaluation(
+            model, X[500:], y[500:], X=X[:500], y=y[:500], epsilon=2.0, ledger=ledger,
+            thresholds=[0.2], subgroups_val=np.where(X[500:, 1] > 1.4, "rare", "usual"),
+            subgroups={"site": ["rare", "usual"]},
+        )  # fmt: skip
+        sites = evaluation.by_group("prevalence")["site"].tolist()
     (folder / "result.json").write_text(evaluation.to_json())
     evaluation.table(METRICS, by="site").to_csv(folder / "table2.csv")
     return folder, evaluation, ledger
@@ -70,7 +78,7 @@ def test_a_file_and_its_table_pass_what_the_policy_allows(clinic):
     findings = check(folder / "result.json", policy, tables=[folder / "table2.csv"], ledger=ledger)
     assert failed(findings) == []
     rules = [finding.rule for finding in findings]
-    assert set(policy) <= set(rules) and {"file", "guarantee", "receipts", "table"} <= set(rules)
+    assert {*policy, "file", "guarantee", "table"} <= set(rules)
 
 
 @pytest.mark.parametrize(
@@ -107,11 +115,9 @@ def test_a_release_without_a_ledger_fails_the_rules_that_need_one(two_classes, t
     evaluation = private_evaluation(model, X_val, y_val, X=X, y=y, epsilon=1.0)
     (tmp_path / "a.json").write_text(evaluation.to_json())
     rules = {"ledger": True, "epsilon_per_year": 9.0, "epsilon_per_dataset": 9.0}
-    assert failed(check(tmp_path / "a.json", rules)) == list(rules)[:1] + [
-        "epsilon_per_dataset", "epsilon_per_year",
-    ]  # fmt: skip
+    assert failed(check(tmp_path / "a.json", rules)) == sorted(rules)
     ledger = PrivacyLedger(tmp_path / "a.ledger", "patients", epsilon=4.0, create=True)
-    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["receipts"]
+    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["ledger"]
 
 
 def test_seeded_noise_a_large_delta_and_an_assumption_fail_without_any_policy(
@@ -128,6 +134,26 @@ def test_seeded_noise_a_large_delta_and_an_assumption_fail_without_any_policy(
     (tmp_path / "b.json").write_text(search.released_.to_json())
     assert failed(check(tmp_path / "b.json")) == ["delta_times_units"]
     assert failed(check(tmp_path / "b.json", {"delta_times_units": 16.0})) == []
+
+
+def settled(record, path, value):
+    """A record with another value in one place, and all that follows from it, as a forger would."""
+    record = copy.deepcopy(record)
+    place = record
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    privacy = PrivacyReport._read(record["privacy"]).to_dict()
+    if record.get("kind") in (SEARCH, THRESHOLD):
+        tables = [table_from_json(table) for table in record["tables"]]
+        for released in record["released_scores"]:
+            query, noisy, units = tables[released["table"]]
+            scorer = scorer_from_json(released, query)
+            score = ReleasedScore(scorer, noisy, units, released["n_compared"], released["selects"])
+            record["scores"][released["name"]] |= _in_numbers({"s": score})["s"]
+        return record | {"privacy": privacy}
+    made = read_evaluation(record | {"privacy": privacy}).to_dict()
+    return record | {key: made[key] for key in made if key not in ("m", "unit", "format", "kind")}
 
 
 def rows_of(path):
@@ -180,7 +206,7 @@ def test_one_wrong_number_in_a_table_is_found(clinic, tmp_path):
         ("score", "presicion", "presicion"),
         ("threshold", "0.5", "it is"),
         ("site", "rural", "no such subgroup"),
-        ("text", "0.99 (0.98 to 1.00)", "its value is"),
+        ("text", "0.99 (0.98 to 1.00)", "its value, low and high are"),
         ("options", '{"beta": 1}', "it is"),
         ("options", "{", "cannot be computed"),
         ("value", "n/a", "cannot be computed"),
@@ -280,8 +306,11 @@ def test_an_edited_epsilon_is_found_by_the_ledger_and_by_the_file(clinic, tmp_pa
     for line in record["privacy"]["spent"]:
         line["epsilon"] /= 2
     (tmp_path / "a.json").write_text(json.dumps(record))
+    assert failed(check(tmp_path / "a.json")) == ["file"]  # so little noise costs 2
+    record = settled(record, ("tables", 0, "scale"), 2 * record["tables"][0]["scale"])
+    (tmp_path / "a.json").write_text(json.dumps(record))
     assert failed(check(tmp_path / "a.json", {"epsilon": 1.0})) == []
-    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["receipts"]
+    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["ledger"]
 
 
 def test_tables_say_their_threshold(clinic):
@@ -306,7 +335,7 @@ def test_the_ratio_of_observed_to_expected_events(clinic):
     expected = (table.sum(axis=0) * means).sum()
     value, low, high = evaluation.score("observed_expected_ratio")
     assert value == pytest.approx(table[1].sum() / expected)
-    assert 0 < low < 1 < high < 1.5
+    assert 0 < low < value < high < 1.5
 
 
 def test_models_of_one_class_are_named_by_their_arguments(two_classes):

@@ -157,9 +157,9 @@ class Entry(NamedTuple):
     def after(cls, last: Opening | Entry, loss: Loss, **texts: object) -> Entry:
         """Return the entry of a charge that follows the last line."""
         epsilon, delta, assumption, who, parts = loss
-        cut = {name: _cut(text or "") for name, text in texts.items()}
+        cut = {name: shortened(text or "") for name, text in texts.items()}
         entry = cls(number=last.number + 1, epsilon=epsilon, delta=delta, who=who, **cut,
-                    assumption=None if assumption is None else _cut(assumption), parts=parts,
+                    assumption=None if assumption is None else shortened(assumption), parts=parts,
                     totals=last.totals.plus(loss), previous=last.hash)  # fmt: skip
         return entry._replace(hash=_HASH.fullmatch(entry.line())[2])  # type: ignore[index]
 
@@ -229,7 +229,7 @@ def _unsealed(line: str) -> dict[str, Any]:
     return fields
 
 
-def _cut(text: object) -> str:
+def shortened(text: object) -> str:
     """Shorten a text to _MAX_TEXT; remove surrogates and NUL, which no file should contain."""
     clean = str(text).encode("utf-8", "replace").decode().replace("\0", "")
     return clean if len(clean) <= _MAX_TEXT else clean[: _MAX_TEXT - 1] + "…"

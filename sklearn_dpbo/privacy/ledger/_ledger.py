@@ -27,7 +27,7 @@ from . import _server as server
 from ._budget import grant
 from ._composition import DISJOINT, format_budget, refuse_excess, refuse_other_unit
 from ._decimal import as_granted, parse_decimal
-from ._entries import DamagedError, Entry, Loss, Opening, verified_entries
+from ._entries import DamagedError, Entry, Loss, Opening, shortened, verified_entries
 
 # The lines of one ledger during a transaction.
 Book = file.FileBook | server.ServerBook
@@ -248,11 +248,7 @@ class PrivacyLedger(Ledger):
             refuse_excess(opening, last.totals, loss, what)
             entry = Entry.after(last, loss, time=when, **texts)
             book.append(entry.line())
-        names = " and ".join(loss.parts)
-        parts = f"for records of {names} alone: {DISJOINT}" if names else ""
-        return Receipt(
-            opening.ledger, entry.number, entry.hash, parts, entry.mechanism, entry.purpose
-        )
+        return _receipt_of(opening, entry)
 
     def check(
         self,
@@ -395,14 +391,16 @@ class PrivacyLedger(Ledger):
                         f"{problem}. At least what was published has been spent: restore the "
                         "ledger, or do not continue"
                     )
-            problems = (_why_other(receipt, lines[receipt.charge]) for receipt in report.receipts)
+            problems = (
+                _why_other(receipt, _receipt_of(opening, lines[receipt.charge]))
+                for receipt in report.receipts
+            )
             if problem := next(filter(None, problems), "") or report.differs(opening, entries):
                 raise LedgerError(
                     f"a report is not as it was written, or is of another release. {name}: "
                     f"{problem}. What counts is the ledger"
                 )
-        texts = (entries[-1].mechanism, entries[-1].purpose) if entries else ()
-        return Receipt(opening.ledger, len(entries), lines[-1].hash, "", *texts)
+        return _receipt_of(opening, lines[-1])
 
     def _read_ends(self, book: Book) -> tuple[Opening, Opening | Entry]:
         """Read the lines that decide on a charge: the opening and the last one (maybe the same)."""
@@ -448,7 +446,10 @@ class PrivacyLedger(Ledger):
 
 
 class Published(NamedTuple):
-    """Statements of a report about its charges: `loss` is (epsilon, delta, unit), or empty."""
+    """Statements of a report about its charges.
+
+    `loss` is (epsilon, delta, unit, assumption), or empty.
+    """
 
     receipts: tuple[Receipt, ...]
     loss: tuple[Any, ...] = ()
@@ -457,7 +458,10 @@ class Published(NamedTuple):
     def by(cls, report: Mapping[str, Any]) -> Published:
         """Read `PrivacyReport.to_dict`; KeyError or TypeError if that is something else."""
         receipts = tuple(Receipt(**fields) for fields in report["ledger"])
-        return cls(receipts, (report["epsilon"], report["delta"], report["unit"]))
+        if len({receipt.charge for receipt in receipts}) < len(receipts):
+            raise ValueError("a charge is listed twice")
+        facts = ("epsilon", "delta", "unit", "assumption")
+        return cls(receipts, tuple(report[name] for name in facts))
 
     def differs(self, opening: Opening, entries: Sequence[Entry]) -> str:
         """Describe the first difference between `loss` and the ledger; return "" for none."""
@@ -466,10 +470,13 @@ class Published(NamedTuple):
             sum(as_granted(entry.epsilon) for entry in charges),
             sum(as_granted(entry.delta) for entry in charges),
             "record" if opening.unit == "record" else "group",
+            next((entry.assumption for entry in charges if entry.assumption), None),
         )
         for name, said, charged in zip(
-            ("epsilon", "delta", "unit"), self.loss, expected, strict=False
+            ("epsilon", "delta", "unit", "assumption"), self.loss, expected, strict=False
         ):
+            if name == "assumption" and said is not None:
+                said = shortened(said)
             if isinstance(said, bool) or said != charged:
                 numbers = ", ".join(str(entry.number) for entry in charges)
                 return f"it says {name}={said!r}; charge {numbers} was made for {charged!r}"
@@ -516,14 +523,20 @@ def _why_missing(receipt: Receipt, ledger: str, lines: Sequence[Opening | Entry]
     return ""
 
 
-def _why_other(receipt: Receipt, line: Opening | Entry) -> str:
-    """Describe the first text of a receipt that differs from its charge; return "" if none does."""
-    if isinstance(line, Entry):
-        for name in ("mechanism", "purpose"):
-            said = getattr(receipt, name)
-            charged = getattr(line, name)
-            if said != charged:
-                return f"it says {name}={said!r}; charge {line.number} was made for {charged!r}"
+def _receipt_of(opening: Opening, line: Opening | Entry) -> Receipt:
+    """Return the receipt of a charge, or of a ledger without charges."""
+    if isinstance(line, Opening):
+        return Receipt(opening.ledger, 0, line.hash)
+    names = " and ".join(line.parts)
+    parts = f"for records of {names} alone: {DISJOINT}" if names else ""
+    return Receipt(opening.ledger, line.number, line.hash, parts, line.mechanism, line.purpose)
+
+
+def _why_other(said: Receipt, charged: Receipt) -> str:
+    """Describe the first field of a receipt that differs from that of its charge, or return ""."""
+    for name, ours, theirs in zip(Receipt._fields, charged, said, strict=True):
+        if ours != theirs:
+            return f"it says {name}={theirs!r}; charge {charged.charge} was made for {ours!r}"
     return ""
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Self
@@ -44,6 +44,21 @@ _NOT_REPORTED = (
 
 # Fields of a loss, and those of a report that `to_dict` returns unchanged.
 _OF_LOSS = ("purpose", "detail", "mechanism", "assumption", "epsilon", "delta")
+_ROUNDING = 1e-9
+# What a field of a record has to be, with the rule in words.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "private": (lambda value: isinstance(value, bool), "true or false"),
+    "m": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
+    "unit": (lambda value: value in ("record", "group", "instance"), "record, group or instance"),
+    "data": (
+        lambda value: value in ("validation set", "table", "training set", "sample"),
+        "what the units are part of",
+    ),
+    "software": (
+        lambda value: bool(re.fullmatch(r"sklearn_dpbo [0-9][\w.+-]{,40}", value, re.ASCII)),
+        "the name and version of this package",
+    ),
+}
 _AS_THEY_ARE = (
     "title", "unit", "m", "data", "protected", "not_protected", "assumption", "condition",
     "released", "noise", "software",
@@ -192,11 +207,10 @@ class PrivacyReport:
         """Return the report of a record, whose fields may still contradict each other."""
         if record["format"] != FORMAT:
             raise ValueError(f"this version reads format {FORMAT}; found {record['format']!r}")
-        spends = tuple(
-            PrivacyLoss(**{name: line[name] for name in _OF_LOSS})
-            for line in record["spent"]
-            for _ in range(_times(line["times"]))
-        )
+        for name, (fits, rule) in _RULES.items():
+            if not fits(record[name]):
+                raise ValueError(f"{name} is {rule}; found {record[name]!r}")
+        spends = _read_losses(record["spent"])
         sums: dict[str, Any] = {
             # The record has no sums if the noise was seeded, as there is no guarantee.
             name: math.fsum(getattr(loss, name) for loss in spends) if said is None else said
@@ -204,7 +218,32 @@ class PrivacyReport:
         }
         unchanged = {name: record[name] for name in _AS_THEY_ARE}
         receipts = tuple(Receipt(**receipt) for receipt in record["ledger"])
-        return cls(**unchanged, **sums, spends=spends, secure=record["private"], receipts=receipts)
+        report = cls(
+            **unchanged, **sums, spends=spends, secure=record["private"], receipts=receipts
+        )
+        report._require_enough()
+        return report
+
+    def _require_enough(self) -> None:
+        """Raise ValueError unless epsilon and delta cover all losses, of each part of one table."""
+        if not (self.spends and self.epsilon > 0 and 0 <= self.delta < 1):
+            raise ValueError(
+                "a report lists what was released, with an epsilon above 0 and a delta from 0 to "
+                f"below 1; found {self.epsilon:g}, {self.delta:g} and {len(self.spends)} release(s)"
+            )
+        for part in {self._part(loss) for loss in self.spends}:
+            losses = [loss for loss in self.spends if self._part(loss) == part]
+            for name in ("epsilon", "delta"):
+                total = math.fsum(getattr(loss, name) for loss in losses)
+                if total > getattr(self, name) * (1 + _ROUNDING):
+                    raise ValueError(
+                        f"{name} is {getattr(self, name):g}, and the releases of "
+                        f"{part or 'all records'} cost {total:g}"
+                    )
+        if self.assumption is None and any(loss.assumption for loss in self.spends):
+            raise ValueError("a release rests on an assumption, and assumption is null")
+        if self.secure and not self.noise.startswith("OpenDP "):
+            raise ValueError(f"private is true, and the noise is {self.noise!r}")
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON: a record for output checkers, which a JSON Schema describes."""
@@ -326,6 +365,17 @@ class PrivacyReport:
         for loss in self.spends:
             by_purpose.setdefault(loss.release, []).append(loss)
         return by_purpose
+
+
+def _read_losses(lines: Sequence[Mapping[str, Any]]) -> tuple[PrivacyLoss, ...]:
+    """Return the losses that `_in_order` returned, in which equal ones are one entry."""
+    if sum(_times(line["times"]) for line in lines) > _MOST_ALIKE:
+        raise ValueError(f"spent lists more than {_MOST_ALIKE:,} releases")
+    return tuple(
+        PrivacyLoss(**{name: line[name] for name in _OF_LOSS})
+        for line in lines
+        for _ in range(line["times"])
+    )
 
 
 def _times(times: Any) -> int:
