@@ -28,8 +28,8 @@ def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
         columns = reader.fieldnames or []
         if "metric" not in columns or not {"value", "text"} & set(columns):
             raise ValueError(
-                f"{path} is no table of numbers with a column metric, and value, low and high or "
-                "text: write it with evaluation.table(...).to_csv(...)"
+                f"{path} must have a column metric, and value, low and high or text: write it with "
+                "evaluation.table(...).to_csv(...)"
             )
         levels = [name for name in columns if name not in _COLUMNS]
         for number, row in enumerate(reader, 1):
