@@ -146,8 +146,8 @@ def private_evaluation(
     check_task(estimator, y, levels)
     if is_regressor(estimator) and (pos_label is not None or (edges < 0).any()):
         raise ValueError(
-            "a regressor has no pos_label, and thresholds, for absolute errors, are from 0 up; "
-            f"found pos_label={pos_label!r}, thresholds={edges.tolist()}"
+            "a regressor takes no pos_label, and its thresholds, for absolute errors, must be from "
+            f"0 up; found pos_label={pos_label!r}, thresholds={edges.tolist()}"
         )
     what = "evaluation of a model"
     session = open_session(

@@ -144,7 +144,7 @@ def table_from_json(table: Mapping[str, Any]) -> ReadTable:
     gaussian = table["noise"] == "discrete Gaussian"
     noisy = NoisyCounts(tuple(table["counts"]), float(table["scale"]), gaussian)
     if not (noisy.scale > 0 and units.m > 0 and all(type(n) is int for n in noisy.counts)):
-        raise ValueError("a table has whole numbers as counts, and noise of a positive scale")
+        raise ValueError("counts of a table must be integers, and the scale of its noise above 0")
     return ReadTable(query, noisy, units)
 
 

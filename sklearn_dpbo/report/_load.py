@@ -76,12 +76,12 @@ or PrivacyReport
     if not isinstance(record, Mapping) or record.get("format") != FORMAT:
         version = record.get("format") if isinstance(record, Mapping) else type(record).__name__
         raise ValueError(
-            f"a record of this version has the format {FORMAT}; found {version!r}. Write it with "
+            f"a record must have the format {FORMAT}; found {version!r}. Write it with "
             "to_json() of an evaluation, a comparison, search.released_ or privacy_"
         )
     kind = record.get("kind")
     if kind is not None and kind not in _READERS:
-        raise ValueError(f"a record is of one of {list(_READERS)}; found {kind!r}")
+        raise ValueError(f"the kind of a record must be one of {list(_READERS)}; found {kind!r}")
     what = kind or "a privacy report"
     try:
         released = (PrivacyReport.from_dict if kind is None else _READERS[kind])(record)
@@ -90,8 +90,10 @@ or PrivacyReport
         return released
     except (KeyError, TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise ValueError(
-            f"the record of {what} lacks something, or has something else in its place: "
+            f"the record of {what} lacks a field, or has a value of another type: "
             f"{type(error).__name__}: {error}"
         ) from error
     except ValueError as error:
-        raise ValueError(f"the record of {what} is not as it was written: {error}") from error
+        raise ValueError(
+            f"the record of {what} was changed, or contradicts itself: {error}"
+        ) from error

@@ -55,11 +55,11 @@ class Policy:
             try:
                 policy = tomllib.loads(Path(policy).read_text(encoding="utf-8"))
             except tomllib.TOMLDecodeError as error:
-                raise ValueError(f"the policy is no TOML: {error}") from None
+                raise ValueError(f"the policy is not valid TOML: {error}") from None
         rules: Mapping[str, Any] = policy or {}
         names = [field.name for field in fields(cls)]
         if unknown := sorted(set(rules) - set(names)):
-            raise ValueError(f"a policy has the rules {names}; found {unknown}")
+            raise ValueError(f"rules of a policy must be among {names}; found {unknown}")
         for name, value in rules.items():
             _check_rule(name, value)
         units = {"units": tuple(rules["units"])} if "units" in rules else {}
@@ -79,4 +79,4 @@ def _check_rule(name: str, value: Any) -> None:
         valid = isinstance(value, number) and not isinstance(value, bool) and value > 0
         expected = "a whole number above 0" if name.startswith("fewest") else "a number above 0"
     if not valid:
-        raise ValueError(f"the rule {name} is {expected}; found {value!r}")
+        raise ValueError(f"the rule {name} must be {expected}; found {value!r}")

@@ -276,8 +276,8 @@ def f1(y, predicted):
     "change, message",
     [
         (dict(epsilon=0.0), "epsilon must be a finite number from 1e-9 up"),
-        (dict(thresholds=[0.5]), "thresholds are two numbers"),
-        (dict(thresholds=[0.5, None]), "thresholds are two numbers"),
+        (dict(thresholds=[0.5]), "thresholds must be two numbers"),
+        (dict(thresholds=[0.5, None]), "thresholds must be two numbers"),
         (dict(pos_label=5), "is not a class of y"),
         (dict(scoring="roc_auc"), "not computed from the joint table .* these are: .*'f1'"),
         (dict(scoring="neg_brier_score"), "not computed from the joint table"),
@@ -306,7 +306,7 @@ def test_wrong_arguments_are_named(binary, change, message, tmp_path):
 
 def test_models_that_cannot_be_compared_are_refused(binary, three):
     (a, _), public, protected = binary
-    with pytest.raises(ValueError, match=r"model_a knows \['p', 'q'\], and model_b \['p'"):
+    with pytest.raises(ValueError, match=r"same classes; found \['p', 'q'\] and \['p'"):
         compared(((a, three[0][1]), public, protected))
     for given in ({"thresholds": (0.5, 0.5)}, {"pos_label": "p"}):
         with pytest.raises(ValueError, match="are for two classes; found 3"):
@@ -319,7 +319,7 @@ def test_what_a_comparison_does_not_have_is_refused(binary):
     comparison = compared(binary)
     for name, given, message in [
         ("roc_auc", {}, "score takes one of"),
-        ("f1", {"model": "c"}, "model is 'a', 'b' or None; found 'c'"),
+        ("f1", {"model": "c"}, "model must be 'a', 'b' or None; found 'c'"),
         ("f1", {"threshold": 0.5}, "depends on no threshold"),
         ("net_benefit", {}, "threshold must be above 0 and below 1; found None"),
         ("net_benefit", {"threshold": 1.0}, "above 0 and below 1"),

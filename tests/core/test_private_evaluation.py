@@ -251,7 +251,7 @@ def test_unknown_labels_have_predictions_with_either_positive_class(binary, posi
         (dict(X_val=None), "found None"),
         (dict(y_val=[1]), "give one label each"),
         (dict(y=None), "one label per record"),
-        (dict(y=np.ones(600)), "from 2 to 50 classes; y has 1"),
+        (dict(y=np.ones(600)), "needs 2 to 50 classes; y has 1"),
         (dict(estimator=LogisticRegression()), "not fitted"),
         (dict(estimator=object()), "estimator"),
     ],
@@ -287,7 +287,7 @@ def test_what_does_not_fit_three_classes_is_refused(three, of_three):
         evaluated(three, thresholds=[0.5])
     with pytest.raises(ValueError, match="for two classes; there are 3"):
         of_three.score("f1_macro", threshold=0.5)
-    with pytest.raises(ValueError, match="label is one of"):
+    with pytest.raises(ValueError, match="label must be one of"):
         of_three.roc_curve()
 
 

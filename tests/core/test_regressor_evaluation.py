@@ -134,9 +134,9 @@ def test_wrong_arguments_are_named(name, options, message, rng):
     evaluation = evaluated(model, public, protected)
     with pytest.raises(ValueError, match=message):
         evaluation.score(name, **options)
-    with pytest.raises(ValueError, match="are from 0 up"):
+    with pytest.raises(ValueError, match="must be from 0 up"):
         evaluated(model, public, protected, thresholds=[-1.0])
-    with pytest.raises(ValueError, match="a regressor has no pos_label"):
+    with pytest.raises(ValueError, match="a regressor takes no pos_label"):
         evaluated(model, public, protected, pos_label=1)
 
 

@@ -202,7 +202,7 @@ class SubgroupScores:
         )
 
     def _enough(self: Any, n_members: int, name: str, options: dict[str, Any]) -> float:
-        """Return the number of records for a narrow interval, if they are like all records."""
+        """Find the size from which a subgroup that resembles all records has narrow intervals."""
         shares = [self._counts(k)[0] / total_weight(self._units) for k in range(len(self._parts))]
 
         def is_enough(size: int) -> bool:

@@ -430,8 +430,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         """Return the `moments_of` each score, by bin; ValueError if scores are no probabilities."""
         if self._moments is None:
             raise ValueError(
-                "the scores are not probabilities of all classes, by predict_proba. "
-                "CalibratedClassifierCV gives it one"
+                "the scores are not probabilities of all classes, from predict_proba. To have "
+                "them, wrap the classifier in CalibratedClassifierCV"
             )
         return self._moments
 
@@ -441,7 +441,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
             return 0
         if label not in self._positives:
             raise ValueError(
-                f"label is one of {self._positives}, to compare with the others; found {label!r}"
+                f"label must be one of {self._positives}, the class to compare with the others; "
+                f"found {label!r}"
             )
         return self._positives.index(label)
 

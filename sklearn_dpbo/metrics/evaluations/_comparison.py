@@ -91,7 +91,7 @@ class ModelComparison(Evaluation):
         if name not in (names := determined(self._parts[0])):
             raise ValueError(unknown_name(name, names))
         if model not in (None, "a", "b"):
-            raise ValueError(f"model is 'a', 'b' or None; found {model!r}")
+            raise ValueError(f"model must be 'a', 'b' or None; found {model!r}")
         number, (lowest, highest) = self._number(name, threshold, params)
 
         def of_model(k: int, counts: Floats, undefined: float | None) -> Floats:

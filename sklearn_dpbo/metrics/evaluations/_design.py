@@ -48,16 +48,16 @@ def check_task(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> No
         )
     if is_classifier(estimator) and not any(hasattr(estimator, method) for method in METHODS):
         raise ValueError(
-            f"curves need predict_proba or decision_function, and {name} has "
-            "neither. For a classifier of labels only, release a score instead, such as "
-            "scoring='f1_macro' of a search"
+            f"curves need predict_proba or decision_function, and {name} has neither. For a "
+            "classifier of labels only, release a score instead, such as scoring='f1_macro' of a "
+            "search"
         )
 
 
 def check_labels(estimator: Any, y: Any) -> None:
     """Raise ValueError unless these public labels are of the kind that the estimator predicts."""
     if y is None or np.ndim(y) == 0 or dense(y).ndim != 1:
-        raise ValueError(f"an evaluation takes one label per record; y has shape {np.shape(y)}")
+        raise ValueError(f"an evaluation needs one label per record; y has shape {np.shape(y)}")
     if is_regressor(estimator):
         return
     name = type(estimator).__name__
@@ -68,7 +68,7 @@ def check_labels(estimator: Any, y: Any) -> None:
             f"no label of y, {labels[:9].tolist()}, is among classes_ of {name}: {classes}"
         )
     if not 2 <= (K := len(labels)) <= MOST_CLASSES:
-        raise ValueError(f"an evaluation takes from 2 to {MOST_CLASSES} classes; y has {K}")
+        raise ValueError(f"an evaluation needs 2 to {MOST_CLASSES} classes; y has {K}")
 
 
 def needs(estimator: Any, y: Any, subgroups: Subgroups | None = None) -> tuple[Query, ...]:
@@ -123,7 +123,9 @@ def evaluation_of(
     moments = None
     if responses.method(METHODS) == "predict_proba" and are_probabilities(public.response).all():
         if not all(0 <= t <= 1 for t in thresholds):
-            raise ValueError(f"thresholds of probabilities are from 0 to 1; found {[*thresholds]}")
+            raise ValueError(
+                f"thresholds of probabilities must be in [0, 1]; found {[*thresholds]}"
+            )
         columns = class_scores(public.response, positives).T
         moments = tuple(
             moments_of(scores, edges, histogram.separate)

@@ -35,14 +35,17 @@ def comparison_of(
     cuts = as_floats(thresholds)
     if not np.array_equal(classes, model_b.classes_):
         raise ValueError(
-            f"models to compare know the same classes; model_a knows {classes.tolist()}, and "
-            f"model_b {np.asarray(model_b.classes_).tolist()}"
+            f"model_a and model_b must have the same classes; found {classes.tolist()} and "
+            f"{np.asarray(model_b.classes_).tolist()}"
         )
     if cuts is None or cuts.shape not in ((0,), (2,)):
-        raise ValueError(f"thresholds are two numbers, for a and b, or none; found {thresholds!r}")
+        raise ValueError(
+            "thresholds must be two numbers, for model_a and model_b, or empty; found "
+            f"{thresholds!r}"
+        )
     probable = any(hasattr(model, "predict_proba") for model in (model_a, model_b))
     if probable and not ((cuts >= 0) & (cuts <= 1)).all():
-        raise ValueError(f"thresholds of probabilities are from 0 to 1; found {thresholds!r}")
+        raise ValueError(f"thresholds of probabilities must be in [0, 1]; found {thresholds!r}")
     if len(classes) > 2 and (pos_label is not None or len(cuts)):
         raise ValueError(f"pos_label and thresholds are for two classes; found {len(classes)}")
     positive = 1 if pos_label is None else position_of(pos_label, classes)

@@ -21,7 +21,7 @@ KINDS = tuple(_BY_KIND)
 
 
 def read_evaluation(record: Mapping[str, Any], privacy: PrivacyReport | None = None) -> Evaluation:
-    """Compute the evaluation from the counts of a record; do not compare it with other numbers.
+    """Compute the evaluation from the counts of a record; its other numbers are not checked.
 
     In the record of a search, `privacy` is the report of the search.
     """

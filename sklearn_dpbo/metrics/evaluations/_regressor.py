@@ -97,8 +97,8 @@ class RegressorEvaluation(Evaluation):
             return -self.score(name.removeprefix("neg_"), clipped=clipped, interval=interval)
         if not clipped and name not in _MEANS:
             raise ValueError(
-                f"clipped=False is for {', '.join(_MEANS)}, which clipping can only lower; what "
-                f"{name!r} is without clipping is not known"
+                f"clipped=False is for {', '.join(_MEANS)}, which clipping can only lower; "
+                f"{name!r} without clipping is not known"
             )
         check_number("q", q, "in (0, 1)", lambda share: 0 < share < 1)
         check_number("tolerance", tolerance, "from 0 up", lambda size: size >= 0)

@@ -25,7 +25,7 @@ def parse_decimal(name: str, number: object) -> Decimal:
     number = number.item() if isinstance(number, np.generic) else number  # float32 has no 1e300
     if not (is_number and (number == 0 or 1e-300 <= number <= 1e300)):  # type: ignore[operator]
         zero = "" if name == "epsilon" else ", or 0"
-        raise ValueError(f"{name} is a number from 1e-300 to 1e300{zero}; found {number!r}")
+        raise ValueError(f"{name} must be a number from 1e-300 to 1e300{zero}; found {number!r}")
     return Decimal(repr(float(number)))  # type: ignore[arg-type]
 
 

@@ -110,7 +110,7 @@ def is_url(place: str) -> bool:
 def checked_url(url: str) -> str:
     """Return the URL of a PostgreSQL database; ValueError if it is not one, or has a password."""
     if not url.startswith(("postgresql://", "postgres://")):
-        raise ValueError("the URL of a ledger begins with postgresql:// or postgres://")
+        raise ValueError("the URL of a ledger must begin with postgresql:// or postgres://")
     decoded = unquote(url)
     user = url.partition("//")[2].rpartition("@")[0]
     if ":" in user or re.search(r"[?&][^=]*(password|secret|scram)[^=]*=", decoded, re.IGNORECASE):

@@ -198,7 +198,9 @@ class PrivacyReport:
         try:
             report = cls._read(record)
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is no privacy report of format {FORMAT}: {error!r}") from None
+            raise ValueError(
+                f"the record is not a privacy report of format {FORMAT}: {error!r}"
+            ) from None
         require_equal(report.to_dict(), record, "privacy")
         return report
 
@@ -381,7 +383,7 @@ def _read_losses(lines: Sequence[Mapping[str, Any]]) -> tuple[PrivacyLoss, ...]:
 def _times(times: Any) -> int:
     """Check the number of equal releases in a record; ValueError if no fit makes as many."""
     if type(times) is not int or not 0 < times <= _MOST_ALIKE:
-        raise ValueError(f"times is a whole number from 1 to {_MOST_ALIKE:,}; found {times!r}")
+        raise ValueError(f"times must be a whole number from 1 to {_MOST_ALIKE:,}; found {times!r}")
     return times
 
 
