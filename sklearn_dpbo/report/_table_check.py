@@ -129,19 +129,23 @@ def _make_rows(
 
 def _difference(made: Mapping[str, Any], row: Row, fewest: int) -> str:
     """Describe the first difference of a row from the row as it should be; return "" if none."""
-    width = made["high"] - made["low"]
     for key in _NUMBERS:
-        if key in row and not _shows(made[key], row[key], width):
+        if key in row and not _shows(made[key], row[key]):
             return f"says {key} {row[key]}; it is {made[key]:.6g}"
     too_few = str(made["note"]).startswith("too few")
     if "text" in row:
         found = _TEXT.fullmatch(row["text"])
         shown = zip(_NUMBERS, found.groups(), strict=False) if found else ()
-        if not found or not all(_shows(made[key], text, width) for key, text in shown):
+        if not found or not all(_shows(made[key], text) for key, text in shown):
             numbers = " to ".join(f"{made[key]:.6g}" for key in _NUMBERS)
             return f"says {row['text']!r}; its value, low and high are {numbers}"
         if too_few != bool(found[4]):
             return f"says {row['text']!r}, which {'lacks' if too_few else 'has'} {_TOO_FEW!r}"
+    values = [row["value"]] if "value" in row else []
+    values += [row["text"].partition(" ")[0]] if "text" in row else []
+    width = max(made["high"] - made["low"], 0.01 * max(1.0, abs(made["value"])))
+    if math.isfinite(made["value"]) and min(map(_last_digit, values)) > width:
+        return f"says {values[0]}, and needs more digits: the interval is {width:.2g} wide"
     if made["size"] < fewest if "size" in made else False:
         return f"is of about {made['size']:,} units (at least {fewest:,})"
     if "size" in row and ("size" not in made or row["size"] != str(made["size"])):
@@ -151,15 +155,13 @@ def _difference(made: Mapping[str, Any], row: Row, fewest: int) -> str:
     return ""
 
 
-def _shows(number: float, text: str, width: float) -> bool:
-    """Return True if a text shows a number, with digits that are finer than its interval.
+def _shows(number: float, text: str) -> bool:
+    """Return True if a text shows a number, rounded.
 
-    pandas writes whole numbers as 93035.0: then the last digit before the point may be the last.
+    pandas writes whole numbers as 93035.0: the digit before the point may be the last one.
     """
     _require_number(text)
-    finest = max(width if math.isfinite(width) else 0.0, 0.01 * max(1.0, abs(number)))
-    texts = [text, text.removesuffix(".0")] if math.isfinite(number) else [text]
-    return any(_rounds_to(number, t) and _last_digit(t) <= finest for t in texts)
+    return _rounds_to(number, text) or _rounds_to(number, text.removesuffix(".0"))
 
 
 def _rounds_to(number: float, text: str) -> bool:

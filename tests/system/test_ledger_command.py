@@ -120,7 +120,7 @@ def test_reports_are_found_by_the_name_of_their_file(run, folder):
         Path("4.json").write_text(json.dumps(right | {"ledger": [receipt | {"charge": charge}]}))
         refused(run("2.ledger", "4.json"), f"no charge has the number {charge!r}")
     Path("4.json").write_text(json.dumps(right | {"ledger": [receipt, receipt]}))
-    refused(run("2.ledger", "4.json"), "it says epsilon=1.0; charge 1, 1 was made for 2.0")
+    refused(run("2.ledger", "4.json"), "4.json is not the report")
     for content in ("", "[", "[" * 10**5, "[1]", '{"ledger": [3]}', '{"privacy": 1}', "{}", "\x00"):
         Path("odd.json").write_text(content)
         refused(run("patients.ledger", "odd.json"), "odd.json is not the report")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -23,6 +24,7 @@ from sklearn_dpbo.learners import PrivateLogisticRegression
 from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._released import ReleasedScore, scorer_from_json, table_from_json
 from sklearn_dpbo.metrics.evaluations._from_dict import read_evaluation
+from sklearn_dpbo.papers.kusner2015 import GPNoisy
 from sklearn_dpbo.report import PrivacyReport, check
 from sklearn_dpbo.report._command import main
 from sklearn_dpbo.search._released import SEARCH, THRESHOLD, _in_numbers
@@ -246,7 +248,7 @@ def test_tables_of_regressors_comparisons_and_searches_pass(two_classes, tmp_pat
         (tmp_path / "a.json").write_text(each.to_json())
         each.table().to_csv(tmp_path / "a.csv")
         assert failed(check(tmp_path / "a.json", tables=[tmp_path / "a.csv"])) == []
-        each.table(interval="records", digits=1).to_csv(tmp_path / "b.csv")
+        each.table(interval="records", digits=3).to_csv(tmp_path / "b.csv")
         assert failed(check(tmp_path / "a.json", tables=[tmp_path / "b.csv"])) == []
     (tmp_path / "b.json").write_text(search.privacy_.to_json())
     assert failed(check(tmp_path / "b.json", tables=[tmp_path / "a.csv"])) == ["table"]
@@ -360,3 +362,213 @@ def test_a_model_that_was_fitted_on_these_records_warns(two_classes):
     other = LogisticRegression().fit(X, y)
     with pytest.warns(UserWarning, match="X_val is what model_b was fitted on"):
         private_comparison(other, private, X_val, y_val, **public)
+
+
+# ------------------------------------------------------------------ forgeries
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """The record of a search with an evaluation, and its ledger."""
+    folder = tmp_path_factory.mktemp("searched")
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 3))
+    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+    ledger = PrivacyLedger(folder / "a.ledger", "patients", epsilon=9.0, create=True)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0, 9.0]}, release="evaluation", ledger=ledger
+    ).fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    return json.loads(search.released_.to_json()), ledger, search
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("tables", 0, "scale"), 1e-9),
+        (("tables", 0, "scale"), 0.9),
+        (("tables", 0, "units"), 10**6),
+        (("tables", 0, "subgroups"), 10**9),
+        (("design", "subgroups"), None),
+        (("design", "subgroups"), {"site": ["rare", "rare"]}),
+        (("privacy", "m"), 10**7),
+        (("privacy", "m"), 1000.0),
+        (("privacy", "m"), 0),
+        (("privacy", "unit"), "group"),
+        (("privacy", "epsilon"), 0.01),
+        (("privacy", "epsilon"), -5.0),
+        (("privacy", "delta"), -1.0),
+        (("privacy", "spent"), []),
+        (("privacy", "spent", 0, "epsilon"), 50.0),
+        (("privacy", "spent", 0, "delta"), 0.5),
+        (("privacy", "spent", 0, "assumption"), "a prior"),
+        (("privacy", "noise"), "seeded with 0: for tests only"),
+        (("privacy", "private"), 1),
+        (("privacy", "software"), "sklearn_dpbo 1\npass  epsilon  1\nall rules passed"),
+        (("kind",), ["x"]),
+    ],
+)
+def test_an_evaluation_that_was_forged_in_one_place_fails(path, value, clinic, tmp_path):
+    """With all that is computed from it, as far as it can be."""
+    folder, *_ = clinic
+    record = json.loads((folder / "result.json").read_text())
+    try:
+        record = settled(record, path, value)
+    except (ValueError, TypeError, ArithmeticError, KeyError):
+        place = record
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+    if path[-1] in ("m", "unit") and path[0] == "privacy":
+        record |= {path[-1]: value}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    (finding, *rest) = check(tmp_path / "a.json")
+    assert (finding.rule, finding.passed, rest) == ("file", False, [])
+    assert "\n" not in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("released_scores", 0, "n_compared"), 1),
+        (("released_scores", 0, "n_compared"), None),
+        (("evaluation", "design", "n_compared"), 1),
+        (("best_index",), 999),
+        (("best_params",), {"C": 4.0}),
+        (("candidates",), []),
+        (("candidates", 0, "validated"), False),
+        (("released_scores", 0, "name"), "roc_auc"),
+        (("evaluation", "tables", 0, "units"), 10**6),
+        (("tables", 0, "scale"), 1e-3),
+        (("tables", 0, "bounds"), [0.0, 0.5]),
+    ],
+)
+def test_a_search_that_was_forged_in_one_place_fails(path, value, searched, tmp_path):
+    record, *_ = copy.deepcopy(searched[0]), None
+    if path == ("tables", 0, "bounds") and record["tables"][0]["table"] != "sum of gains":
+        pytest.skip("accuracy is counted by the histogram")
+    if path[-1] == "name":
+        record["scores"] = {"roc_auc": record["scores"].pop("accuracy")}
+    place = record
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    if path[0] == "released_scores" and path[-1] == "n_compared":
+        record = settled(record, path, value)
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    assert failed(check(tmp_path / "a.json")) == ["file"]
+
+
+def test_a_receipt_of_something_else_fails_the_ledger(clinic, searched, tmp_path):
+    folder, _, ledger = clinic
+    record = json.loads((folder / "result.json").read_text())
+    (receipt,) = record["privacy"]["ledger"]
+    other = ledger.charge(2.0, what="more", mechanism="private_comparison, A and B")._asdict()
+    for receipts in (
+        [receipt, receipt],
+        [other],
+        [receipt | {"parts": "women"}],
+        [receipt | {"mechanism": "private_evaluation, SVC"}],
+        [receipt | {"charge": []}],
+    ):
+        record["privacy"]["ledger"] = receipts
+        (tmp_path / "a.json").write_text(json.dumps(record))
+        assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["ledger"], receipts
+
+
+def test_an_assumption_that_was_removed_fails_the_ledger(two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    ledger = PrivacyLedger(tmp_path / "a.ledger", "p", epsilon=9.0, delta=0.1, create=True)
+    strategy = GPNoisy(k1=0.9, noise=0.1, prior_mean=0.8, prior_scale=0.1, length_scale=0.5)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, delta=1e-3, strategy=strategy, ledger=ledger
+    ).fit(X, y, X_val=X_val, y_val=y_val)
+    (tmp_path / "a.json").write_text(search.released_.to_json())
+    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["assumptions"]
+    report = search.privacy_.to_dict()
+    report["assumption"] = None
+    for line in report["spent"]:
+        line["assumption"] = None
+    (tmp_path / "a.json").write_text(json.dumps(report))
+    assert failed(check(tmp_path / "a.json", ledger=ledger)) == ["ledger"]
+
+
+HEADER = "metric,value,low,high"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "metric,value,value\naccuracy,0.99,{value:.2f}",
+        HEADER + ",p-value\naccuracy,{value:.3f},{low:.3f},{high:.3f},all",
+        HEADER + ",size\naccuracy,{value:.3f},{low:.3f},{high:.3f},6000",
+        HEADER + ",note\naccuracy,{value:.3f},{low:.3f},{high:.3f},0.99 without outliers",
+        HEADER + ",score\nroc_auc,{value:.3f},{low:.3f},{high:.3f},accuracy",
+        HEADER + "\naccuracy,1,{low:.3f},{high:.3f}",
+        HEADER + "\naccuracy,0E1,{low:.3f},{high:.3f}",
+        HEADER + "\naccuracy,0E999,{low:.3f},{high:.3f}",
+        HEADER + "\naccuracy,,{low:.3f},{high:.3f}",
+        "metric,text\naccuracy,{value:.2f} ({low:.2f} to {high:.2f}); elsewhere 0.99",
+        "metric,text\naccuracy,-{value:.2f} ({low:.2f} to {high:.2f})",
+        "metric,text\naccuracy,\u2212{value:.2f} ({low:.2f} to {high:.2f})",
+        "metric,text\naccuracy,good",
+        HEADER,
+        HEADER + ',note\naccuracy,{value:.3f},{low:.3f},{high:.3f},"\nroc_auc,0.99,0.98,1.0',
+        "metric,value,options\naccuracy,{value:.3f}," + "[" * 10_000,
+        'metric,value,options\naccuracy,{value:.3f},"{{""threshold"":1,""threshold"":0.5}}"',
+        "metric,value,threshold\naccuracy,{value:.3f},0.05",
+    ],
+)
+def test_a_table_with_a_trick_fails(text, clinic, tmp_path):
+    folder, evaluation, _ = clinic
+    score = evaluation.score("accuracy")._asdict()
+    (tmp_path / "a.csv").write_text(text.format(**score), encoding="utf-8")
+    (*_, finding) = check(folder / "result.json", tables=[tmp_path / "a.csv"])
+    assert (finding.rule, finding.passed) == ("table", False)
+    plain = f"{HEADER}\naccuracy," + "{value:.2f},{low:.2f},{high:.2f}".format(**score)
+    (tmp_path / "a.csv").write_text(plain)
+    assert failed(check(folder / "result.json", tables=[tmp_path / "a.csv"])) == []
+
+
+def test_the_table_of_a_searchs_evaluation_passes_with_the_searchs_file(searched, tmp_path):
+    record, ledger, search = searched
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    search.evaluation_.table(["accuracy", "roc_auc", "prevalence"]).to_csv(tmp_path / "a.csv")
+    search.released_.table().to_csv(tmp_path / "b.csv")
+    tables = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    assert failed(check(tmp_path / "a.json", tables=tables, ledger=ledger)) == []
+
+
+def test_small_combinations_of_levels_are_found(two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    halves = np.arange(len(y_val)) % 2
+    values = pd.DataFrame({"a": np.array(["x", "y"])[halves], "b": np.array(["p", "q"])[halves]})
+    evaluation = private_evaluation(
+        model, X_val, y_val, X=X, y=y, epsilon=9.0, subgroups_val=values,
+        subgroups={"a": ["x", "y"], "b": ["p", "q"]},
+    )  # fmt: skip
+    (tmp_path / "a.json").write_text(evaluation.to_json())
+    assert failed(check(tmp_path / "a.json", {"fewest_units_per_subgroup": 80})) == [
+        "fewest_units_per_subgroup"
+    ]
+    (tmp_path / "b.json").write_text(evaluation.privacy_.to_json())
+    assert failed(check(tmp_path / "b.json", {"fewest_units_per_subgroup": 1})) == [
+        "fewest_units_per_subgroup"
+    ]
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": 2, "kind": ["x"]}', "\x00", "{"])
+def test_a_hostile_file_is_a_finding(text, tmp_path, capsys):
+    (tmp_path / "a.json").write_text(text)
+    assert failed(check(tmp_path / "a.json")) == ["file"]
+    assert main(["check", str(tmp_path / "a.json")]) == 1
+    assert "FAIL  file" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("levels", [{"size": ["a"]}, {"a": ["all", "b"]}, {"a": ["other"]}])
+def test_names_that_tables_use_are_no_subgroups(levels, two_classes):
+    X, y, X_val, y_val = two_classes
+    model = LogisticRegression().fit(X, y)
+    values = pd.DataFrame({name: ["a"] * len(y_val) for name in levels})
+    with pytest.raises(ValueError, match="tables"):
+        private_evaluation(
+            model, X_val, y_val, X=X, y=y, epsilon=1.0, subgroups_val=values, subgroups=levels
+        )
