@@ -1,10 +1,11 @@
-"""Protected tables and labels in the form of training data, read one by one (zone: public).
+"""Convert protected tables and labels to the types of the training data (zone: public).
 
 What a type declares (a dtype, say) is part of the schema, which is public. Numbers of two types are
-cast to one, and models are fitted on the result; any other difference is an error. Where nothing is
-declared, in lists and object columns, the training records say what to expect, and a protected cell
-that does not fit is missing: so no record changes how another is read. Nothing here is computed
-from several records, and nothing raises because of one.
+cast to a common one, and models are fitted on the result; any other difference is an error. Lists
+and object columns declare nothing: there the training records say which kinds of cells to expect,
+and a protected cell of another kind counts as missing. Each cell is read by itself, so no record
+changes how another is read. Nothing here is computed from several records, and no record raises an
+error.
 
 Names of columns are compared here, and nowhere else: `key_of_name`.
 """
@@ -53,10 +54,10 @@ _KINDS = {
 
 @suppress_output()  # of casts, and of what objects say when they are copied
 def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
-    """Return a training table and a protected one (of `as_table`) as tables of the same types.
+    """Convert a training and a protected table (both from `as_table`) to the same types.
 
-    Numbers are cast to one type. If they are `pairwise`, the columns of X_val are for the rows of
-    X, as in a kernel matrix. Raises ValueError if what both declare differs in more than numbers.
+    Numbers are cast to a common type. If `pairwise`, the tables are kernel matrices, and X_val has
+    one column for each row of X. Raises ValueError if the declared types differ otherwise.
     """
     if is_frame(X) != is_frame(X_val) or is_series(X) != is_series(X_val):
         raise ValueError(
@@ -71,9 +72,12 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
         X = _rows_of_numbers(X)
     if X.ndim == 2 and X_val.ndim == 1:
         X_val = as_array(X_val, X)  # a list, too
-    width, width_val = (n_rows(X),) if pairwise else X.shape[1:], X_val.shape[1:]
-    if width != width_val:
-        raise ValueError(f"X_val needs the columns of X: rows have shapes {width_val} and {width}")
+    row_shape = (n_rows(X),) if pairwise else X.shape[1:]
+    row_shape_val = X_val.shape[1:]
+    if row_shape != row_shape_val:
+        raise ValueError(
+            f"X_val needs the columns of X: rows have shapes {row_shape_val} and {row_shape}"
+        )
     X, X_val = _columns(X, X_val)
     if issparse(X):
         return X, type(X)(X_val)
@@ -81,68 +85,71 @@ def in_one_form(X: Any, X_val: Any, pairwise: bool = False) -> tuple[Any, Any]:
 
 
 def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
-    """Return records of one length, given as a list, as a matrix."""
+    """Convert a list of records of numbers, all of one length, to a matrix."""
     with suppress(ValueError):  # of arrays of different shapes
         X = np.array(records.tolist(), dtype=object)
         if X.ndim == 2 and all(map(is_number, X.flat)):
             return X.astype(float)
     raise ValueError(
-        "X is a list of records that are not all rows of numbers, of one length. Pass an array or "
-        "a pandas.DataFrame, which declare their types (or a pandas.Series of lists of tokens)"
+        "X is a list of records that are not all rows of numbers of one length. Pass an array or a "
+        "pandas.DataFrame, which declare their types (or a pandas.Series of lists of tokens)"
     )
 
 
 def _frames(X: Any, X_val: Any) -> tuple[Any, Any]:
-    """Return both frames with columns of the same types."""
+    """Convert both frames to columns of the same types."""
     _check_names(X, X_val, "X")
     names = list(X.columns)
-    given = [(X.iloc[:, j], X_val.iloc[:, j]) for j in range(len(names))]
-    cast = [_columns(*pair, f"[{name!r}]") for name, pair in zip(names, given, strict=True)]
+    before = [(X.iloc[:, j], X_val.iloc[:, j]) for j in range(len(names))]
+    after = [_columns(*pair, f"[{name!r}]") for name, pair in zip(names, before, strict=True)]
 
-    def changed(i: int) -> dict[int, Any]:
-        return {j: pair[i] for j, pair in enumerate(cast) if pair[i] is not given[j][i]}
+    def changed(side: int) -> dict[int, Any]:
+        return {
+            j: columns[side]
+            for j, columns in enumerate(after)
+            if columns[side] is not before[j][side]
+        }
 
     # The same names may have other types, such as 1 and 1.0.
     return with_columns(X, changed(0)), with_columns(X_val, changed(1)).set_axis(X.columns, axis=1)
 
 
 def _columns(X: Any, X_val: Any, name: str = "") -> tuple[Any, Any]:
-    """Return columns, or arrays, of one type; cells of objects are read one by one."""
-    declared, declared_val = X.dtype, X_val.dtype
-    if declared == declared_val:
-        objects = declared == _OBJECT
-        return X, like_column(X_val, as_array(X_val, X, np.nan)) if objects else X_val
-    numbers = [
-        isinstance(dtype, np.dtype) and _is_number(dtype) for dtype in (declared, declared_val)
-    ]
-    if all(numbers):
-        common = np.result_type(declared, declared_val)
+    """Convert two columns, or arrays, to one type; cells of objects are read one by one."""
+    dtypes = (X.dtype, X_val.dtype)
+    if X.dtype == X_val.dtype:
+        if X.dtype == _OBJECT:
+            X_val = like_column(X_val, as_array(X_val, X, np.nan))
+        return X, X_val
+    are_numbers = [isinstance(dtype, np.dtype) and _is_number(dtype) for dtype in dtypes]
+    if all(are_numbers):
+        common = np.result_type(*dtypes)
         return X.astype(common), X_val.astype(common)
-    categories = all(hasattr(dtype, "categories") for dtype in (declared, declared_val))
-    other = " with other categories" if categories else ""
-    target = "float" if numbers[0] else f"X{name}.dtype"
+    both_categories = all(hasattr(dtype, "categories") for dtype in dtypes)
+    difference = " with other categories" if both_categories else ""
+    target = "float" if are_numbers[0] else f"X{name}.dtype"
     raise ValueError(
-        f"X{name} is {declared} and X_val{name} is {declared_val}{other}: give both one type, for "
-        f"example by X_val{name} = X_val{name}.astype({target})"
+        f"X{name} is {X.dtype} and X_val{name} is {X_val.dtype}{difference}: give both one type, "
+        f"for example by X_val{name} = X_val{name}.astype({target})"
     )
 
 
 def as_array(records: Iterable[Any], like: Any, missing: Any = None) -> NDArray[Any]:
-    """Return records that declare no type as an array: of floats, or of objects as in `like`."""
-    numbers = _is_number(like.dtype)
+    """Convert records without a declared type to an array: floats, or objects as in `like`."""
+    are_numbers = _is_number(like.dtype)
     if like.ndim == 1:
-        if numbers:
+        if are_numbers:
             return np.array([as_number(cell) for cell in records])
         return read_like(like.tolist(), records, missing)
     rows = [_cells(record, like.shape[1]) for record in records]
-    if numbers:
+    if are_numbers:
         return np.array([[as_number(cell) for cell in row] for row in rows])
     columns = zip(like.T.tolist(), zip(*rows, strict=True), strict=True)
-    return np.stack([read_like(own, cells, missing) for own, cells in columns], axis=1)
+    return np.stack([read_like(public, cells, missing) for public, cells in columns], axis=1)
 
 
 def single_cells(records: Iterable[Any]) -> list[Any]:
-    """Return records, of which those that are a list or array of one cell become that cell."""
+    """Replace each record that is a list or array of one cell by that cell."""
 
     def single(record: Any) -> bool:
         kind = type(record)
@@ -154,7 +161,7 @@ def single_cells(records: Iterable[Any]) -> list[Any]:
 
 
 def _cells(record: Any, width: int) -> list[Any]:
-    """Return the cells of a record; missing ones if it has another number of them, or none."""
+    """List the `width` cells of a record; all are missing if it has another number of them."""
     with suppress(Exception):
         cells = list(record)
         if len(cells) == width:
@@ -164,43 +171,48 @@ def _cells(record: Any, width: int) -> list[Any]:
 
 # ---------------------------------------------------------------------- names of columns
 def key_of_name(name: Any) -> Hashable:
-    """Return what is equal for equal names of columns: neither "1" nor True is the name 1."""
+    """Return a key that equal names of columns share: "1" and True are not the name 1."""
     if isinstance(name, tuple):
         return tuple(map(key_of_name, name))
     kind = kind_of_cell(name)
     return kind, None if kind == "missing" else name
 
 
-def _check_names(public: Any, protected: Any, name: str) -> None:
-    """Raise ValueError, with the first difference, unless frames have the same columns in order."""
-    own = [list(table.columns) for table in (public, protected)]
-    keys, keys_val = ([key_of_name(each) for each in names] for names in own)
+def _check_names(public: Any, protected: Any, table: str) -> None:
+    """Raise ValueError, with the first difference, unless frames have the same columns in order.
+
+    `table` is the name of the public frame, "X" or "y".
+    """
+    names = list(public.columns)
+    names_val = list(protected.columns)
+    keys = [key_of_name(name) for name in names]
+    keys_val = [key_of_name(name) for name in names_val]
     if keys == keys_val:
         return
     pairs = enumerate(zip_longest(keys, keys_val))
     j = next(j for j, (key, key_val) in pairs if key != key_val)
     first, first_val = (
-        f"{names[j]!r} ({type(names[j]).__name__})" if j < len(names) else "missing"
-        for names in own
+        f"{columns[j]!r} ({type(columns[j]).__name__})" if j < len(columns) else "missing"
+        for columns in (names, names_val)
     )
-    named = dict(zip(keys + keys_val, own[0] + own[1], strict=True))
-    of_one = {*keys} - {*keys_val}, {*keys_val} - {*keys}
-    only, only_val = (sorted((named[key] for key in some), key=repr)[:9] for some in of_one)
-    if list(map(str, own[0])) == list(map(str, own[1])):
-        hint = f". If these are the same columns, set {name}_val.columns = {name}.columns"
+    name_of_key = dict(zip(keys + keys_val, names + names_val, strict=True))
+    only = sorted((name_of_key[key] for key in {*keys} - {*keys_val}), key=repr)[:9]
+    only_val = sorted((name_of_key[key] for key in {*keys_val} - {*keys}), key=repr)[:9]
+    if list(map(str, names)) == list(map(str, names_val)):
+        hint = f". If these are the same columns, set {table}_val.columns = {table}.columns"
     elif only or only_val:
-        hint = f". Only in {name} are {only}, only in {name}_val {only_val}"
+        hint = f". Only in {table} are {only}, only in {table}_val {only_val}"
     else:
-        hint = f". Pass {name}_val[{name}.columns]"
+        hint = f". Pass {table}_val[{table}.columns]"
     raise ValueError(
-        f"{name}_val needs the columns of {name}, in the same order: column {j} of {name} is "
-        f"{first}, of {name}_val {first_val}{hint}"
+        f"{table}_val needs the columns of {table}, in the same order: column {j} of {table} is "
+        f"{first}, of {table}_val {first_val}{hint}"
     )
 
 
 # ---------------------------------------------------------------------- what types declare
 def _kind_of(public: Any) -> str | None:
-    """Name the kind that training records declare, or text if each of them is one."""
+    """Name the kind that training records declare; of objects that are all texts, "text"."""
     if public.dtype != _OBJECT:
         return kind_of(public.dtype)
     cells = np.asarray(public).flat
@@ -208,7 +220,7 @@ def _kind_of(public: Any) -> str | None:
 
 
 def kind_of(dtype: Any) -> str | None:
-    """Name the kind that a dtype declares, maybe by its categories; None if it may be anything."""
+    """Name the kind that a dtype, or that of its categories, declares; None if it may be any."""
     categories = getattr(dtype, "categories", None)
     if hasattr(categories, "dtype"):
         return _kind_of(categories)
@@ -216,7 +228,7 @@ def kind_of(dtype: Any) -> str | None:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether a dtype, of numpy or pandas, declares numbers or truth values, and no categories."""
+    """Return True if a dtype of numpy or pandas declares numbers or truth values."""
     return getattr(dtype, "kind", "O") in "biuf"
 
 
@@ -226,9 +238,10 @@ def _dtypes(X: Any) -> list[Any]:
 
 # ---------------------------------------------------------------------- labels
 def labels_in_one_form(y: Any, y_val: Any, n: int) -> tuple[Any, NDArray[Any]]:
-    """Return training labels, and protected ones of n records, as `in_one_form` does of tables.
+    """Convert training labels, and protected labels of n records, as `in_one_form` does tables.
 
-    Protected texts are objects. Raises ValueError if frames have other columns, see `check_labels`.
+    Protected texts become objects. Raises ValueError if frames have different columns, or if
+    `check_labels` does.
     """
     if hasattr(y, "columns") and hasattr(y_val, "columns"):
         _check_names(as_table(y), as_table(y_val), "y")
@@ -237,11 +250,14 @@ def labels_in_one_form(y: Any, y_val: Any, n: int) -> tuple[Any, NDArray[Any]]:
 
 
 def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
-    """Return protected labels as an array, of texts as objects; undeclared ones one by one."""
+    """Convert protected labels to an array: texts to objects, undeclared ones one by one."""
     of_other_library = hasattr(y, "to_pandas") or not hasattr(y, "dtype")
     y = as_table(y) if of_other_library else plain_array(y)
     if type(getattr(y, "dtype", None)).__name__ == "ArrowDtype" and y.dtype.kind in "mM":
-        raise ValueError(f"labels have the type {y.dtype}, of which cells may raise: cast them")
+        raise ValueError(
+            f"labels have the type {y.dtype}, whose cells may raise errors when they are read: "
+            "cast them to datetime64"
+        )
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         return without_length(dense(y))
     if hasattr(y, "tolist"):  # which makes numbers of what a tensor holds
@@ -250,8 +266,8 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
         labels = list(y.itertuples(index=False, name=None) if is_frame(y) else y)
     if like.ndim == 1:
         labels = single_cells(labels)
-    whole = like.dtype.kind in "iu" and like.size > 0
-    beyond_floats = whole and max(abs(int(like.min())), abs(int(like.max()))) > EXACT
+    are_integers = like.dtype.kind in "iu" and like.size > 0
+    beyond_floats = are_integers and max(abs(int(like.min())), abs(int(like.max()))) > EXACT
     return as_array(labels, like.astype(object) if beyond_floats else like)
 
 
@@ -259,7 +275,10 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
 def check_labels(
     y: Any, like: NDArray[Any], n: int, names: tuple[str, str] = ("y", "X")
 ) -> NDArray[Any]:
-    """Return protected labels of n records as an array, of the kind and shape of public ones."""
+    """Convert protected labels of n records to an array of the kind and shape of public ones.
+
+    `names` are those of the labels and of their table, for errors.
+    """
     name, table = names
     check_readable(name, y, real=True)
     kind = _kind_of(like)

@@ -1,8 +1,8 @@
-"""One table, of which every record is protected: cut into two parts (zone: public).
+"""A protected table, divided into two parts at random (zone: public).
 
-Models are fitted on one part and evaluated on the other. The cut is made at random, by row number
-or by group, and looks at no record. A unit lies in one part, and pays for what is released of that
-part alone.
+Models are fitted on the first part and evaluated on the second. Row numbers, or groups, are drawn
+without a look at the records. Each unit lies in one part, and pays only for what is released of
+that part.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Levels = Mapping[int, Any]
 
 
 class TableSchema(NamedTuple):
-    """What is public of a table that is cut in two parts.
+    """Public facts about a divided table.
 
-    `units` are all of them, `m_val` those of the second part, `fit_params` the names of arguments
-    of `fit` with an entry for each record.
+    `units` are those of both parts, and `m_val` is the number in the second part. `classes` is True
+    if labels are classes, not numbers. `fit_params` are the names of arguments of `fit` with an
+    entry for each record.
     """
 
     units: Units
@@ -36,15 +37,17 @@ class TableSchema(NamedTuple):
     fit_params: tuple[str, ...]
 
 
-# Made-up records; of classes, so many of each at least.
-_STAND_INS, _OF_EACH_CLASS = 256, 4
+# Number of made-up records, and the smallest number for each label.
+_STAND_INS = 256
+_FEWEST_PER_LABEL = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DividedTable:
-    """Two protected parts of a table, each with its units; and its labels, which are public.
+    """A protected table in two parts, each with its units.
 
-    These are the classes or, for regression, numbers spread over the bounds of targets.
+    `labels` are public: the classes or, for regression, numbers spread over the bounds of targets.
+    `levels` are the declared values of columns, by position.
     """
 
     training: Training
@@ -68,12 +71,12 @@ class DividedTable:
         rng: np.random.Generator,
         levels: Levels,
     ) -> DividedTable:
-        """Cut a table at random; models are evaluated on n_val(m) of m units (of groups, if given).
+        """Divide a table at random; n_val(m) of its m units go to the second part.
 
-        `levels` are the values that were declared of columns, by position: of one of objects they
-        say which kinds of cells it has. Else it has texts.
-        Raises ValueError if X is no plain table, y is no single column, lengths differ, or a part
-        would be empty.
+        A unit is a record or, with `groups`, all records of a group. `levels` are the declared
+        values of columns, by position; a column of objects has cells of their kinds, or texts if
+        none are declared. Raises ValueError if X is no plain table, y is no single column, lengths
+        differ, or a part would be empty.
         """
         check_same_index("X", X, y=y, groups=groups)
         X = plain_table(X)
@@ -81,40 +84,43 @@ class DividedTable:
             raise ValueError("y is None: pass one label per record as y")
         y = check_labels(y, labels, n_rows(X))
         units = Units.of(n_rows(X), groups)
-        number = n_val(units.m)
-        if not 0 < number < units.m:
+        n_held_out = n_val(units.m)
+        if not 0 < n_held_out < units.m:
             raise ValueError(
                 f"{units.m} {units.name}s cannot be cut into two parts, one to fit models on and "
-                f"one of {number} to evaluate them on"
+                f"one of {n_held_out} to evaluate them on"
             )
-        unit = np.arange(units.m) if units.labels is None else units.labels
-        held_out = np.isin(unit, rng.permutation(units.m)[:number])
+        unit_of_row = np.arange(units.m) if units.labels is None else units.labels
+        held_out = np.isin(unit_of_row, rng.permutation(units.m)[:n_held_out])
         n_stand_ins = max([2, *map(len, levels.values())])
         _, X = in_one_form(stand_in_rows(X, n_stand_ins, rng, levels), X)
-        fit, val = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        rows = np.flatnonzero(~held_out)
+        rows_val = np.flatnonzero(held_out)
         units, units_val = (
-            Units.of(len(rows), unit[rows] if units.grouped else None) for rows in (fit, val)
+            Units.of(len(part), unit_of_row[part] if units.grouped else None)
+            for part in (rows, rows_val)
         )
-        training = Training(take_rows(X, fit), y[fit])
-        return cls(training, units, take_rows(X, val), y[val], units_val, labels, classes, levels)
+        training = Training(take_rows(X, rows), y[rows])
+        X_val = take_rows(X, rows_val)
+        return cls(training, units, X_val, y[rows_val], units_val, labels, classes, levels)
 
     @property
     def schema(self) -> TableSchema:
-        """What is public of both parts."""
+        """Public facts about both parts."""
         whole = replace(self.units.schema, m=self.units.m + self.units_val.m)
         return TableSchema(whole, self.units_val.m, self.classes, (*self.training.fit_params,))
 
     def grouped(self, name: str) -> DividedTable:
-        """Return the table, with the groups as an argument of this name of the models' `fit`."""
+        """Pass the groups to the `fit` of models, as its argument `name`."""
         fit_params = {name: self.units.labels}
         return replace(self, training=replace(self.training, fit_params=fit_params))
 
     def problem(self, frequent: NDArray[np.float64], rng: np.random.Generator) -> Problem:
-        """Make the problem that models are evaluated on, with made-up records as public ones.
+        """Make the problem that models are evaluated on, with made-up records as its training set.
 
-        Of these, the given shares have each label.
+        `frequent` has the share of made-up records with each label, shape (n_labels,).
         """
-        counts = np.maximum(_OF_EACH_CLASS, np.rint(_STAND_INS * frequent)).astype(int)
+        counts = np.maximum(_FEWEST_PER_LABEL, np.rint(_STAND_INS * frequent)).astype(int)
         y = np.repeat(self.labels, counts)
         y = y[rng.permutation(len(y))]
         X = stand_in_rows(self.X_val, len(y), rng, self.levels)
@@ -128,9 +134,9 @@ class DividedTable:
 
 
 def plain_table(X: Any) -> Any:
-    """Return a table of which all is protected: an array of numbers, or a frame with no index.
+    """Check a protected table: an array of numbers, or a frame, whose index is dropped.
 
-    Numbers of nullable types are floats there: no cell decides, by being missing, what others are.
+    Numbers of nullable types become floats, so that no missing cell decides the type of others.
     """
     if is_frame(X):
         return as_table(X).reset_index(drop=True)
@@ -138,20 +144,22 @@ def plain_table(X: Any) -> Any:
     plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
     if not plain or X.ndim != 2 or X.dtype.kind not in "biuf":
         library = type(X).__module__.partition(".")[0]
+        sparse = "a sparse table, " if issparse(X) else ""
         raise ValueError(
             "a protected table is an array of numbers with two dimensions, or a pandas.DataFrame: "
             "these declare what they hold, whatever the records are; found "
-            + "a sparse table, " * issparse(X)
-            + f"{type(X).__name__} ({library}). Convert it, as X.toarray() or X.to_pandas() does"
+            f"{sparse}{type(X).__name__} ({library}). Convert it, as X.toarray() or X.to_pandas() "
+            "does"
         )
     return X
 
 
 def stand_in_rows(X: Any, n: int, rng: np.random.Generator, levels: Levels) -> Any:
-    """Return n made-up rows with the schema of a table, which is as `plain_table` returns it.
+    """Make up n rows with the schema of X, a result of `plain_table`.
 
-    They stand in for public records: beside protected ones, and at a first try of every estimator.
-    Columns of objects hold their `levels`, by position, and others texts.
+    They take the place of public records: next to protected ones in calls of a model, and when
+    every estimator is tried out before anything is charged. A column of objects holds its
+    `levels` (by position of the column), or texts if none are declared.
     """
     if not is_frame(X):
         return _made_up(X.dtype, (n, X.shape[1]), rng).astype(X.dtype)
@@ -163,8 +171,9 @@ def stand_in_rows(X: Any, n: int, rng: np.random.Generator, levels: Levels) -> A
 
 
 def _made_up(dtype: Any, shape: tuple[int, ...], rng: np.random.Generator, levels: Any = ()) -> Any:
-    """Return cells of a dtype: categories, fractions from -1 to 1, 0 and 1, levels, or texts."""
-    categories, kind = getattr(dtype, "categories", None), getattr(dtype, "kind", "O")
+    """Make up cells of a dtype: categories, numbers in [-1, 1), 0 and 1, levels, or texts."""
+    categories = getattr(dtype, "categories", None)
+    kind = getattr(dtype, "kind", "O")
     if categories is not None and len(categories):
         return categories[rng.integers(len(categories), size=shape)]
     if kind == "f":

@@ -1,8 +1,8 @@
-"""Other arguments of an estimator's `fit`, which may hold no protected records (zone: public).
+"""Other arguments of an estimator's `fit`, which must not hold protected records (zone: public).
 
-Contents are never looked at: that an argument equals a protected record would reveal the record.
-So an argument that may hold records is taken only if the caller says that they are public. Where
-records lie in memory is no content: a protected table itself, or a view of it, is refused.
+Contents are never compared with protected records: an error would reveal a record. So an argument
+that may hold records is accepted only if the caller marks it as public. Memory may be compared: an
+argument that is a protected table, or a view of one, is refused.
 """
 
 from __future__ import annotations
@@ -110,19 +110,20 @@ def refuse_protected(fit_params: Mapping[str, Any], *protected: Any) -> None:
 
 
 def share_memory(a: Any, b: Any) -> bool:
-    """Whether two tables are the same object, or arrays or frames that overlap in memory."""
+    """Return True if two tables are one object, or arrays or frames that overlap in memory."""
     if a is b:
         return a is not None
-    return any(np.shares_memory(one, other) for one, other in product(_memory(a), _memory(b)))
+    pairs = product(_memory(a), _memory(b))
+    return any(np.shares_memory(array_a, array_b) for array_a, array_b in pairs)
 
 
 def unmarked(fit_params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fit parameters as the estimator gets them."""
+    """Remove the marks of `public` from fit parameters, as the estimator gets them."""
     return {k: v.value if isinstance(v, Public) else v for k, v in fit_params.items()}
 
 
 def per_row(value: Any, n: int) -> bool:
-    """Whether a fit parameter has an entry for each row."""
+    """Return True if a fit parameter has one entry for each of n rows."""
     return _is_listed(value) and n_rows(value) == n
 
 
@@ -131,7 +132,7 @@ def _is_listed(value: Any) -> bool:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield a value and what lists, tuples and dicts in it hold, at any depth."""
+    """Yield a value, and the entries of lists, tuples and dicts in it at any depth."""
     yield value
     if isinstance(value, list | tuple | dict):
         for part in value.values() if isinstance(value, dict) else value:
@@ -139,11 +140,11 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _memory(table: Any) -> list[NDArray[Any]]:
-    """Return the arrays that hold a table's values, where they are of numpy's dtypes."""
+    """List the arrays that hold a table's values; columns of pandas' own dtypes are left out."""
     if issparse(table):
         table = getattr(table, "data", None)
     elif hasattr(table, "iloc"):
         columns = [table] if table.ndim == 1 else [table.iloc[:, j] for j in range(table.shape[1])]
-        # `to_numpy` copies what has no dtype of numpy's.
+        # `to_numpy` copies the others.
         return [column.to_numpy() for column in columns if isinstance(column.dtype, np.dtype)]
     return [table] if isinstance(table, np.ndarray) else []

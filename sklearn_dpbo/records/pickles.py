@@ -1,7 +1,7 @@
-"""Copies of objects, by pickling (zone: public).
+"""Copy objects by pickling (zone: public).
 
-What is pickled once can be unpickled again and again: whatever is done to one copy reaches neither
-the original nor another copy. What belongs to classes and modules is shared by all copies.
+An object is pickled once and unpickled for each copy. Changes of one copy reach neither the
+original nor another copy. Attributes of classes and modules are shared by all copies.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from cloudpickle import cloudpickle as internals
 
 
 def packed(value: Any, *, by_value: bool = False) -> bytes:
-    """Return an object pickled, also if its class was defined in a notebook or a function.
+    """Pickle an object, also if its class was defined in a notebook or a function.
 
-    `by_value` is for other processes, which do not know what a notebook defines.
+    `by_value` is for other processes, which cannot import the definitions of a notebook.
     """
-    # Of lambdas, and of classes that are not found by name, there is a second try.
+    # Lambdas, and classes that are not found by name, fail here and are pickled below.
     with contextlib.suppress(Exception):
         if "torch" in sys.modules:
             plain = dumped(value, reduced_tensors)
         else:
             plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-        # What a notebook or a script defines is found by name in its own process only.
+        # Definitions of a notebook or a script are found by name in its own process only.
         if not by_value or b"__main__" not in plain:
             return plain
     try:
@@ -45,7 +45,7 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
 
 
 def fresh(pickled: bytes) -> Any:
-    """Return a new copy of what was pickled."""
+    """Unpickle a new copy."""
     by_value = b"cloudpickle" in pickled
     return Unpickler.of(pickled) if by_value else pickle.loads(pickled)
 
@@ -53,12 +53,13 @@ def fresh(pickled: bytes) -> Any:
 class Copier:
     """Makes copies of one pickled object; classes of a script are sent by value and made once.
 
-    Copies share classes in any case. Whatever else is sent by value each copy has for itself:
-    functions, with what they close over, and with their defaults.
+    Copies share classes in any case. Functions that are sent by value are made anew for each copy,
+    with their defaults and the variables that they close over.
     """
 
     def __init__(self, pickled: bytes) -> None:
-        self._pickled, self._shared = pickled, list[type]()
+        self._pickled = pickled
+        self._shared: list[type] = []
         if b"__main__" in pickled and b"cloudpickle" in pickled:
             with contextlib.suppress(Exception):  # of what cannot be pickled a second time
                 self._pickled, self._shared = _with_classes_apart(fresh(pickled))
@@ -73,7 +74,7 @@ class Copier:
 
 
 def _with_classes_apart(value: Any) -> tuple[bytes, list[type]]:
-    """Return an object pickled, without the classes of a script that it names by number."""
+    """Pickle an object with numbers in place of the classes of a script; also return these."""
     shared: list[type] = []
 
     def number(o: Any) -> int | None:
@@ -97,7 +98,7 @@ class PicklesByName(pickle.Pickler):
         self._reduced = reduced
 
     def reducer_override(self, o: Any) -> Any:
-        """Return how to make an object anew, or leave it to pickle."""
+        """Reduce an object as `pickle` asks for, or return NotImplemented for the usual way."""
         return self._reduced(o)
 
 
@@ -105,15 +106,17 @@ class PicklesByValue(PicklesByName, cloudpickle.Pickler):
     """Pickles also classes and functions that are not found by name."""
 
     def reducer_override(self, o: Any) -> Any:
-        """Return how to make an object anew, or leave it to pickle."""
-        how = self._reduced(o)
-        return cloudpickle.Pickler.reducer_override(self, o) if how is NotImplemented else how
+        """Reduce an object as `reduced` says, or else as cloudpickle does."""
+        reduction = self._reduced(o)
+        if reduction is NotImplemented:
+            return cloudpickle.Pickler.reducer_override(self, o)
+        return reduction
 
 
 def dumped(
     value: Any, reduced: Callable[[Any], Any], kind: type[PicklesByName] = PicklesByName
 ) -> bytes:
-    """Return an object pickled, of which each object is made anew as `reduced` says."""
+    """Pickle an object, with each object inside reduced as `reduced` says."""
     file = io.BytesIO()
     kind(file, reduced).dump(value)
     return file.getvalue()
@@ -128,33 +131,34 @@ class Unpickler(pickle.Unpickler):
 
     @classmethod
     def of(cls, pickled: bytes) -> Any:
-        """Return a new copy of what was pickled."""
+        """Unpickle a new copy."""
         return cls(io.BytesIO(pickled)).load()
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return a class or function by name."""
+        """Find a class or function by name."""
         value = super().find_class(module, name)
         return _set_unless_known if value is internals._class_setstate else value
 
 
 def _set_unless_known(made: type, state: Any) -> Any:
-    """Fill a class that was made from its skeleton just now, and has nothing of its own yet."""
-    own = {name for name in state[0] if not name.startswith("_")} | {"__init__"}
-    if own & vars(made).keys():
+    """Fill a class that was just made from its skeleton; leave one that has attributes alone."""
+    attributes = {name for name in state[0] if not name.startswith("_")} | {"__init__"}
+    if attributes & vars(made).keys():
         return made
     return internals._class_setstate(made, state)
 
 
 # ---------------------------------------------------------------------- tensors
-# What decides how an object is pickled.
+# Methods that decide how an object is pickled.
 _HOW = ("__getstate__", "__setstate__", "__reduce__", "__reduce_ex__")
 
 
 def reduced_tensors(o: Any) -> Any:
     """Reduce a tensor of torch to bytes, a network of skorch to its state; leave others to pickle.
 
-    By itself a tensor writes a file of its own, and a network several: most of the time of a call
-    for few rows. Here a tensor is its memory, as bytes. Those that more belongs to are left alone.
+    By default each tensor writes a file inside the pickle, which takes most of the time of a call
+    for few rows. Here a tensor is the bytes of its memory. Other tensors than plain ones (on a GPU,
+    say) are left to pickle.
     """
     torch: Any = sys.modules.get("torch")
     if type(o) is getattr(torch, "Tensor", None) and _is_plain(o, torch):
@@ -170,14 +174,14 @@ def reduced_tensors(o: Any) -> Any:
 
 
 def _is_plain(tensor: Any, torch: Any) -> bool:
-    """Check that a tensor is numbers in the memory of this machine, and nothing else."""
+    """Return True if a tensor is numbers in the memory of this machine, and nothing else."""
     plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_leaf
-    marked = tensor.is_quantized, tensor.is_conj(), tensor.is_neg()
-    return bool(plain and not vars(tensor) and not any(marked))
+    flags = (tensor.is_quantized, tensor.is_conj(), tensor.is_neg())
+    return bool(plain and not vars(tensor) and not any(flags))
 
 
 def _tensor(data: bytes, dtype: Any, place: tuple[Any, ...], requires_grad: bool) -> Any:
-    """Return a tensor in memory of its own, aligned as torch's is: sums depend on that."""
+    """Make a tensor in memory that torch allocates: sums depend on how memory is aligned."""
     torch: Any = sys.modules["torch"]
     memory = torch.empty(len(data), dtype=torch.uint8)
     memory.numpy()[:] = np.frombuffer(data, dtype=np.uint8)

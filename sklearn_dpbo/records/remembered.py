@@ -1,4 +1,4 @@
-"""Tables that a model was fitted or scored on in this process: none is kept (zone: public)."""
+"""Weak references to the tables that models were fitted or scored on here (zone: public)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _SCORED: WeakKeyDictionary[Any, ref[Any]] = WeakKeyDictionary()
 
 
 def remember_fitted(model: Any, table: Any) -> None:
-    """Remember on which table a model was fitted, alone or by a search."""
+    """Remember the table that a model, or a search, was fitted on."""
     _remember(_FITTED, model, table)
 
 
 def remember_scored(search: Any, table: Any) -> None:
-    """Remember on which table a search scored its candidates."""
+    """Remember the table that a search scored its candidates on."""
     _remember(_SCORED, search, table)
 
 
 def was_scored_on(search: Any, table: Any) -> bool:
-    """Return True if a search scored its candidates on this object, or on memory of it."""
+    """Return True if a search scored its candidates on this table, or on memory it shares."""
     return _is_remembered(_SCORED, search, table)
 
 
 def warn_if_fitted_on(table: Any, models: Mapping[str, Any]) -> None:
-    """Warn if one of these models, by name of its argument, was fitted on this table."""
+    """Warn if one of these models was fitted on this table; keys are names of arguments."""
     for name, model in models.items():
         last = model[-1] if isinstance(model, Pipeline) else model
         if _is_remembered(_FITTED, model, table) or _is_remembered(_FITTED, last, table):
             warn(
-                f"X_val is what {name} was fitted on: its numbers will say how well it remembers "
-                "these records, not how good it is on others. Hold some out"
+                f"{name} was fitted on X_val: the results will show how well it remembers these "
+                "records, not how good it is on new ones. Hold out some records"
             )
 
 

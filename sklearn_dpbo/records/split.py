@@ -1,7 +1,7 @@
 """Training data and protected validation data (zone: public).
 
-This module carries the validation set, and looks only at its schema, which is public: row counts,
-column names and kinds of dtype, and whether the rows of pandas tables have the same index.
+This module passes the validation set on and reads only its schema, which is public: row counts,
+column names, kinds of dtype, and whether pandas tables have the same index.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A table, targets, and other arguments of `fit`, that models are fitted on: public."""
+    """The public table, targets, and other arguments of `fit` that models are fitted on."""
 
     X: Any
     y: Any
@@ -56,17 +56,17 @@ class Training:
 
     @classmethod
     def of(cls, X: Any, y: Any, fit_params: dict[str, Any]) -> Training:
-        """Return what a user gave, with rows that are numbered from 0."""
+        """Number the rows of a user's arguments from 0."""
         rows = {k: numbered(v) for k, v in fit_params.items() if per_row(v, n_rows(X))}
         return cls(numbered(as_table(X)), numbered(plain_array(y)), fit_params | rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A training set, and what is public of a validation set with columns of the same types.
+    """A training set, and public facts about a validation set with columns of the same types.
 
-    `units` says how many units there are; `protected` says where they come from. Without a
-    `sample`, the training set was given as it is.
+    `units` has the number of protected units, without their rows; `protected` says in words where
+    they come from. `sample` has training rows as the user passed them; None if `training` does.
     """
 
     training: Training
@@ -78,29 +78,29 @@ class Problem:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProtectedRows:
-    """The protected validation set, and the units and subgroups of its rows."""
+    """The protected validation set, with the units and subgroups of its rows."""
 
     X: Any
     y: NDArray[Any] | None
     units: Units
 
     def copied(self) -> ProtectedRows:
-        """Return copies, which later changes of the caller's arrays do not affect."""
+        """Copy the records, so that later changes of the caller's arrays do not matter."""
         y = None if self.y is None else self.y.copy()
         return ProtectedRows(copied(self.X), y, self.units)
 
 
 def _refuse_overlap(X: Any, y: Any, X_val: Any, y_val: Any, fit_params: dict[str, Any]) -> None:
-    """Raise ValueError if what is public shares memory with what is protected."""
-    given = X_val is not None
-    if y_val is not None and not given:
+    """Raise ValueError if public arguments share memory with protected ones."""
+    has_X_val = X_val is not None
+    if y_val is not None and not has_X_val:
         raise ValueError("y_val was given without X_val: give both, or neither")
-    if given and share_memory(X, X_val):
+    if has_X_val and share_memory(X, X_val):
         raise ValueError(
             "X and X_val are the same table, or views of it that overlap, but X is public and "
             "X_val protected. Pass other records as X (or, to a search, X and cv= without X_val)"
         )
-    refuse_protected(fit_params, *((X_val, y_val) if given else (X, y)))
+    refuse_protected(fit_params, *((X_val, y_val) if has_X_val else (X, y)))
 
 
 def hold_out(
@@ -118,18 +118,19 @@ def hold_out(
     subgroups_val: Any = None,
     subgroups: Subgroups | None = None,
 ) -> tuple[Problem, ProtectedRows]:
-    """Return the training and validation set for these arguments of `PrivateBayesSearchCV`.
+    """Make the training and validation set of the arguments of a search's `fit`.
 
-    The validation set is X_val if given; otherwise the test part of cv's single split; otherwise a
-    quarter of the rows (of the groups, if groups_val is given), chosen by number at random, by
-    `rng`. Groups are protected units; subgroups are counted apart; `split_params` are arguments of
-    cv's `split`.
+    The validation set is X_val if given; otherwise the test part of the single split of `cv`;
+    otherwise a quarter of the rows (of the groups, if groups_val is given), drawn by number with
+    `rng`. Groups are protected units; subgroups are counted separately; `split_params` are
+    arguments of the `split` of `cv`.
     """
-    given = X_val is not None
+    has_X_val = X_val is not None
     _refuse_overlap(X, y, X_val, y_val, fit_params)
-    if given and (splits := ["cv"] * (cv is not None) + sorted(split_params)):
+    splits = sorted(split_params) if cv is None else ["cv", *sorted(split_params)]
+    if has_X_val and splits:
         raise ValueError(
-            f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
+            f"X_val is the validation set, so leave {' and '.join(splits)} out. To protect groups, "
             "pass groups_val: one entry for each row of X_val"
         )
     check_readable("y", y, real=True)
@@ -137,34 +138,39 @@ def hold_out(
     for name, table in (tables | fit_params).items():
         check_readable(name, table)
     groups_val = None if groups_val is None else one_column(groups_val, "groups_val")
-    X, y, groups = indexable(X, y, None if given else groups_val)
+    X, y, groups = indexable(X, y, None if has_X_val else groups_val)
     if n_rows(X) == 0:
         raise ValueError("the training set is empty (X has 0 rows): there is nothing to fit on")
     check_fit_params(fit_params, n_rows(X))
-    of_X = {"groups_val": groups, "subgroups_val": None if given else subgroups_val}
-    check_same_index("X", X, y=y, **of_X, **fit_params)
-    training, X_given, y_given, train = Training.of(X, y, fit_params), X, y, None
+    rows_of_X = {"groups_val": groups, "subgroups_val": None if has_X_val else subgroups_val}
+    check_same_index("X", X, y=y, **rows_of_X, **fit_params)
+    training = Training.of(X, y, fit_params)
+    X_passed = X
+    y_passed = y
+    train = None
     pairwise = get_tags(estimator).input_tags.pairwise
-    if given:
-        of_X_val = {"groups_val": groups_val, "subgroups_val": subgroups_val}
-        check_same_index("X_val", X_val, y_val=y_val, **of_X_val)
+    if has_X_val:
+        rows_of_X_val = {"groups_val": groups_val, "subgroups_val": subgroups_val}
+        check_same_index("X_val", X_val, y_val=y_val, **rows_of_X_val)
         (X_val,) = indexable(X_val)
         if n_rows(X_val) == 0:
             raise ValueError("the validation set is empty (m = 0 records): nothing can be scored")
-        units, origin = Units.of(n_rows(X_val), groups_val, "groups_val"), "X_val as given"
+        units = Units.of(n_rows(X_val), groups_val, "groups_val")
+        origin = "X_val as given"
     else:
-        whole = Units.of(n_rows(X), groups, "groups_val")
-        chosen = _chosen_rows(estimator, training, cv, rng, groups, split_params, whole.labels)
-        train, test, origin = chosen
-        units = Units.of(len(test), None if whole.labels is None else whole.labels[test])
+        unit_of_row = Units.of(n_rows(X), groups, "groups_val").labels
+        split = _held_out_split(estimator, training, cv, rng, groups, split_params, unit_of_row)
+        train, test, origin = split
+        units = Units.of(len(test), None if unit_of_row is None else unit_of_row[test])
         training, validation = _divide(estimator, training, train, test)
-        X_val, y_val = validation.X, validation.y
+        X_val = validation.X
+        y_val = validation.y
     if subgroups is not None:
-        numbers = subgroups.numbers(subgroups_val, n_rows(X_val if given else X))
-        units = replace(units, subgroups=numbers if given else numbers[test])
-    declared = X_val, y_val
+        numbers = subgroups.numbers(subgroups_val, n_rows(X_val if has_X_val else X))
+        units = replace(units, subgroups=numbers if has_X_val else numbers[test])
+    declared = (X_val, y_val)
     # The training part alone says how records are read.
-    X, X_val = in_one_form(training.X, as_table(X_val), given and pairwise)
+    X, X_val = in_one_form(training.X, as_table(X_val), has_X_val and pairwise)
     fit_params = {name: of_own_rows(value) for name, value in training.fit_params.items()}
     training = replace(training, X=X, fit_params=fit_params)
     if (training.y is None) != (y_val is None):
@@ -173,45 +179,56 @@ def hold_out(
     if y_val is not None:
         y, y_val = labels_in_one_form(training.y, y_val, n_rows(X_val))
         training = replace(training, y=y)
-    # Of a kernel matrix only some columns are kept.
-    public = (training.X, training.y, None) if pairwise else (X_given, y_given, train)
+    # `training` has fewer columns of a kernel matrix than X.
+    public = (training.X, training.y, None) if pairwise else (X_passed, y_passed, train)
     sample = PublicSample.of(training, *public, *declared)
     problem = Problem(training, units.schema, origin, subgroups, sample)
     return problem, ProtectedRows(numbered(X_val), y_val, units)
 
 
-def check_same_index(name: str, X: Any, **others: Any) -> None:
-    """Raise ValueError, which names no label, if rows of pandas tables are in different orders."""
-    for other, value in others.items():
-        if hasattr(X, "iloc") and hasattr(value, "iloc"):
+def check_same_index(name: str, X: Any, **tables: Any) -> None:
+    """Raise ValueError, which quotes no index, if pandas tables have another index than X.
+
+    `name` is that of X.
+    """
+    for argument, table in tables.items():
+        if hasattr(X, "iloc") and hasattr(table, "iloc"):
             with suppress(Exception):  # of labels that cannot be compared
-                if X.index.equals(value.index):
+                if X.index.equals(table.index):
                     continue
             raise ValueError(
-                f"{name} and {other} have different indices (of {len(X)} and {len(value)} rows): "
-                "their rows may not belong together. "
+                f"{name} and {argument} have different indices (of {len(X)} and {len(table)} "
+                "rows): their rows may not belong together. "
                 "Bring them into one order; if they are, use reset_index(drop=True) on both"
             )
 
 
-def _chosen_rows(
+class _Split(NamedTuple):
+    """Row numbers to fit on and to hold out, and what drew them, in words."""
+
+    train: Rows
+    test: Rows
+    origin: str
+
+
+def _held_out_split(
     estimator: Any,
     whole: Training,
     cv: Any,
     rng: np.random.RandomState,
     groups: Any,
     split_params: Mapping[str, Any],
-    unit: Rows | None,
-) -> tuple[Rows, Rows, str]:
-    """Return the rows to fit on and those to hold out, and by what they were chosen.
+    unit_of_row: Rows | None,
+) -> _Split:
+    """Split the rows by `cv` or, without it, at random.
 
-    `unit` has the number of each row's group, if there are `groups`.
+    `unit_of_row` has the number of each row's group, if there are `groups`.
     """
     by_default = cv is None
     name = type(cv).__name__ if hasattr(cv, "split") else "cv"
     if by_default and split_params.get("groups") is not None and groups is None:
         raise ValueError(
-            "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
+            "groups= tells the splitter cv how to split, and cv is None: pass groups_val= to "
             "protect all records of a group together"
         )
     if groups is not None:
@@ -220,17 +237,19 @@ def _chosen_rows(
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         cv = kind(1, test_size=_TEST_SIZE, random_state=rng.randint(2**31 - 1))
     train, test = _one_split("cv", cv, whole, split_params)
-    if unit is not None and np.isin(unit[train], unit[test]).any():
+    if unit_of_row is not None and np.isin(unit_of_row[train], unit_of_row[test]).any():
         raise ValueError(
             "groups of groups_val have rows in both parts of cv, and training records are not "
             "protected: hold out whole groups, as cv=GroupShuffleSplit(n_splits=1) does"
         )
     if by_default:
-        what = f"{len(test)} records" if unit is None else f"{len(np.unique(unit[test]))} groups"
+        held_out = f"{len(test)} records"
+        if unit_of_row is not None:
+            held_out = f"{len(np.unique(unit_of_row[test]))} groups"
         warn(
-            f"No X_val and no cv: {what}, chosen by number at random, are held out as the "
-            f"validation set. Only those {what} are protected. Pass the sensitive records as X_val "
-            "and y_val; if all are, use PrivateTableSearchCV with an estimator that trains "
+            f"No X_val and no cv: {held_out}, chosen by number at random, are held out as the "
+            f"validation set. Only those {held_out} are protected. Pass the sensitive records as "
+            "X_val and y_val; if all are, use PrivateTableSearchCV with an estimator that trains "
             "privately.",
             PrivacyWarning,
         )
@@ -246,13 +265,14 @@ def _chosen_rows(
             "protect all records of a group together, pass groups_val= in place of groups=.",
             PrivacyWarning,
         )
-    return train, test, "hold-out chosen at random" if by_default else f"test part of {name}"
+    origin = "hold-out chosen at random" if by_default else f"test part of {name}"
+    return _Split(train, test, origin)
 
 
 def split_training(
     training: Training, estimator: Any, cv: Any, rng: np.random.Generator
 ) -> tuple[Training, Training]:
-    """Divide a training set for scores that cost no privacy: by cv, or else a fifth of the rows."""
+    """Divide a training set for public scores: by `cv`, or hold out a fifth of the rows."""
     if cv is None:
         share = {"test_size": _PUBLIC_TEST_SIZE, "random_state": int(rng.integers(2**31))}
         rows = np.arange(n_rows(training.X))
@@ -266,11 +286,14 @@ def split_training(
 def _one_split(
     name: str, cv: Any, whole: Training, split_params: Mapping[str, Any]
 ) -> tuple[Rows, Rows]:
-    """Return the rows of both parts of the only split, which have none in common."""
+    """Return the training and test rows of the only split of `cv`; ValueError if they overlap.
+
+    `name` is the parameter's: "cv", of protected rows, or "public_cv".
+    """
     n = n_rows(whole.X)
     try:
-        (train, test), *others = _first_two(check_cv(cv), whole, split_params, name == "cv")
-        if others:
+        (train, test), *more_splits = _first_two(check_cv(cv), whole, split_params, name == "cv")
+        if more_splits:
             raise ValueError("it makes several splits")
         train, test = (np.arange(n)[part].reshape(-1) for part in (train, test))
         if not (len(train) and len(test)):
@@ -278,20 +301,21 @@ def _one_split(
         if len(np.union1d(train, test)) < len(np.unique(train)) + len(test):
             raise ValueError("a row is in both parts, or held out more than once")
     except (AttributeError, IndexError, TypeError, ValueError) as error:
+        instead = ", or the sensitive records as X_val and y_val" if name == "cv" else ""
         raise ValueError(
             f"{name}={reprlib.repr(cv)} cannot be used: {error}. Pass a splitter that makes one "
             "split, such as ShuffleSplit(n_splits=1, test_size=0.2), or "
-            f"{name}=[(train, test)], with row numbers of X (0 to {n - 1})"
-            + ", or the sensitive records as X_val and y_val"
-            * (name == "cv")
+            f"{name}=[(train, test)], with row numbers of X (0 to {n - 1}){instead}"
         ) from None
     return train, test
 
 
 def _first_two(splitter: Any, whole: Training, split_params: Any, protected: bool) -> list[Any]:
-    """Return two splits, or one; of protected rows, nothing that the splitter says is seen.
+    """Return the first two splits, or the only one.
 
-    One that tells beforehand of several splits sees no rows: what it raises may depend on labels.
+    If rows are `protected`, texts that the splitter prints, warns of or raises are suppressed. A
+    splitter whose `get_n_splits` says that it makes several does not get the rows: whether it
+    raises could depend on labels.
     """
     with suppress(Exception):  # of one that has to see the table, or has no such method
         if splitter.get_n_splits() > 1:
@@ -302,13 +326,14 @@ def _first_two(splitter: Any, whole: Training, split_params: Any, protected: boo
     except Exception as error:
         if not protected:
             raise
-        what = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
-        raise ValueError(what) from None
+        reason = f"its split raises {type(error).__name__} (n_samples={n_rows(whole.X)})"
+        raise ValueError(reason) from None
 
 
 def _divide(estimator: Any, whole: Training, train: Rows, test: Rows) -> tuple[Training, Training]:
-    """Return the training rows and the test rows, these without arguments of `fit`."""
-    X, n = whole.X, n_rows(whole.X)
+    """Return the training rows and the test rows, the latter without arguments of `fit`."""
+    X = whole.X
+    n = n_rows(X)
     y, y_test = (None if whole.y is None else take_rows(whole.y, rows) for rows in (train, test))
     fit_params = {
         name: take_rows(value, train) if per_row(value, n) else value

@@ -1,7 +1,7 @@
 """Subgroups of protected records, by public levels of columns (zone: public).
 
-Levels are never read from protected values. Each cell is read by itself; one that is no level, or
-cannot be read, is "other": nothing raises because of a cell.
+Levels are never read from protected values. Each cell is read by itself. A cell that has none of
+the levels, or cannot be read, counts as "other", so no cell raises an error.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _IN_TABLES = {OTHER, ALL}
 _OF_TABLES = {
     "metric", "value", "low", "high", "threshold", "score", "options", "size", "note", "text",
 }  # fmt: skip
-# The noise of all records' numbers grows with the root of how many subgroups there are.
+# Largest number of subgroups: the noise of numbers for all records grows with its square root.
 MOST_SUBGROUPS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Subgroups:
-    """Levels by column: texts, or bands (low, high); a number is the band from itself to itself.
+    """Levels by column: texts, or bands (low, high); a number x is the band (x, x).
 
-    Columns are found by their `names`. What is released calls them by the texts of these.
+    `names` are those of the columns in the user's table; the keys of `levels` are their texts.
     """
 
     levels: dict[str, tuple[Any, ...]]
@@ -44,7 +44,7 @@ class Subgroups:
 
     @classmethod
     def of(cls, levels: Any, values: Any) -> Subgroups | None:
-        """Return the subgroups for these arguments of the user's; None without any."""
+        """Check `subgroups` and `subgroups_val`, as the user passed them; None if both are None."""
         if levels is None and values is None:
             return None
         if values is None or not isinstance(levels, dict) or not levels:
@@ -57,7 +57,7 @@ class Subgroups:
 
     @classmethod
     def from_dict(cls, levels: Mapping[str, Sequence[Any]]) -> Subgroups:
-        """Return the subgroups that `to_dict` returned."""
+        """Read the result of `to_dict`."""
         return cls._of_levels(
             {
                 name: [tuple(level) if isinstance(level, list) else level for level in column]
@@ -71,14 +71,14 @@ class Subgroups:
         checked = {str(name): _checked(name, column) for name, column in levels.items()}
         subgroups = cls(checked, tuple(levels))
         if len(checked) < len(levels):
-            raise ValueError(f"subgroups has two names that read alike, among {list(levels)}")
+            raise ValueError(f"subgroups has two names with the same text, among {list(levels)}")
         if taken := _OF_TABLES & set(checked):
             raise ValueError(
                 f"subgroups cannot be named {sorted(taken)}: tables have columns of these names"
             )
         if subgroups.n > MOST_SUBGROUPS:
             raise ValueError(
-                f"subgroups has {subgroups.n} combinations; at most {MOST_SUBGROUPS} are taken"
+                f"subgroups has {subgroups.n} combinations; at most {MOST_SUBGROUPS} are allowed"
             )
         return subgroups
 
@@ -95,46 +95,47 @@ class Subgroups:
 
     @property
     def n(self) -> int:
-        """Number of combinations of levels; each column has "other", too."""
-        return math.prod(len(own) + 1 for own in self.levels.values())
+        """Number of combinations of levels, with "other" as a further level of each column."""
+        return math.prod(len(levels) + 1 for levels in self.levels.values())
 
     def members(self, by: Sequence[str]) -> dict[tuple[Any, ...], tuple[int, ...]]:
-        """Return, by the labels of these columns, the numbers of the subgroups that have them."""
+        """List the numbers of subgroups for each combination of labels of the columns `by`."""
         if unknown := set(by) - set(self.levels):
-            raise ValueError(f"by takes columns among {list(self.levels)}; found {sorted(unknown)}")
-        labels = [[*map(_label, own), OTHER] for own in self.levels.values()]
+            raise ValueError(
+                f"by must name columns among {list(self.levels)}; found {sorted(unknown)}"
+            )
+        labels = [[*map(_label, levels), OTHER] for levels in self.levels.values()]
         members: dict[tuple[Any, ...], tuple[int, ...]] = {}
-        for number, row in enumerate(product(*labels)):
-            of = dict(zip(self.levels, row, strict=True))
-            key = tuple(of[name] for name in by)
+        for number, combination in enumerate(product(*labels)):
+            label_of_column = dict(zip(self.levels, combination, strict=True))
+            key = tuple(label_of_column[name] for name in by)
             members[key] = (*members.get(key, ()), number)
         return members
 
     @suppress_output()
     def numbers(self, values: Any, n: int) -> NDArray[np.intp]:
-        """Return the number of the subgroup of each of n protected records."""
-        found, table = np.zeros(n, dtype=np.intp), as_table(values)
+        """Return the number of each record's subgroup, shape (n,); `values` are protected."""
+        numbers = np.zeros(n, dtype=np.intp)
+        table = as_table(values)
         if n_rows(table) != n:
             raise ValueError(f"subgroups_val has {n_rows(table)} entries for {n} records")
-        for column, own in zip(self._columns(table), self.levels.values(), strict=True):
-            places = [_place(cell, own) for cell in column.tolist()]
-            found = found * (len(own) + 1) + places
-        return found
+        for column, levels in zip(self._columns(table), self.levels.values(), strict=True):
+            positions = [_position(cell, levels) for cell in column.tolist()]
+            numbers = numbers * (len(levels) + 1) + positions
+        return numbers
 
     def _columns(self, table: Any) -> list[Any]:
-        """Return the columns; ValueError if they are not there, or declare another kind."""
+        """Find the columns; ValueError if one is missing, or has not the kind of its levels."""
         if is_frame(table):
-            own = [key_of_name(name) for name in table.columns]
+            keys = [key_of_name(name) for name in table.columns]
             wanted = [key_of_name(name) for name in self.names]
-            columns = [table.iloc[:, own.index(key)] for key in wanted if key in own]
+            columns = [table.iloc[:, keys.index(key)] for key in wanted if key in keys]
         else:
             columns = [table] if is_series(table) else list(np.atleast_2d(dense(table).T))
         if len(columns) != len(self.levels):
             alike = [name for name in getattr(table, "columns", ()) if str(name) in self.levels]
-            raise ValueError(
-                f"subgroups_val needs one column for each of {list(self.names)}"
-                + f", and has {alike}: give the names the same types" * bool(alike)
-            )
+            hint = f", and has {alike}: give the names the same types" if alike else ""
+            raise ValueError(f"subgroups_val needs one column for each of {list(self.names)}{hint}")
         for column, (name, levels) in zip(columns, self.levels.items(), strict=True):
             kind = "text" if isinstance(levels[0], str) else "numbers"
             if (declared := kind_of(column.dtype)) not in (None, kind):
@@ -146,7 +147,7 @@ class Subgroups:
 
 
 def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
-    """Return the levels of a column. The error quotes none: they may be protected by mistake."""
+    """Check the levels of a column; the error quotes none, as they may be protected values."""
     listed = () if isinstance(levels, str) or not np.iterable(levels) else tuple(levels)
     if not all(isinstance(level, str) for level in listed):
         listed = tuple(map(_band, listed))
@@ -159,10 +160,10 @@ def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
         )
     if not 0 < len(listed) == len({*listed}):
         raise ValueError(
-            f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "
-            "high), with low <= x < high, that do not overlap, where None is an open end; values "
-            f'that are no level count as "{OTHER}". Of dates, take the year. '
-            f"Found an object of type {type(levels).__name__}"
+            f"subgroups[{name!r}] must be a list of different texts, or of numbers and bands (low, "
+            "high), with low <= x < high, that do not overlap, where None is an open end; other "
+            f'values count as "{OTHER}". For dates, use the year. Found an object of type '
+            f"{type(levels).__name__}"
         )
     return listed
 
@@ -178,14 +179,14 @@ def _band(level: Any) -> Any:
 
 
 def _ordered(bands: tuple[Any, ...]) -> bool:
-    """Return whether no band ends before it begins, or before the one below it ends."""
+    """Return True if bands have low < high and do not overlap; single numbers are not checked."""
     proper = sorted(band for band in bands if band[0] != band[1])
     apart = all(below[1] <= above[0] for below, above in pairwise(proper))
     return apart and all(low < high for low, high in proper)
 
 
-def _place(cell: Any, levels: tuple[Any, ...]) -> int:
-    """Return the position of the first level that a protected cell has, or the one after all."""
+def _position(cell: Any, levels: tuple[Any, ...]) -> int:
+    """Find the first level that a protected cell has; len(levels), for "other", if none."""
     with suppress(Exception):  # of a cell that cannot be read
         if isinstance(levels[0], str):
             return levels.index(str.__str__(cell))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .tables import EXACT, dense, is_missing, plain_array
 
-# Types that labels of groups can have, and how labels of each are read.
+# Types that labels of groups may have, with the function that reads each.
 _TYPES: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
     bytes: bytes,
@@ -27,9 +27,10 @@ _TYPES: dict[type, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """m protected units, which is public, and the number of each row's unit (None: its own).
+    """Protected units: their number m, which is public, and the unit of each row.
 
-    `subgroups` has the number of each row's subgroup, for queries that count them apart.
+    `labels` has the number of each row's unit, shape (n_rows,); None if each row is a unit.
+    `subgroups` has the number of each row's subgroup, for queries that count by subgroup.
     """
 
     m: int
@@ -38,11 +39,11 @@ class Units:
 
     @classmethod
     def of(cls, n: int, groups: Any = None, name: str = "groups") -> Units:
-        """Make one unit of each of n rows, or of each distinct value in groups."""
+        """Make a unit of each of n rows, or of each distinct value in groups."""
         if groups is None:
             return cls(n)
         labels = _labels(groups, n, name)
-        # Not in the order in which they come: that changes with the size of a group.
+        # Sorted, as the order in which labels first occur depends on which rows a group has.
         number = {label: u for u, label in enumerate(sorted(set(labels)))}
         return cls(len(number), np.array([number[label] for label in labels], dtype=np.intp))
 
@@ -53,50 +54,53 @@ class Units:
 
     @property
     def grouped(self) -> bool:
-        """Whether a unit may have several rows."""
+        """True if a unit may have several rows."""
         return self.labels is not None
 
     @property
     def schema(self) -> Units:
-        """The same without rows: nobody can tell from it which row is in which group."""
+        """The number of units, without the unit of each row, which is protected."""
         return Units(self.m, np.empty(0, dtype=np.intp) if self.grouped else None)
 
     def rows(self, first: int, last: int) -> NDArray[np.intp]:
-        """Return the row numbers of the units first, ..., last - 1."""
+        """List the row numbers of the units first, ..., last - 1."""
         if self.labels is None:
             return np.arange(first, last)
         return np.flatnonzero((first <= self.labels) & (self.labels < last))
 
     def mean(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the mean of integers from 0 up over each unit, rounded to the nearest one."""
+        """Average integers >= 0 over the rows of each unit, rounded; returns shape (m,)."""
         if self.labels is None:
             return values
-        sizes, totals = np.bincount(self.labels), np.zeros(self.m, dtype=np.int64)
+        sizes = np.bincount(self.labels)
+        totals = np.zeros(self.m, dtype=np.int64)
         np.add.at(totals, self.labels, values)
         return (2 * totals + sizes) // (2 * sizes)
 
     def record_weights(self, total: int) -> NDArray[np.int64]:
-        """Return integer weights: those of a unit add up to `total`, and differ by 1 at most."""
+        """Return an integer weight for each row; those of a unit sum to `total`, equal up to 1."""
         if self.labels is None:
             return np.full(self.m, total, dtype=np.int64)
-        order, sizes = np.argsort(self.labels, kind="stable"), np.bincount(self.labels)
-        unit = self.labels[order]
-        position_in_unit = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[unit]
+        order = np.argsort(self.labels, kind="stable")
+        sizes = np.bincount(self.labels)
+        unit_of_row = self.labels[order]
+        position_in_unit = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[unit_of_row]
+        size_of_unit = sizes[unit_of_row]
         weights = np.empty(len(order), dtype=np.int64)
-        weights[order] = total // sizes[unit] + (position_in_unit < total % sizes[unit])
+        weights[order] = total // size_of_unit + (position_in_unit < total % size_of_unit)
         return weights
 
 
 def _labels(groups: Any, n: int, name: str) -> list[Any]:
-    """Return the labels of n rows, which have one type; an error names types and no label.
+    """Read the group labels of n rows, which must have one type; errors name types and no label.
 
-    Of two types, a person could have two labels that are not equal, such as "1" and 1; of others,
-    labels of one person need not equal each other, such as ``("p", nan)``.
+    With two types, one person could have two labels that differ, such as "1" and 1. Labels of other
+    types, such as ``("p", nan)``, need not equal themselves.
     """
     groups = one_column(groups, name)
     if hasattr(groups, "to_pylist"):  # of pyarrow, whose scalars have types of their own
         groups = groups.to_pylist()
-    # As a list, dates of numpy would be integers.
+    # `tolist` would make integers of numpy's dates.
     dates = getattr(getattr(groups, "dtype", None), "kind", "") in ("m", "M")
     cells = groups.tolist() if hasattr(groups, "tolist") and not dates else list(groups)
     if len(cells) != n:
@@ -119,22 +123,23 @@ def _labels(groups: Any, n: int, name: str) -> list[Any]:
 
 
 def _of_one_type(cells: list[Any]) -> list[Any] | None:
-    """Return cells as texts, bytes or whole numbers, all of them; None if they are others.
+    """Read cells that are all texts, all bytes or all whole numbers; None for any others.
 
-    Floats are whole numbers, too: pandas makes them of identifiers beside a missing one. Those with
-    a fraction were computed, and those from 2^53 on rounded: equal ones may be unequal then.
+    Whole floats are read, as pandas makes them of integer identifiers if one is missing. Floats
+    with a fraction are refused, as they were computed, and those from 2^53 on, as they may be
+    rounded: equal identifiers may then differ.
     """
     types = {type(cell) for cell in cells}
-    read = {next((own for own in _TYPES if issubclass(each, own)), None) for each in types}
+    read = {next((base for base in _TYPES if issubclass(kind, base)), None) for kind in types}
     if bool in types or None in read or len(read) > 1:
         return None
-    labels = [_TYPES[own](cell) for own in read if own for cell in cells]
+    labels = [_TYPES[base](cell) for base in read if base for cell in cells]
     floats = read <= {float, np.floating}
     return None if floats and not all(x.is_integer() and abs(x) < EXACT for x in labels) else labels
 
 
 def one_column(groups: Any, name: str) -> Any:
-    """Return groups; of a table with one column, that column."""
+    """Return groups as one column, also if they come as a table with one column."""
     shape: tuple[int, ...] = getattr(groups, "shape", ())
     if len(shape) == 2 and shape[1] == 1:
         return groups.iloc[:, 0] if hasattr(groups, "iloc") else dense(groups)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ..exceptions import InvalidParameterError
 from ..privacy.float_errors import ignore_float_errors
 
-# Each value without an order is a column of the surrogate; many numbers are a distribution.
+# Longest list of values: each value without an order is a column of the surrogate, and a long list
+# of numbers should be a distribution.
 _MOST_VALUES = 20_000
 # Distance of coordinates to 0 and 1 that keeps quantiles of unbounded distributions finite.
 EDGE = 2.0**-40
@@ -31,7 +32,7 @@ _PRIORS = {"log-uniform": "loguniform({0!r}, {1!r})", "uniform": "uniform({0!r},
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A list of different values; only numbers are ordered, and keep their order in [0, 1]."""
+    """A list of different values. If all are numbers, their order is kept in [0, 1]."""
 
     name: str
     values: tuple[Any, ...]
@@ -44,13 +45,13 @@ class Categories:
         return len(self.values)
 
     def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coordinates of the values; each has an equally wide part of [0, 1)."""
+        """Move coordinates u, shape (n,), to those of values; each has an equal part of [0, 1)."""
         n = len(self.values)
         index: NDArray[np.int_] = np.minimum((u * n).astype(int), n - 1)
         return (index + 0.5) / n
 
     def values_at(self, coordinates: NDArray[np.float64]) -> list[Any]:
-        """Return the values at these coordinates."""
+        """Return the values at coordinates of shape (n,), which `snap` returned."""
         order = np.argsort(self.coordinates)
         return [self.values[order[i]] for i in (coordinates * len(order)).astype(int)]
 
@@ -96,7 +97,7 @@ class Distribution:
         return self.discrete and bool((values == np.rint(values)).all())
 
     def snap(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return u; if the distribution is discrete, the middle of the step at u."""
+        """Move coordinates u, shape (n,), to the middle of their step if values are discrete."""
         u = np.clip(u, EDGE, 1 - EDGE)
         if not self.discrete:
             return u
@@ -108,7 +109,7 @@ class Distribution:
         return np.array([self._middles[v] for v in values.tolist()])
 
     def _edge(self, values: NDArray[np.float64], side: str) -> NDArray[np.float64]:
-        """Return where the quantile function reaches ("left") or exceeds ("right") the values."""
+        """Bisect for the u where quantiles reach ("left") or exceed ("right") each value."""
         low, high = np.full(len(values), EDGE), np.full(len(values), 1 - EDGE)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
@@ -145,24 +146,28 @@ Axis = Categories | Distribution
 
 
 def axis_of(name: str, values: Any) -> Axis:
-    """Return the axis of an entry of param_grid; raise ValueError if the entry is malformed."""
+    """Make the axis of one parameter of param_grid; raise ValueError if `values` are malformed."""
     quantile = getattr(values, "ppf", None) or getattr(values, "icdf", None)
     is_object = not isinstance(values, type)
     if callable(quantile) and is_object:
         return Distribution(name, quantile, _is_discrete(values))
-    if is_object and all(map(_has_place, (getattr(values, end, None) for end in ("low", "high")))):
+    ends = [getattr(values, end, None) for end in ("low", "high")]
+    if is_object and all(map(_is_ordered, ends)):
         return _range_of(name, values)
     if is_object and getattr(values, "prior", None) is None:
         values = getattr(values, "choices", getattr(values, "categories", values))
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
         raise InvalidParameterError(
-            f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
-            f"[{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, 1000) or "
-            "uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space of "
-            f"scikit-optimize, whose categories are equally likely, or of Optuna); {found(values)}"
+            f"param_grid[{name!r}] must be a list of values or a distribution with a ppf method: "
+            f"write [{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, "
+            "1000) or uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a "
+            "space of scikit-optimize, whose categories are equally likely, or of Optuna); "
+            f"{found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
+        raise ValueError(
+            f"param_grid[{name!r}] must be one-dimensional; found shape {values.shape}"
+        )
     if not 0 < len(values) <= _MOST_VALUES:
         raise ValueError(
             f"param_grid[{name!r}] is empty or lists more than {_MOST_VALUES:,} values: give at "
@@ -170,23 +175,26 @@ def axis_of(name: str, values: Any) -> Axis:
         )
     _refuse_prior(name, values)
     different = _distinct(values)
-    ordered = all(map(_has_place, different))
+    ordered = all(map(_is_ordered, different))
     return Categories(name, different, _coordinates(different, ordered), ordered)
 
 
 def _range_of(name: str, declared: Any) -> Distribution:
-    """Return the range that a space of scikit-optimize or Optuna declares, ends included.
+    """Make the distribution over a range of scikit-optimize or Optuna, with both ends.
 
-    Whole numbers, and others that have a step, are the nearest ones to evenly distributed numbers,
-    or logarithms. Half a step is added at both ends, so that these are as likely as others.
+    Numbers, or their logarithms, are uniform. With a step (1 for whole numbers), they are rounded
+    to it; half a step is added at both ends, so that the ends are as likely as other values.
     """
     low, high = declared.low, declared.high
-    whole = np.dtype(getattr(declared, "dtype", type(low))).kind in "iu"
-    step = getattr(declared, "step", None) or (1 if whole else 0)
+    are_integers = np.dtype(getattr(declared, "dtype", type(low))).kind in "iu"
+    step = getattr(declared, "step", None) or (1 if are_integers else 0)
     prior = getattr(declared, "prior", "uniform")
     log = getattr(declared, "log", prior == "log-uniform")
     if not low <= high or (log and low <= 0) or prior not in _PRIORS:
-        raise ValueError(f"param_grid[{name!r}] is no range of numbers; {found(declared)}")
+        raise ValueError(
+            f"param_grid[{name!r}] must be a range with low <= high (and low > 0 if logarithmic); "
+            f"{found(declared)}"
+        )
     ends = np.array([low - step / 2, high + step / 2])
     first, last = np.log(ends) if log else ends
 
@@ -202,15 +210,15 @@ def _range_of(name: str, declared: Any) -> Distribution:
 def _refuse_prior(name: str, values: Sequence[Any] | NDArray[Any]) -> None:
     """Raise ValueError for a range as scikit-optimize writes it: (low, high, "log-uniform")."""
     prior = values[2] if len(values) > 2 else None
-    if isinstance(prior, str) and prior in _PRIORS and all(map(_has_place, values[:2])):
+    if isinstance(prior, str) and prior in _PRIORS and all(map(_is_ordered, values[:2])):
         raise ValueError(
-            f"param_grid[{name!r}] is a list of values, of which {prior!r} would be one: for a "
+            f"param_grid[{name!r}] would be a list with {prior!r} among its values: for a "
             f"range, write scipy.stats.{_PRIORS[prior].format(*values)}; {found(values)}"
         )
 
 
 def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the different values, in order: a copy would be tried, and could be chosen, twice."""
+    """Remove copies of values, which would be tried, and could be chosen, twice."""
     different: dict[Any, Any] = {}
     for value in values:
         different.setdefault(key_of(value), value)
@@ -218,7 +226,7 @@ def _distinct(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def key_of(value: Any) -> Any:
-    """Return a key that a value shares with those of its type that equal it, if it has a hash."""
+    """Return a key that equal values of one type share, if they have a hash."""
     try:
         hash(value)
     except TypeError:
@@ -226,8 +234,8 @@ def key_of(value: Any) -> Any:
     return type(value), value
 
 
-def _has_place(value: Any) -> bool:
-    """Whether a value is a number with a place in an order, which NaN has not."""
+def _is_ordered(value: Any) -> bool:
+    """Return True if a value is a real number, but not NaN or a truth value."""
     number = isinstance(value, Number) and not isinstance(value, bool | complex)
     return number and bool(value == value)
 
@@ -238,23 +246,23 @@ def _is_discrete(distribution: Any) -> bool:
 
 
 def _coordinates(values: Sequence[Any], ordered: bool) -> NDArray[np.float64]:
-    """Return evenly spaced coordinates: of numbers by rank, of other values as they are listed.
+    """Return evenly spaced coordinates, shape (n_values,): numbers by rank, others as listed.
 
     Ranks keep a grid even on the scale that its author chose.
     """
-    places = list(range(len(values)))
+    order = list(range(len(values)))
     if ordered:
         # Python numbers compare exactly; NumPy casts numbers to a common type first. The type is
         # part of the key because 1 and 1.0 are different candidates.
         plain = [v.item() if isinstance(v, np.generic) else v for v in values]
-        places.sort(key=lambda i: (plain[i], type(values[i]).__name__))
+        order.sort(key=lambda i: (plain[i], type(values[i]).__name__))
     coordinates = np.empty(len(values))
-    coordinates[places] = (np.arange(len(values)) + 0.5) / len(values)
+    coordinates[order] = (np.arange(len(values)) + 0.5) / len(values)
     return coordinates
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are identical, or of one type and equal."""
+    """Return True if two values are identical, or of one type and equal."""
     if a is b:
         return True
     try:
@@ -264,5 +272,5 @@ def same(a: Any, b: Any) -> bool:
 
 
 def found(value: Any) -> str:
-    """Return the end of an error message: which value was found, and its type."""
+    """Return the end of an error message, which shows the value found and its type."""
     return f"found {reprlib.repr(value)} ({type(value).__name__})"

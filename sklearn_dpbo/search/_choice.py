@@ -1,7 +1,8 @@
-"""How a score ranks candidates on the validation set: what is released first (zone: boundary).
+"""Choose the query that ranks candidates, and release counts for it (zone: boundary).
 
-Class shares, and how often a good candidate errs, may differ from the training set. Where a tenth
-of the choice's epsilon shows them, they are released, and the choice relies on nothing public.
+Some scores need class shares, or the errors of a good candidate, to rank others. Those within the
+training set may be wrong for the validation set. If a tenth of the choice's epsilon is enough, they
+are counted on the validation set and released first; the choice then relies on nothing public.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..records.units import Units
 
-# Share of the choice's epsilon for what is released first; and the number of units of the rarest
-# class, times epsilon, from which on it pays.
-_SHARE, _ENOUGH = Fraction(1, 10), 200
+# Share of the choice's epsilon for the counts that are released first.
+_SHARE = Fraction(1, 10)
+# These are released if epsilon times the number of units of the rarest class is at least this.
+_ENOUGH = 200
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedChoice:
-    """The scorer whose query ranks candidates, and epsilon for the choice.
+    """The scorer whose query ranks candidates, and the epsilon left for the choice.
 
-    `counts` are those released for it, in units with noise; None if none were. `unknown` says how
-    many records have unknown labels, if these counts show it.
+    `counts` were released first, with noise, in numbers of units; None if none were. `unknown` is a
+    warning of unknown labels, if these counts show any, or "".
     """
 
     scorer: PrivateScorer
@@ -48,18 +50,20 @@ def prepare_choice(
     count: Callable[[Query], Sensitive],
     spending: Spending,
 ) -> PreparedChoice:
-    """Decide how candidates are ranked; `count` counts what a good candidate predicts.
+    """Choose the query that ranks candidates; `count` counts predictions of a good candidate.
 
-    Nothing is released if candidates can be ranked by the score itself without it, if there are too
-    few records, or if there is no choice.
+    Nothing is released if the score ranks candidates without counts, if there are too few records,
+    or if there is only one candidate.
     """
-    plain, first = scorer.for_choice(units, n_candidates, epsilon), scorer.first
+    ranking = scorer.for_choice(units, n_candidates, epsilon)
+    first = scorer.first
     enough = first is not None and min(scorer.shares) * units.m * epsilon >= _ENOUGH
-    if first is None or plain is not scorer or n_candidates == 1 or not enough:
-        return PreparedChoice(plain, epsilon)
-    part, left = divide(epsilon, _SHARE)
-    noisy = spending.release(count(first), part, purpose=f"{first.what}, to compare candidates by")
-    adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, left)
-    known = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
-    shown = known.squeeze() / unit_weight(units)  # a row for each class
-    return PreparedChoice(adapted, left, shown, unknown_hint(first, noisy, units))
+    if first is None or ranking is not scorer or n_candidates == 1 or not enough:
+        return PreparedChoice(ranking, epsilon)
+    first_epsilon, choice_epsilon = divide(epsilon, _SHARE)
+    purpose = f"{first.what}, to compare candidates by"
+    noisy = spending.release(count(first), first_epsilon, purpose=purpose)
+    adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, choice_epsilon)
+    counts = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
+    n_units = counts.squeeze() / unit_weight(units)  # a row for each class
+    return PreparedChoice(adapted, choice_epsilon, n_units, unknown_hint(first, noisy, units))

@@ -35,7 +35,7 @@ from ._released import SearchResult
 
 
 def delegate(name: str, summary: str) -> Any:
-    """Return a method that calls the fitted estimator's method of the same name."""
+    """Make a method that calls the fitted estimator's method of the same name."""
 
     def method(self: Any, X: Any) -> Any:
         check_is_fitted(self)
@@ -77,18 +77,19 @@ class Delegates(BaseEstimator):
     feature_names_in_ = _attribute("feature_names_in_", "Names of features, if it had names,")
 
     def _delegate(self, name: str) -> Any:
-        """Return the fitted estimator, before `fit` the given one; AttributeError without one."""
+        """Return the fitted estimator, or `estimator` before `fit`; may raise AttributeError."""
         return getattr(self, "estimator_", self.estimator)
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
 
 
 class _IfReleased:
-    """What a search may have released; where it has not, an error that says why."""
+    """Attribute that a search may not have released; reading it then raises, and says why."""
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -167,14 +168,15 @@ class DelegatesToBest(Delegates):
             )
         if was_scored_on(self, X):
             warn(
-                "score() of protected records is exact, and protects none of them. What may be "
-                "published is best_score_",
+                "score() of protected records is exact, without privacy: publish best_score_ "
+                "instead",
                 PrivacyWarning,
             )
         return selecting_scorer(self)(estimator, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         for name in ("classifier_tags", "regressor_tags", "transformer_tags"):
             setattr(tags, name, deepcopy(getattr(inner, name)))
@@ -182,7 +184,7 @@ class DelegatesToBest(Delegates):
 
 
 def public_generator(random_state: Any) -> np.random.Generator:
-    """Return a generator of public randomness that depends on a `random_state`."""
+    """Make a generator of public randomness, seeded by a `random_state`."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1, size=4))
 
 
@@ -196,7 +198,10 @@ def replace_fitted(estimator: Any, fitted: dict[str, Any]) -> None:
 
 
 def refuse_dispatch(X: Any) -> None:
-    """Raise ValueError if models, which are fitted on numpy's arrays, would not predict these."""
+    """Raise ValueError if scikit-learn would dispatch X to another library than numpy.
+
+    Models are fitted on numpy's arrays, and would then refuse to predict those of the other.
+    """
     of_other_library = hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray)
     if of_other_library and get_config()["array_api_dispatch"]:
         library = type(X).__module__.split(".")[0]
@@ -210,12 +215,12 @@ def refuse_dispatch(X: Any) -> None:
 def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
     """Raise ValueError if a pipeline that fits this estimator has transformed X, and not X_val.
 
-    Of a `fit` that protects all of its records: if the pipeline has learnt from them. A pipeline
-    does not tell its steps that it fits them, so this looks for it among the callers.
+    If `fit` protects all records (`protects_all`): if steps of the pipeline have learnt from X. A
+    pipeline does not tell its steps that it fits them, so it is looked for among the callers.
     """
-    what = "transformed X, and X_val came as it was"
+    fault = "transformed X, and X_val came as it was"
     if protects_all:
-        what = "learnt from X, which nothing protects"
+        fault = "learnt from X, which nothing protects"
 
     def harmless(step: Any) -> bool:
         return what_learns(step) is None if protects_all else step in (None, "passthrough")
@@ -228,7 +233,7 @@ def refuse_steps_before(estimator: Any, *, protects_all: bool = False) -> None:
             harmful = [name for name, step in pipeline.steps[:-1] if not harmless(step)]
             if harmful and (protects_all or not passed):
                 raise ValueError(
-                    f"the steps {harmful} of the pipeline have {what}: search over the whole "
+                    f"the steps {harmful} of the pipeline have {fault}: search over the whole "
                     f"pipeline, {type(estimator).__name__}(make_pipeline(...), ...)"
                 )
         frame = frame.f_back
@@ -243,30 +248,35 @@ class RoutesToEstimator:
     random_state: Any
 
     def _hold_out(
-        self, X: Any, y: Any, fit_params: dict[str, Any], spending: Spending, **given: Any
+        self, X: Any, y: Any, fit_params: dict[str, Any], spending: Spending, **validation: Any
     ) -> tuple[Session, np.random.Generator]:
-        """Return what holds the validation set, given or held out, and a public generator."""
+        """Start the session that owns the validation set; also return a public generator.
+
+        `validation` has the arguments X_val, y_val, ... of `fit`. If X_val is None, the validation
+        set is held out from X.
+        """
         check_named(self, fit_params)
         if X is None:
             raise ValueError("X is None: pass the records to fit on as X")
         refuse_dispatch(X)
-        if given["X_val"] is not None:
+        if validation["X_val"] is not None:
             refuse_steps_before(self)
         rng = check_random_state(self.random_state)
         params, split_params = self._route(fit_params)
-        how = {"cv": self.cv, "rng": rng, "split_params": split_params}
-        session = Session.holding(spending, self.estimator, X, y, params, **how, **given)
+        split = {"cv": self.cv, "rng": rng, "split_params": split_params}
+        session = Session.holding(spending, self.estimator, X, y, params, **split, **validation)
         return session, public_generator(rng)
 
     def _route(self, fit_params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the fit parameters of the estimator and of the splitter.
+        """Divide fit parameters into those of the estimator and those of the splitter.
 
-        Without metadata routing, "groups" is the splitter's and the rest the estimator's.
+        Without metadata routing, "groups" is the splitter's, and all others are the estimator's.
         """
         if get_config()["enable_metadata_routing"] and fit_params:
             scores = self.scoring is None and get_routing_for_object(self.estimator)
-            if scores and (given := scores.consumes("score", fit_params)):
-                raise ValueError(f"the score of estimator requests {sorted(given)}: {NO_WEIGHTS}")
+            if scores and (requested := scores.consumes("score", fit_params)):
+                names = sorted(requested)
+                raise ValueError(f"the score of estimator requests {names}: {NO_WEIGHTS}")
             routed = process_routing(self, "fit", **fit_params)
             return routed["estimator"]["fit"], routed["splitter"]["split"]
         groups = {name: fit_params[name] for name in fit_params.keys() & {"groups"}}
@@ -275,20 +285,21 @@ class RoutesToEstimator:
     def get_metadata_routing(self) -> Any:
         """Return the routing of metadata: to the estimator's `fit` and the splitter's `split`.
 
-        Weights of `score` are requested as the estimator does, where that scores and
-        `set_score_request` of the search itself did not say otherwise: as in GridSearchCV.
+        Sample weights of `score` are requested if the estimator requests them, as in GridSearchCV;
+        not if `scoring` is set, or if `set_score_request` of the search says otherwise.
 
         Returns
         -------
         routing : MetadataRouter
         """
-        own = BaseEstimator.get_metadata_routing(self)
+        request = BaseEstimator.get_metadata_routing(self)
         scores = getattr(get_routing_for_object(self.estimator), "score", None)
-        unset = own.score.requests.get("sample_weight") is None
+        unset = request.score.requests.get("sample_weight") is None
         if self.scoring is None and unset and scores is not None:
-            requested = scores.requests.get("sample_weight")
-            own.score.add_request(param="sample_weight", alias=requested)
-        fits, splits = (MethodMapping().add(caller="fit", callee=each) for each in ("fit", "split"))
-        router = MetadataRouter(owner=self).add_self_request(own)
+            weights = scores.requests.get("sample_weight")
+            request.score.add_request(param="sample_weight", alias=weights)
+        router = MetadataRouter(owner=self).add_self_request(request)
+        fits = MethodMapping().add(caller="fit", callee="fit")
+        splits = MethodMapping().add(caller="fit", callee="split")
         router.add(estimator=self.estimator, method_mapping=fits)
         return router.add(splitter=self.cv, method_mapping=splits)

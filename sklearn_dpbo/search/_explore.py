@@ -1,6 +1,6 @@
 """Score candidates within the training set, which costs no privacy (zone: public).
 
-The validation set is not within reach of what is fitted and scored here.
+Nothing that is fitted or scored here can reach the validation set.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ from ..privacy.suppress_output import without_autologging
 from ..privacy.warn import warn
 from ..records.split import Training, split_training
 
-# Methods of an estimator: of each tuple, the first that it has is called.
+# Tuples of names of methods; of each tuple, the first method that an estimator has is called.
 Asked: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class PublicFit(NamedTuple):
-    """Why a fit failed or None, its seconds, its result, and what it answered to the test rows."""
+    """Result of a fit within the training set: a score, or gains of shape (n_test,).
+
+    `error` says why the fit failed, or is None; `seconds` is how long it took; `answers` are
+    responses to the test rows.
+    """
 
     error: str | None
     seconds: float
@@ -37,7 +41,7 @@ class PublicFit(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The result, or its mean over records; NaN if the fit failed."""
+        """Mean of the result; NaN if the fit failed."""
         return np.nan if self.error else float(np.mean(self.result))
 
 
@@ -70,13 +74,13 @@ class PublicEvaluator:
         return explore([self], candidate_params, by_record=by_record)[0]
 
     def scoring(self, by_record: bool) -> Callable[[Any], Any]:
-        """Return what scores a fitted candidate; it has nothing but the test rows."""
+        """Make a function that scores a fitted candidate on the test rows, which it holds."""
         score = self.scorer.record_gains if by_record else self.scorer.for_public()
         return partial(_score, score, self.test, self.asked)
 
 
 def methods_asked(candidates: Any) -> Asked:
-    """Return methods whose answers to public rows say how scores rank, and how precise they are."""
+    """List methods whose answers to public rows are needed, for the scores and their precision."""
     asked = {query.response_method for query in candidates.report}
     asked |= {s.response_method for s in candidates.scorers if not s.is_mean or s.learns_bounds}
     return tuple(sorted(asked))
@@ -88,17 +92,19 @@ def explore(
     *,
     by_record: bool = False,
 ) -> list[list[PublicFit]]:
-    """Score candidates on several cuts of the training set, all in parallel.
+    """Score candidates on several splits of the training set, all in parallel.
 
-    The results are scores, or what each record adds to the mean if that is asked for.
+    Returns a list of fits for each evaluator, in the order of candidates. With `by_record`, results
+    are the gains of test rows in place of scores.
     """
     jobs = [
         (params, evaluator.training, evaluator.scoring(by_record))
         for evaluator in evaluators
         for params in candidate_params
     ]
-    progress, options = evaluators[0].progress, evaluators[0].options
-    # Batches of cheap fits come one after the other, and each would be handed over.
+    progress = evaluators[0].progress
+    options = evaluators[0].options
+    # Batches are small and many: for cheap fits, handing them to workers would take longer.
     options = replace(options, n_jobs=progress.n_jobs(len(jobs), options.n_jobs))
     progress.expect(len(jobs))
     explored: list[PublicFit] = []
@@ -113,22 +119,23 @@ def explore(
 def _score(
     score: Callable[..., Any], test: Training, asked: Asked, estimator: Any
 ) -> tuple[Any, Responses | None]:
-    """Return the score of a fitted candidate, and what it answers."""
+    """Score a fitted candidate; also return its answers to the methods asked."""
     answers = Responses.of(estimator, test.X, test.y, asked) if asked else None
     return score(estimator, test.X, test.y), answers
 
 
 def time_limit(seconds: float | None) -> Callable[[], bool]:
-    """Return what says whether so many seconds have passed since this call; never, if None.
+    """Start a clock, and return a function that is True once `seconds` have passed.
 
-    Ask it before the validation set is predicted only: how long that takes depends on records.
+    Call that function only before the validation set is predicted: how long predictions take may
+    depend on records. None means no limit.
     """
     end = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: time.monotonic() >= end
 
 
 def report_failures(errors: tuple[str | None, ...]) -> None:
-    """Warn of candidates that failed; ValueError if all did."""
+    """Warn of candidates that failed; raise ValueError if all did."""
     failed = [error for error in errors if error is not None]
     if not failed:
         return

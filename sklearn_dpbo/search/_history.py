@@ -1,4 +1,4 @@
-"""Everything that a search evaluated, in order (zone: boundary)."""
+"""Candidates that a search evaluated, in order (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Params = Sequence[dict[str, Any]]
 
 @dataclass(eq=False)
 class History:
-    """Candidates explored and validated, in order; `fitted` has positions of validated ones."""
+    """Candidates explored and validated, in order.
+
+    `fitted` has the positions of those that were fitted to be validated, without failures.
+    """
 
     points: Points
     candidates: list[Candidate] = field(default_factory=list)
@@ -30,28 +33,31 @@ class History:
     @property
     def public_scores(self) -> NDArray[np.float64]:
         """Scores within the training set; NaN where there is none."""
-        return np.array([each.public_score for each in self.candidates], dtype=float)
+        return np.array([candidate.public_score for candidate in self.candidates], dtype=float)
 
     def add_explored(self, points: Points, params: Params, explored: Sequence[PublicFit]) -> None:
         """Record candidates that were scored within the training set."""
         self.points = Points.concatenate([self.points, points])
-        for each, fit in zip(params, explored, strict=True):
-            self.candidates.append(Candidate(each, False, fit.score, fit.seconds, fit.error))
+        for values, fit in zip(params, explored, strict=True):
+            self.candidates.append(Candidate(values, False, fit.score, fit.seconds, fit.error))
 
-    def score_again(self, positions: Sequence[int], others: Sequence[Sequence[PublicFit]]) -> None:
-        """Let explored candidates have the mean of their score and of those on other cuts."""
+    def average_with(self, positions: Sequence[int], splits: Sequence[Sequence[PublicFit]]) -> None:
+        """Average scores of explored candidates with those on further splits.
+
+        `splits` has, for each split, the fits of the candidates at `positions`.
+        """
         for k, i in enumerate(positions):
-            known = self.candidates[i]
-            scores = [known.public_score, *(each[k].score for each in others)]
-            times = [known.fit_time, *(each[k].seconds for each in others)]
+            candidate = self.candidates[i]
+            scores = [candidate.public_score, *(fits[k].score for fits in splits)]
+            times = [candidate.fit_time, *(fits[k].seconds for fits in splits)]
             self.candidates[i] = replace(
-                known, public_score=float(np.nanmean(scores)), fit_time=float(np.mean(times))
+                candidate, public_score=float(np.nanmean(scores)), fit_time=float(np.mean(times))
             )
 
     def add_validated(self, points: Points, params: Params, errors: Sequence[str | None]) -> None:
-        """Record candidates that are scored on the validation set, and why fits failed."""
+        """Record candidates to score on the validation set; `errors` say why fits failed."""
         self.fitted += [len(self) + i for i, error in enumerate(errors) if error is None]
         self.points = Points.concatenate([self.points, points])
         self.candidates += [
-            Candidate(each, fit_error=error) for each, error in zip(params, errors, strict=True)
+            Candidate(values, fit_error=error) for values, error in zip(params, errors, strict=True)
         ]

@@ -1,10 +1,9 @@
-"""Models of one table, of which every record is protected: how many, which, and the choice.
+"""Fit models of one protected table, and choose among them (zone: boundary).
 
 Models that train privately are fitted on the first part of the table and compared on the second by
-permute-and-flip. All fits share the budget of the first part, in one of two ways. They compose, if
-they are few. Or a random number of fits, each of a random candidate, is made, of which only the
-best is released: the number stays secret, and whatever it is, the fits cost less than five composed
-ones (zone: boundary).
+permute-and-flip. All fits share the budget of the first part, in one of two ways. A few fits
+compose. Otherwise a random number of fits is made, each of a random candidate, and only the best is
+released: the number stays secret, and all fits together cost less than five composed ones.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from ._utility import constant_hints, noise_hints
 LABEL_SHARE = 0.05
 # From this number of records times epsilon on, noise is small enough to fit many models.
 _LARGE = 10_000
-# Labels whose noisy count is below this many noise scales are taken to be absent.
+# Labels whose noisy count is below this many noise scales count as absent.
 _CLEAR = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Models that may be fitted, how many of them, and the epsilon and delta of each.
+    """The possible fits, the number of them to make, and the epsilon and delta of each.
 
-    `settings` are the parameters that make a fit as private.
+    `settings` are the parameters of the estimator that give each fit this privacy.
     """
 
     fits: tuple[SecretFit, ...]
@@ -57,7 +56,7 @@ class Plan:
     settings: Mapping[str, float] = field(default_factory=dict)
 
     def draw(self, draw_number: Callable[[int], int]) -> list[SecretFit]:
-        """Return the fits to make."""
+        """Draw the fits to make; all of them if their number is public."""
         if not self.runs.secret:
             return list(self.fits)
         number = self.runs.draw(draw_number)
@@ -66,54 +65,62 @@ class Plan:
     @property
     def params(self) -> tuple[dict[str, Any], ...]:
         """Parameters of all candidates."""
-        return tuple({**each.params, **member} for each in self.fits for member in each.members)
+        return tuple({**fit.params, **member} for fit in self.fits for member in fit.members)
 
     @property
     def has_one_model(self) -> bool:
-        """Whether there is no choice: all of epsilon then pays for the score."""
+        """True if there is no choice, so that all of epsilon pays for the score."""
         return not self.runs.secret and len(self.params) == 1
 
     @property
     def n_compared(self) -> float:
-        """How many models are compared; if that is secret, on average."""
+        """Number of models that are compared; its mean if it is secret."""
         if not self.runs.secret:
             return len(self.params)
-        return self.runs.mean * max(len(each.members) for each in self.fits)
+        return self.runs.mean * max(len(fit.members) for fit in self.fits)
 
     @property
     def among(self) -> str:
-        """What is chosen from, in words."""
+        """Words for the models that the choice is made among."""
         if self.runs.secret:
             return "models of " + self.runs.number
         return f"{len(self.params):,} models"
 
     @property
     def in_bits(self) -> str:
-        """What sampling the number of fits adds to delta, in words."""
+        """Words for the delta added by drawing the number of fits from a limited number of bits."""
         if not self.runs.secret:
             return ""
         return f"; the number of fits comes from {BITS} bits: (1 + e^epsilon) 2^-100 beside delta"
 
     def in_words(self, name: str) -> str:
-        """Return how many models of this name are fitted, and how private each is."""
-        each = f"epsilon={self.epsilon:.3g}" + f", delta={self.delta:.3g}" * (self.delta > 0)
-        set_to = {k: v for k, v in self.settings.items() if v not in (self.epsilon, self.delta)}
-        each += "".join(f", {key}={value:.4g}" for key, value in set_to.items())
-        return f"{self.runs.number} of {name}, with {each}"
+        """Describe the fits: their number, the estimator's name, and the privacy of each."""
+        privacy = [f"epsilon={self.epsilon:.3g}"]
+        if self.delta > 0:
+            privacy.append(f"delta={self.delta:.3g}")
+        privacy += [
+            f"{key}={value:.4g}"
+            for key, value in self.settings.items()
+            if value not in (self.epsilon, self.delta)
+        ]
+        return f"{self.runs.number} of {name}, with {', '.join(privacy)}"
 
     def position(self, fit: SecretFit, member: int) -> int:
-        """Return which of `params` these are."""
-        before = itertools.takewhile(lambda each: each is not fit, self.fits)
-        return sum(len(each.members) for each in before) + member
+        """Return the position in `params` of a member of a fit."""
+        before = itertools.takewhile(lambda earlier: earlier is not fit, self.fits)
+        return sum(len(earlier.members) for earlier in before) + member
 
 
 def held_out(n_units: int, epsilon: float, share: float | None = None) -> int:
-    """Return how many units are in the second part; by default fewer where models lose more."""
+    """Return the number of units in the second part, to compare models on.
+
+    `share` of all units; by default a fifth, or a tenth of a small table, whose models lose more.
+    """
     return round(n_units * (share or (0.2 if n_units * epsilon >= _LARGE else 0.1)))
 
 
 def default_fits(n_units: int, epsilon: float) -> int:
-    """Return how many models to fit: more if fits have less noise."""
+    """Return the number of models to fit by default: more if fits have less noise."""
     if n_units * epsilon >= _LARGE:
         return 24
     return int(np.clip(np.rint(MOST_COMPOSED * n_units * epsilon / _LARGE), 2, MOST_COMPOSED))
@@ -131,36 +138,31 @@ def plan_fits(
     declared: Callable[[SecretFit], PrivateTraining],
     rng: np.random.Generator,
 ) -> Plan:
-    """Choose what is fitted for this epsilon and delta of all fits.
+    """Choose the fits, for this epsilon and delta of all of them together.
 
-    The first candidate has the values of `first`, where these are searched. Values that cost
-    nothing once a model is fitted (`from_release`) make members of its fit. `declared` returns how
-    a fit protects its records.
+    The first candidate has the values of `first` for the parameters that are searched. Parameters
+    that cost nothing once a model is fitted (`from_release`) give each fit several members.
+    `declared` returns the declaration of privacy of a fit.
     """
     free = set(training.from_release)
-    grids = [
-        (
-            {k: v for k, v in grid.items() if k not in free},
-            {k: v for k, v in grid.items() if k in free},
-        )
-        for grid in space.grids
+    outer_spaces = [
+        SearchSpace({k: v for k, v in grid.items() if k not in free}) for grid in space.grids
     ]
-    spaces = [SearchSpace(fitted) for fitted, _ in grids]
-    n_settings = int(min(n_candidates, sum(outer.n_points for outer in spaces)))
+    n_settings = int(min(n_candidates, sum(outer.n_points for outer in outer_spaces)))
     runs = runs_of(n_fits, n_settings)
     n = n_settings if runs.secret else int(runs.mean)
     fits = []
-    shares = divide(n, [outer.n_points for outer in spaces])
-    for outer, share, (_, own) in zip(spaces, shares, grids, strict=True):
+    shares = divide(n, [outer.n_points for outer in outer_spaces])
+    for outer, share, grid in zip(outer_spaces, shares, space.grids, strict=True):
         points = Domain.of(outer, [outer.own_points(first), outer.fill(share, rng)]).points
-        inner = SearchSpace(own)
+        inner = SearchSpace({k: v for k, v in grid.items() if k in free})
         members = inner.params(inner.fill(max(1, n_candidates // n), rng))
         fits += [SecretFit(params, members) for params in outer.params(points.take(slice(share)))]
     if training.composition != "pure" and delta == 0:
         raise ValueError(
-            f"delta is 0, and the noise of the estimator needs more (its guarantee is of kind "
-            f"{training.composition}): pass delta=1e-6, for example; far less than 1 divided by "
-            "the number of records"
+            "delta is 0, but the guarantee of the estimator, of kind "
+            f"{training.composition}, needs a positive delta: pass delta=1e-6, for example; it "
+            "should be far less than 1 divided by the number of records"
         )
     planned = Plan(tuple(fits), runs, epsilon, delta)
     if training.profile is not None:
@@ -169,7 +171,7 @@ def plan_fits(
 
 
 def _with_parameters(whole: Plan, training: PrivateTraining, n_fits: int) -> Plan:
-    """Return the plan with what each fit may cost, given what all of them may."""
+    """Divide the epsilon and delta of all fits among them, as parameters of the estimator."""
     epsilon, delta = whole.runs.each(training.fit, whole.epsilon, whole.delta)
     if not epsilon > 0:  # with so large a delta, any epsilon would allow more than they have
         raise ValueError(
@@ -184,8 +186,9 @@ def _with_parameters(whole: Plan, training: PrivateTraining, n_fits: int) -> Pla
 
 
 def _with_profiles(whole: Plan, training: PrivateTraining, declared: list[PrivateTraining]) -> Plan:
-    """Return the plan with the setting of each fit, given what all of them may cost."""
-    alike = [each for each in declared if each == training]  # other candidates are refused later
+    """Find the setting (of noise, say) with which all fits keep the epsilon and delta together."""
+    alike = [declaration for declaration in declared if declaration == training]
+    # `with_budget` refuses candidates that declare something else.
     profile_of = partial(profile_of_setting, alike or [training])
     setting = setting_within(
         lambda value: whole.runs.delta(whole.epsilon, profile_of(value)),
@@ -198,7 +201,7 @@ def _with_profiles(whole: Plan, training: PrivateTraining, declared: list[Privat
 
 
 def frequent_labels(table: TableOwner, spending: Spending) -> NDArray[np.float64]:
-    """Release how frequent each label is; returns shares of shape (n_labels,)."""
+    """Release the share of units with each label, shape (n_labels,)."""
     epsilon = spending.epsilon * LABEL_SHARE
     counts = table.count_labels()
     noisy = spending.release(counts, epsilon, purpose="how frequent the labels are")
@@ -213,38 +216,45 @@ def frequent_labels(table: TableOwner, spending: Spending) -> NDArray[np.float64
 def search_table(
     plan: Plan, session: Session, models: Series[Any], score_share: float
 ) -> tuple[Release, Any]:
-    """Fit, choose, release; also return the model: `models` opens it, as its fits were charged."""
+    """Fit models, choose one and release its scores; also return the fitted estimator.
+
+    `models` opens the chosen model, as it was charged for all fits.
+    """
     epsilon = session.all_but(score_share)
-    own, units, n = session.candidates, session.units, len(plan.params)
-    own.select_by(own.scorer.for_choice(units, n, epsilon))
+    candidates = session.candidates
+    units = session.units
+    n = len(plan.params)
+    candidates.select_by(candidates.scorer.for_choice(units, n, epsilon))
     model, statistic = _choose(plan, session, epsilon, models)
     index = plan.position(model.fit, model.member)
-    params, estimator = plan.params[index], model.estimator()
-    own.design = Design.of(own, session.share())
-    own.add(params, own.make_model(check=False)(estimator))
+    params = plan.params[index]
+    estimator = model.estimator()
+    candidates.design = Design.of(candidates, session.share())
+    candidates.add(params, candidates.make_model(check=False)(estimator))
     released = release_scores(params, statistic, session, plan.n_compared)
-    hints = noise_hints(own.scorer, units, (), epsilon=epsilon) if n > 1 else ()
+    hints = noise_hints(candidates.scorer, units, (), epsilon=epsilon) if n > 1 else ()
     # If the number of fits is secret, so is which were made.
     validated = None if plan.runs.secret else True
-    candidates = tuple(Candidate(params, validated) for params in plan.params)
+    listed = tuple(Candidate(params, validated) for params in plan.params)
     hints += released.hints
-    scores = [each.score for each in released.scores]
-    hints += () if released.unknown else constant_hints(own, scores)
+    if not released.unknown:
+        hints += constant_hints(candidates, [score.score for score in released.scores])
     shown = released._replace(hints=hints, scorers=()).shown
-    return Release(candidates, index, **shown), estimator
+    return Release(listed, index, **shown), estimator
 
 
 @ClearFrames()
 def _choose(
     plan: Plan, session: Session, epsilon: float, models: Series[Any]
 ) -> tuple[SecretModel, Sensitive]:
-    """Fit in secret; return the model chosen, and its statistic.
+    """Fit models in secret, and choose one; return it with its statistic.
 
-    The number of models, and the position of this one, stay in this frame: an exception would show
-    the frames of callers.
+    The number of models, and the position of the chosen one, stay in this frame, which is cleared
+    if an exception is raised.
     """
-    own, fits = session.candidates, plan.draw(session.draw_number)
-    fitted, statistics = session.fit_secretly(fits, own.options, own.scorer.query)
+    candidates = session.candidates
+    fits = plan.draw(session.draw_number)
+    fitted, statistics = session.fit_secretly(fits, candidates.options, candidates.scorer.query)
     if plan.has_one_model:
         return session.open_only(models, fitted), statistics
     i, model = session.best_of(

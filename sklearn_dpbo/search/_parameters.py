@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 from sklearn.base import clone
@@ -28,9 +28,11 @@ from ._worst_case import WorstCase
 
 # Candidates that are fitted in a space with distributions, if n_iter is None.
 _N_ITER = 64
-# Candidates of a grid above which n_iter must be given, and what it may be at most.
-_LARGEST_GRID, _MOST_FITS = 100_000, 1_000_000
-# What searches of other libraries call parameters, and what they are called here.
+# Largest grid that is evaluated completely if n_iter is None.
+_LARGEST_GRID = 100_000
+# Largest n_iter.
+_MOST_FITS = 1_000_000
+# Names of parameters in searches of other libraries, with those here.
 _NAMES_OF_OTHERS = {
     "param_distributions": "param_grid",  # scikit-learn, Optuna
     "search_spaces": "param_grid",  # scikit-optimize
@@ -43,27 +45,27 @@ RESPONSE_METHODS = {
     "decision_function": ("decision_function",),
 }
 _BOOL = (bool, np.bool_)
-# What others call a validation set: records given by these names would not be protected.
+# Other names of a validation set: records passed by these names would not be protected.
 _NAMES_OF_VALIDATION = re.compile(
     "[xy]_?(val|valid|validation|test|holdout|hold_out|dev|eval)", re.IGNORECASE
 )
 
 
 def _one_of(*texts: str) -> tuple[Callable[[Any], bool], str]:
-    """Return the constraint that a parameter is one of these texts."""
+    """Make the constraint that a parameter is one of these texts, with words for it."""
     words = ", ".join(f'"{text}"' for text in texts[:-1]) + f' or "{texts[-1]}"'
     return lambda value: isinstance(value, str) and value in texts, words
 
 
 def _are_thresholds(thresholds: Any) -> bool:
-    """Whether these are thresholds, or how many of them to place."""
+    """Return True if `thresholds` is a list of numbers, or the number of thresholds to place."""
     if np.ndim(thresholds) == 0:
         return is_number(lambda n: 4 <= n <= 2**16, Integral)(thresholds)
-    given = as_floats(thresholds)
-    return given is not None and given.ndim == 1 and len(given) >= 2
+    values = as_floats(thresholds)
+    return values is not None and values.ndim == 1 and len(values) >= 2
 
 
-# By name, a check and words for it: of whichever of these parameters an estimator has.
+# A check of each parameter, by name, and words for it. An estimator need not have all of them.
 _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "estimator": (
         lambda e: hasattr(e, "fit") and hasattr(e, "get_params") and not isinstance(e, type),
@@ -100,22 +102,33 @@ _CONSTRAINTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def own_names(init: Callable[_P, None]) -> Callable[_P, None]:
-    """Return an `__init__` whose errors for names of other libraries say what to write."""
+    """Make an `__init__` that answers other libraries' names of parameters with the names here."""
 
     @wraps(init)
     def checked(*args: _P.args, **params: _P.kwargs) -> None:
-        for other, own in _NAMES_OF_OTHERS.items():
-            if other in params:
-                raise TypeError(f"{type(args[0]).__name__} calls {other} {own}: write {own}=...")
+        for foreign, name in _NAMES_OF_OTHERS.items():
+            if foreign in params:
+                raise TypeError(
+                    f"{type(args[0]).__name__} calls {foreign} {name}: write {name}=..."
+                )
         init(*args, **params)
 
     return checked
 
 
-def setup_of(
-    search: Any, groups: Any
-) -> tuple[dict[str, PrivateScorer], SearchSpace, int, Strategy, Spending, FitOptions]:
-    """Return what the search does, or raise an error for wrong parameters."""
+class Setup(NamedTuple):
+    """The checked parameters of a search; the scorer that selects comes first."""
+
+    scorers: dict[str, PrivateScorer]
+    space: SearchSpace
+    n_iter: int
+    strategy: Strategy
+    spending: Spending
+    options: FitOptions
+
+
+def setup_of(search: Any, groups: Any) -> Setup:
+    """Check the parameters of a search, and set up what it needs; nothing is fitted or charged."""
     check_parameters(search)
     scorers = scorers_of(search)
     space = space_of(search.param_grid, search.estimator)
@@ -140,7 +153,7 @@ def setup_of(
             GuaranteeAssumptionWarning,
         )
     options = FitOptions(search.estimator, search.error_score, search.n_jobs, search.prediction)
-    return scorers, space, n_iter, strategy, spending, options
+    return Setup(scorers, space, n_iter, strategy, spending, options)
 
 
 def check_parameters(estimator: Any) -> None:
@@ -149,13 +162,15 @@ def check_parameters(estimator: Any) -> None:
 
 
 def check_values(params: dict[str, Any]) -> None:
+    """Raise ValueError for a value, by name of the parameter, that makes no sense by itself."""
     for name, value in params.items():
         holds, expected = _CONSTRAINTS.get(name, (lambda _: True, ""))
         if not holds(value):
             hint = f". Pass an object: {name}={value.__name__}()" if isinstance(value, type) else ""
-            found = f"{value!r} ({type(value).__name__})"
             error = ValueError if isinstance(value, Real) else InvalidParameterError
-            raise error(f"{name} must be {expected}; found {found}{hint}")
+            raise error(
+                f"{name} must be {expected}; found {value!r} ({type(value).__name__}){hint}"
+            )
 
 
 def scorers_of(search: Any) -> dict[str, PrivateScorer]:
@@ -171,8 +186,9 @@ def scorers_of(search: Any) -> dict[str, PrivateScorer]:
 
 
 def prepare_scorer(scorer: PrivateScorer, session: Session) -> PrivateScorer:
-    """Return a scorer prepared for the training labels, and for the noise of this session."""
-    y, reach = session.training.y, session.epsilon * session.units.m
+    """Prepare a scorer for the training labels, and for the noise of this session."""
+    y = session.training.y
+    epsilon_m = session.epsilon * session.units.m
     if y is None and not scorer.custom:
         raise ValueError(
             f"scoring={scorer.name!r} compares predictions with y, and y is None: pass y, or a "
@@ -184,11 +200,11 @@ def prepare_scorer(scorer: PrivateScorer, session: Session) -> PrivateScorer:
             f"scoring={scorer.name!r} takes one label per record, and y has the fields {fields}: "
             "pass scoring=make_private_scorer(gain, bounds=(a, b)), whose gain takes such labels"
         )
-    return scorer.prepare(y).with_bounds(y, (), reach, reach)
+    return scorer.prepare(y).with_bounds(y, (), epsilon_m, epsilon_m)
 
 
 def space_of(param_grid: Any, estimator: Any) -> SearchSpace:
-    """Return the search space, whose parameters the estimator has."""
+    """Make the search space; raise ValueError if the estimator has not its parameters."""
     space = SearchSpace(param_grid)
     for params in space.examples():
         try:
@@ -199,12 +215,12 @@ def space_of(param_grid: Any, estimator: Any) -> SearchSpace:
 
 
 def n_listed(space: SearchSpace) -> int:
-    """Return how many candidates of a space to consider: all of a grid that is not huge."""
+    """Return the number of candidates to consider: all of a grid that is not huge."""
     return int(space.n_points) if space.n_points <= _LARGEST_GRID else _N_ITER
 
 
 def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
-    """Return the most candidates to fit: unless it was given, all of a grid."""
+    """Return `n_iter` or, if it is None, the default: all candidates of a grid."""
     is_grid = math.isfinite(space.n_points) and strategy.assumption is None
     n_iter = int(search.n_iter or (n_listed(space) if is_grid else _N_ITER))
     if is_grid and n_iter < space.n_points:
@@ -216,21 +232,22 @@ def n_iter_of(search: Any, space: SearchSpace, strategy: Strategy) -> int:
 
 
 def _resolve_strategy(strategy: Any) -> Strategy:
-    """Return this strategy; of name "worst_case", the default."""
+    """Return the strategy object; "worst_case" stands for `WorstCase()`."""
     if isinstance(strategy, str) and strategy == "worst_case":
         return WorstCase()
     if isinstance(strategy, Strategy):
         return strategy
-    found = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
+    passed = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
     raise InvalidParameterError(
-        "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
-        + found
+        "strategy must be 'worst_case' or a strategy object, such as WorstCase(guidance='none'); "
+        f"found {passed}"
     )
 
 
 def _check_strategy(search: Any, strategy: Strategy, scorers: dict[str, PrivateScorer]) -> None:
     """Raise ValueError if a strategy does not support what the search asks for."""
-    name, assumes = type(strategy).__name__, strategy.assumption is not None
+    name = type(strategy).__name__
+    assumes = strategy.assumption is not None
     if search.refit and not strategy.releases_candidate:
         raise ValueError(f"{name} releases a score and no candidate: pass refit=False")
     if not strategy.releases_score and (len(scorers) > 1 or search.release != "best"):
@@ -253,16 +270,16 @@ def check_named(estimator: Any, fit_params: Iterable[str]) -> None:
 
     Names that the `fit` of ``estimator.estimator`` takes are passed on to it.
     """
-    other = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
-    if other and not fit_takes(estimator.estimator, other):
+    names = [name for name in fit_params if _NAMES_OF_VALIDATION.fullmatch(name)]
+    if names and not fit_takes(estimator.estimator, names):
         raise TypeError(
-            f"{type(estimator).__name__}.fit was given {other}: the protected records are called "
+            f"{type(estimator).__name__}.fit was given {names}: the protected records are called "
             "X_val, y_val and groups_val here"
         )
 
 
 def fit_takes(estimator: Any, names: Iterable[str]) -> bool:
-    """Whether the `fit` of an estimator has parameters of all these names."""
+    """Return True if the `fit` of an estimator has parameters of all these names."""
     try:
         return set(names) <= set(inspect.signature(estimator.fit).parameters)
     except (AttributeError, TypeError, ValueError):

@@ -19,18 +19,23 @@ KERNEL = "matern52"
 # Neighbourhoods are sampled on three scales, with this many points each.
 _RADII = (0.2, 0.05, 0.01)
 _POINTS_PER_RADIUS = 200
-# Of the candidates that are validated, the share that are the best explored; and how far promising
-# ones keep from each other, as a share of the distance between as many that fill the space evenly.
-_EXPLORED_SHARE, _APART = 0.5, 0.5
+# Share of the validated candidates that are the best explored.
+_EXPLORED_SHARE = 0.5
+# Smallest distance between promising candidates, as a share of the distance between as many
+# candidates that fill the space evenly.
+_APART = 0.5
 # Share that fills the space, and finds what the training set does not show.
 _FILL_SHARE = 0.25
-# Scores are modelled down to this many times the distance of the best and the median one.
+# Scores below the best by more than this many times (best - median) are raised to that.
 _FLOOR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The finite set of distinct points at which a surrogate is evaluated; `index` by identity."""
+    """The finite set of distinct points at which a surrogate is evaluated.
+
+    `index` has the position of each point by its identity.
+    """
 
     space: SearchSpace
     points: Points
@@ -38,9 +43,9 @@ class Domain:
     index: dict[bytes, int]
 
     @classmethod
-    def of(cls, space: SearchSpace, several: list[Points]) -> Domain:
-        """Gather points, each once, in order."""
-        points = Points.concatenate(several)
+    def of(cls, space: SearchSpace, point_lists: list[Points]) -> Domain:
+        """Gather points in order, without copies."""
+        points = Points.concatenate(point_lists)
         index: dict[bytes, int] = {}
         first: list[int] = []
         for i, key in enumerate(points.identities()):
@@ -51,18 +56,18 @@ class Domain:
         return cls(space, points, space.features(points), index)
 
     def find(self, points: Points) -> list[int]:
-        """Return the positions of points of the domain."""
+        """List the positions of points of the domain."""
         return [self.index[key] for key in points.identities()]
 
     def within(self, radius: float, index: int) -> NDArray[np.bool_]:
-        """Return which points are nearer than this to one of them, as the surrogate sees them."""
+        """Mark the points within `radius` of point `index`, in features; shape (n_points,)."""
         squares = (self.features - self.features[index]) ** 2
         near: NDArray[np.bool_] = squares.sum(axis=1) < radius**2
         return near
 
     @staticmethod
     def around(space: SearchSpace, center: Points, rng: np.random.Generator) -> list[Points]:
-        """Return points in the neighbourhood of one."""
+        """Sample points in the neighbourhood of one."""
         return [space.near(center, radius, _POINTS_PER_RADIUS, rng) for radius in _RADII]
 
 
@@ -72,7 +77,7 @@ def choose_batch(
     taken: list[int],
     near: Callable[[int], NDArray[np.bool_]] | None = None,
 ) -> list[int]:
-    """Return at most n positions by the upper confidence bound, neither `taken` nor `near` others.
+    """Choose at most n positions by the upper confidence bound; none is `taken` or `near` another.
 
     Each is chosen as if the earlier ones had met the mean: GP-BUCB (Desautels, Krause and Burdick,
     JMLR 2014).
@@ -104,9 +109,9 @@ class PublicModel:
 
     @classmethod
     def learn(cls, space: SearchSpace, points: Points, scores: NDArray[np.float64]) -> PublicModel:
-        """Choose kernel parameters by marginal likelihood.
+        """Fit the kernel to public scores by marginal likelihood.
 
-        A fit failed where a score is not finite. Some score must be.
+        A score that is not finite is that of a fit that failed. At least one must be finite.
         """
         failed = ~np.isfinite(scores)
         scores = _floored(np.where(failed, -np.inf, scores))
@@ -114,7 +119,7 @@ class PublicModel:
         return cls(space, points, scores, failed, kernel, noise, prior_mean)
 
     def on(self, domain: Domain, capacity: int) -> Surrogate:
-        """Return the posterior on a domain that has all the points."""
+        """Compute the posterior on a domain that has all the points."""
         prior = Surrogate.on(
             domain.features, self.kernel, self.noise, self.prior_mean, capacity=capacity
         )
@@ -131,21 +136,23 @@ class PublicModel:
         mean: NDArray[np.float64] = self.on(domain, len(self.points)).mean[domain.find(points)]
         return mean
 
-    def domain(self, others: list[Points], rng: np.random.Generator) -> Domain:
-        """Return the scored points, others, and points around the best."""
+    def domain(self, points: list[Points], rng: np.random.Generator) -> Domain:
+        """Gather the scored points, these points, and points around the best."""
         near = Domain.around(self.space, self.best(), rng)
-        return Domain.of(self.space, [self.points, *others, *near])
+        return Domain.of(self.space, [self.points, *points, *near])
 
 
 def _floored(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores with those that are far worse than the others raised.
+    """Raise scores that are far worse than the others.
 
     Candidates that diverge would hide the differences between all others from the surrogate.
     """
-    known = scores[np.isfinite(scores)]
-    best, middle = known.max(), np.median(known)
-    floor = known.min() if best == middle else best - _FLOOR * (best - middle)
-    floored: NDArray[np.float64] = np.maximum(scores, max(floor, known.min()))
+    finite = scores[np.isfinite(scores)]
+    worst = finite.min()
+    best = finite.max()
+    median = np.median(finite)
+    floor = worst if best == median else best - _FLOOR * (best - median)
+    floored: NDArray[np.float64] = np.maximum(scores, max(floor, worst))
     return floored
 
 
@@ -158,10 +165,11 @@ def validation_batch(
     n: int,
     rng: np.random.Generator,
 ) -> Points:
-    """Return n points to validate: those to try first, the best explored, promising ones, fillers.
+    """Choose n points to validate: `start`, the best explored, promising points, and fillers.
 
     Promising points have high upper confidence bounds and keep a distance, as public scores are
-    often wrong about a whole region. Without a model, the rest of `pool` fills the space.
+    often wrong about a whole region. Fillers, from `pool`, fill the space; without a model, these
+    are all but `start`.
     """
     if model is None:
         return Domain.of(space, [start, pool]).points.take(slice(n))
@@ -175,7 +183,7 @@ def validation_batch(
         radius = _APART * n ** (-1 / (space.owner.max(initial=0) + 1))
         near = partial(domain.within, radius)
         chosen += best + choose_batch(posterior, n_guided - len(best), chosen + best, near)
-    # Points without an evaluation come first.
+    # Fillers that were not explored come first.
     seen = {*chosen, *domain.find(model.points)}
     fillers = sorted(set(domain.find(pool)) - set(chosen), key=lambda i: (i in seen, i))
     return domain.points.take(np.array(chosen + fillers[: n - len(chosen)], dtype=int))

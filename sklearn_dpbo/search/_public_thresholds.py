@@ -1,6 +1,6 @@
-"""Decision thresholds, chosen by the training set alone (zone: public).
+"""Decision thresholds to choose from, placed by the training set alone (zone: public).
 
-Where they lie is a prior: the choice among them favours regions where they are dense.
+Their density is a prior: the choice favours regions with many thresholds.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..records.split import Training, split_training
 from ..records.tables import copied, dense, n_rows, take_rows
 from ..records.units import Units
 
-# Training records that say where thresholds may lie.
+# Largest number of training records that thresholds are placed by.
 _MOST_RECORDS = 2**12
-# How much a threshold's score on them counts: the whole range of scores is a factor of e^200.
+# Weight of a threshold's score on them: the whole range of scores is a factor of e^200.
 _TRUST = 200.0
 # Thresholds that are tried on the public records of each class.
 _N_TRIED = 100
@@ -31,7 +31,7 @@ _N_TRIED = 100
 def public_thresholds(
     estimator: Any, label_gains: Any, query: Any, training: Training, n: int
 ) -> NDArray[np.float64]:
-    """Return n thresholds, ascending, some of them several times: where they lie is a prior.
+    """Place n thresholds, ascending, some of them several times.
 
     A quarter are spread evenly over the range of responses, a quarter are quantiles of the
     responses to training records, and half are drawn from these two quarters with weights
@@ -51,24 +51,25 @@ def public_thresholds(
 
 
 def _spread(
-    scores: NDArray[np.float64], probabilities: bool, n: int, who: str
+    responses: NDArray[np.float64], are_probabilities: bool, n: int, estimator: str
 ) -> NDArray[np.float64]:
-    """Return n thresholds, ascending: half evenly spread, half quantiles of these responses."""
-    scores = np.sort(scores[np.isfinite(scores)])
-    if not len(scores):
+    """Place n thresholds, ascending: half evenly, half at quantiles of public responses."""
+    responses = np.sort(responses[np.isfinite(responses)])
+    if not len(responses):
         raise ValueError(
-            f"{who} gives no finite number for any training record: there is nothing to set a "
-            "threshold in"
+            f"{estimator} gives no finite number for any training record, so no threshold can be "
+            "placed"
         )
-    if scores[0] == scores[-1]:
+    if responses[0] == responses[-1]:
         raise ValueError(
-            f"{who} makes constant predictions: it gives all training records the same number, so "
-            "no threshold divides them. Pass thresholds=[...] if it gives others different numbers"
+            f"{estimator} makes constant predictions: it gives all training records the same "
+            "number, so no threshold divides them. Pass thresholds=[...] if it gives others "
+            "different numbers"
         )
-    low, high = (0.0, 1.0) if probabilities else (scores[0], scores[-1])
+    low, high = (0.0, 1.0) if are_probabilities else (responses[0], responses[-1])
     # The same as np.quantile, which is slow for many quantiles.
-    positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(scores) - 1)
-    quantiles = np.interp(positions, np.arange(len(scores)), scores)
+    positions = (np.arange(n // 2) + 0.5) / max(1, n // 2) * (len(responses) - 1)
+    quantiles = np.interp(positions, np.arange(len(responses)), responses)
     return np.sort(np.concatenate([np.linspace(low, high, n - n // 2), quantiles]))
 
 
@@ -79,11 +80,11 @@ def public_responses(
     response_method: tuple[str, ...],
     rng: np.random.Generator,
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return labels of training records, and responses; if possible, of a model without them.
+    """Return labels and responses, shape (n,) each, of training records.
 
-    A copy of `model` is fitted on four fifths of the training set, and responds to the rest. If
-    that fails, if a fit would spend a privacy budget, and for a `FrozenEstimator`, the fitted
-    `estimator` responds to all.
+    A copy of `model` is fitted on four fifths of the training set and responds to the rest. The
+    fitted `estimator` responds to all of it instead if that fit fails or would spend a privacy
+    budget, or if `model` is a `FrozenEstimator`.
     """
     names = (name.rpartition("__")[2] for name in model.get_params(deep=True))
     if not isinstance(model, FrozenEstimator) and "ledger" not in names:  # a fit spends nothing
@@ -103,14 +104,14 @@ def best_public(
     responses: NDArray[np.float64],
     classes: Any,
 ) -> tuple[float, NDArray[Any]]:
-    """Return the threshold with the best score, and the labels that public records get from it.
+    """Find the threshold with the best score; also return the labels that it predicts.
 
     `score` takes `Predictions`; the second class is predicted from a threshold on upwards.
     """
     shares = (np.arange(_N_TRIED) + 0.5) / _N_TRIED
     finite = np.isfinite(responses)
     of_classes = [responses[finite & (y == label)] for label in classes]
-    tried = np.unique([np.quantile(own, shares) for own in of_classes if len(own)])
+    tried = np.unique([np.quantile(values, shares) for values in of_classes if len(values)])
     labels: list[NDArray[Any]] = [classes[(responses >= t).astype(int)] for t in tried]
     best = int(np.argmax([score(Predictions(y, predicted, classes)) for predicted in labels]))
     return float(tried[best]), labels[best]

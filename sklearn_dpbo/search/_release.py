@@ -30,14 +30,14 @@ from ..records.subgroups import Subgroups
 from ..records.tables import take_rows
 from ._strategy import Scores
 
-# Training rows that a candidate answers, at most.
+# Largest number of training rows that a candidate answers.
 _MOST_ROWS = 4_096
-# Returns the evaluation for units and a privacy report.
+# Makes the evaluation, from units and a privacy report.
 Report: TypeAlias = Callable[..., Any]
 
 
 class _Part(NamedTuple):
-    """One release: of these counts, with its part of epsilon in relation to the others'."""
+    """A release of counts; its share of epsilon is `weight` by the sum of all weights."""
 
     counts: Query
     weight: Fraction
@@ -46,9 +46,9 @@ class _Part(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What `Release` has of the scores of one candidate, or of all.
+    """The scores of one candidate, or of all, as `Release` has them.
 
-    `unknown` says how many records have unknown labels.
+    `unknown` is a warning of records with unknown labels, or "".
     """
 
     scores: Scores
@@ -60,19 +60,19 @@ class Released(NamedTuple):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What `Release` has of it."""
-        own = self._replace(hints=tuple(filter(None, (self.unknown, *self.hints))))._asdict()
-        del own["unknown"]
-        return own
+        """Arguments of `Release`, with `unknown` as the first of the hints."""
+        arguments = self._replace(hints=tuple(filter(None, (self.unknown, *self.hints))))._asdict()
+        del arguments["unknown"]
+        return arguments
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How the scores of a candidate, and its report, are released: fixed in public.
+    """The public design of the release of a candidate's scores, and of its evaluation.
 
-    The report is an `evaluation`, for which `queries` are answered; `epsilon` is that of all
-    scores. Called with a fitted candidate, before anything protected is predicted, it returns the
-    design that fits what this candidate answers to training rows (`Model.design`).
+    `epsilon` is that of all scores together. The `evaluation` needs answers to `queries`. Called
+    with a fitted candidate, before anything protected is predicted, a design returns the one
+    adapted to this candidate's answers to training rows (`Model.design`).
     """
 
     scorers: tuple[PrivateScorer, ...]
@@ -84,55 +84,61 @@ class Design:
 
     @classmethod
     def of(cls, candidates: Candidates, epsilon: float) -> Design:
-        """Return the design by what is known before a candidate is fitted."""
+        """Make the design before a candidate is fitted."""
         problem = candidates.problem
-        own = candidates.scorers, candidates.report
-        return cls(*own, problem.units.m, epsilon, problem.subgroups)
+        return cls(
+            candidates.scorers, candidates.report, problem.units.m, epsilon, problem.subgroups
+        )
 
     @classmethod
     def of_model(cls, candidates: Candidates, params: dict[str, Any]) -> Design:
-        """Return the design for a fitted candidate."""
+        """Make the design for a fitted candidate."""
         adapted: Design | None = candidates.model(params).design
         if adapted is None:
             return cls.of(candidates, math.nan)
-        # Those that the fit left as they were are known by identity: see `Candidates.asked`.
-        same = zip(adapted.scorers, candidates.scorers, strict=True)
-        return replace(adapted, scorers=tuple(own or scorer for own, scorer in same))
+        # None stands for a scorer that did not adapt; `Candidates.asked` compares by identity.
+        pairs = zip(adapted.scorers, candidates.scorers, strict=True)
+        return replace(adapted, scorers=tuple(new or scorer for new, scorer in pairs))
 
     @property
     def asked(self) -> set[tuple[str, ...]]:
-        """The methods of a candidate whose answers matter; empty if none do."""
+        """Methods of a candidate whose answers to training rows the design depends on."""
         asked = {query.response_method for query in self.queries}
         return asked | {s.response_method for s in self.scorers if s.release_uses_public}
 
     def __call__(self, estimator: Any, training: Training) -> Design | None:
-        """Let a fitted candidate answer training rows, spread over their labels."""
+        """Adapt to a fitted candidate's answers to training rows, spread over their labels.
+
+        None if the design depends on no answers; a scorer that did not adapt becomes None.
+        """
         if not self.asked:
             return None
         rows = spread_rows(training.X, training.y, _MOST_ROWS)
-        X, y = take_rows(training.X, rows), take_rows(training.y, rows)
+        X = take_rows(training.X, rows)
+        y = take_rows(training.y, rows)
         adapted = self.by_answers(Responses.of(estimator, X, y, self.asked))
         pairs = zip(adapted.scorers, self.scorers, strict=True)
-        scorers: Any = tuple(None if own is each else own for own, each in pairs)
+        scorers: Any = tuple(None if new is scorer else new for new, scorer in pairs)
         return replace(adapted, scorers=scorers, queries=())
 
     def by_answers(self, public: Responses) -> Design:
-        """Return the design for these answers of a candidate."""
+        """Adapt to a candidate's answers to public rows."""
         evaluation = None
         if self.queries:
             positive = getattr(self.scorers[0], "positive", None)
-            own: dict[str, Any] = {"m": self.m, "epsilon": self.epsilon, "pos_label": positive}
-            evaluation = evaluation_of(public, subgroups=self.subgroups, **own)
-        given = evaluation._parts if evaluation else () if len(self.scorers) > 1 else None
+            options: dict[str, Any] = {"m": self.m, "epsilon": self.epsilon, "pos_label": positive}
+            evaluation = evaluation_of(public, subgroups=self.subgroups, **options)
+        # Counts that are released anyway, from which scores may follow; None for a single score.
+        counted = evaluation._parts if evaluation else () if len(self.scorers) > 1 else None
         m = self.m // (self.subgroups.n if self.subgroups else 1)
-        scorers = tuple(each.release(public, m, self.epsilon, given) for each in self.scorers)
+        scorers = tuple(scorer.release(public, m, self.epsilon, counted) for scorer in self.scorers)
         return replace(self, scorers=scorers, evaluation=evaluation)
 
     @property
     def parts(self) -> list[_Part]:
-        """The releases: scores that do not follow from the report's parts, and these parts.
+        """The releases: counts of the evaluation, and of scores that do not follow from these.
 
-        If there are both, all the scores have the same weight as the parts together.
+        If there are both, all the scores have the same weight as the evaluation.
         """
         report = self.evaluation._parts if self.evaluation else ()
         shared = _distinct(self.scorers)
@@ -144,7 +150,10 @@ class Design:
         whole = sum(counts.weight for counts in report)
         for counts in report:
             names = [
-                self.scorers[k].name for other, group in shared if other == counts for k in group
+                self.scorers[k].name
+                for score_counts, group in shared
+                if score_counts == counts
+                for k in group
             ]
             detail = ", also for ".join([counts.what, *names])
             share = Fraction(counts.weight, whole)
@@ -158,44 +167,43 @@ def release_scores(
     session: Session,
     n_compared: float | None = None,
 ) -> Released:
-    """Release all scores of one candidate, with this statistic, and what its report comes from.
+    """Release all scores of one candidate, and the counts of its evaluation.
 
-    Scores of the same counts share one release; those of the report's counts need none. Scores and
-    report get half of what is left of epsilon each. Of the former, releases get equal parts, of the
-    latter parts by their weights. It is the best of `n_compared`, see
-    `population_interval`.
+    `statistic` is the one that the candidate was chosen by; it is released if it has the counts of
+    a score. Scores of the same counts share one release; those that follow from the evaluation need
+    none. Scores and evaluation get half of the remaining epsilon each; the former is divided
+    evenly, the latter by the weights of the evaluation's parts. The candidate is the best of
+    `n_compared`: see `population_interval`.
     """
-    own = session.candidates
-    design = Design.of_model(own, params)
-    scorers, evaluation, parts, units = (
-        design.scorers,
-        design.evaluation,
-        design.parts,
-        session.units,
-    )
+    candidates = session.candidates
+    design = Design.of_model(candidates, params)
+    scorers = design.scorers
+    evaluation = design.evaluation
+    parts = design.parts
+    units = session.units
     tables = [
         statistic
-        if own.scorer.query.counts_as(part.counts, units)
+        if candidates.scorer.query.counts_as(part.counts, units)
         else session.counts(params, part.counts)
         for part in parts
     ]
-    each = zip(tables, parts, strict=True)
-    noisy = session.release_each([Part(table, *part[1:]) for table, part in each])
+    pairs = zip(tables, parts, strict=True)
+    noisy = session.release_each([Part(table, *part[1:]) for table, part in pairs])
 
-    def of(counts: Query) -> NoisyCounts:
+    def released(counts: Query) -> NoisyCounts:
         return noisy[[part.counts for part in parts].index(counts)]
 
     scores = [
-        ReleasedScore(scorer, of(scorer.counts), units, n_compared, selects=k == 0)
+        ReleasedScore(scorer, released(scorer.counts), units, n_compared, selects=k == 0)
         for k, scorer in enumerate(scorers)
     ]
-    unknown = _first(unknown_hint(part.counts, of(part.counts), units) for part in parts)
+    unknown = _first(unknown_hint(part.counts, released(part.counts), units) for part in parts)
     if evaluation is None:
         return Released(scores, None, scorers, unknown=unknown)
-    counts = tuple(map(of, evaluation._parts))
+    counts = tuple(map(released, evaluation._parts))
     report = partial(evaluation._released, counts, n_compared=n_compared or 1)
     hint = evaluation._labels_hint()
-    hints = (hint,) * bool(hint)
+    hints = (hint,) if hint else ()
     return Released(scores, report, scorers, hints, unknown=unknown)
 
 
@@ -206,13 +214,16 @@ def expected_widths(
     delta: float = 0.0,
     n: int = 1,
 ) -> list[Callable[[], Width]]:
-    """Return what computes the width to expect of each score, if n candidates' are released.
+    """Make functions that compute the expected width of each score's interval.
 
-    `public` are responses of a candidate to public records; means alone need none.
+    The scores of n candidates share epsilon and delta. `public` are responses of a candidate to
+    public records; scores that are means do not need them.
     """
     design = Design.of(candidates, epsilon / n)
     design = design.by_answers(public) if design.asked and public else replace(design, queries=())
-    scorers, parts, units = design.scorers, design.parts, candidates.problem.units
+    scorers = design.scorers
+    parts = design.parts
+    units = candidates.problem.units
     whole = sum(part.weight for part in parts)
     widths: list[Callable[[], Width]] = []
     for scorer in scorers:
@@ -228,26 +239,28 @@ def release_all_scores(
     best: int,
     session: Session,
 ) -> Released:
-    """Release all scores of evaluated candidates, by number, with what the budget has left."""
-    own, units = session.candidates, session.units
-    scorers = {i: Design.of_model(own, params).scorers for i, params in candidates.items()}
+    """Release all scores of all candidates with the remaining budget.
+
+    `candidates` has the parameters of evaluated ones by position; `best` is that of the chosen one.
+    """
+    units = session.units
+    selecting = session.candidates
+    scorers = {i: Design.of_model(selecting, params).scorers for i, params in candidates.items()}
     shared = _distinct(next(iter(scorers.values())))
     released: dict[int, dict[int, ReleasedScore]] = {i: {} for i in candidates}
     unknown: list[str] = []
-    for left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
+    for n_left, (_, group) in zip(range(len(shared), 0, -1), shared, strict=True):
         tables = {i: session.counts(candidates[i], scorers[i][group[0]].counts) for i in candidates}
-        epsilon, delta = (
-            session.share(Fraction(1, left)),
-            session.share_of_delta(Fraction(1, left)),
-        )
+        epsilon = session.share(Fraction(1, n_left))
+        delta = session.share_of_delta(Fraction(1, n_left))
         release = session.answers(
             Price.shared(len(tables), epsilon, delta, COUNTS),
             purpose="scores of all candidates",
-            detail=_names(own.scorers, group),
+            detail=_names(selecting.scorers, group),
         )
         for i, table in tables.items():
             noisy = release(table)
-            # Only of the best one, an interval for the population is known in spite of the choice.
+            # Intervals for the population allow for the choice: they are known for the best alone.
             n_compared = len(candidates) if i == best else None
             for k in group:
                 scorer = scorers[i][k]
@@ -259,12 +272,12 @@ def release_all_scores(
 
 
 def _first(hints: Iterable[str]) -> str:
-    """Return the first text that says something."""
+    """Return the first text that is not empty; "" if all are."""
     return next(filter(None, hints), "")
 
 
 def _distinct(scorers: Sequence[PrivateScorer]) -> list[tuple[Query, list[int]]]:
-    """Return what is counted for scores, each once, with the positions of its scores."""
+    """List the different counts of scores, each with the positions of its scores."""
     counted: list[Query] = []
     for scorer in scorers:
         if scorer.counts not in counted:

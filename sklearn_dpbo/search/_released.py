@@ -1,4 +1,4 @@
-"""Everything that a search released, as one object and as JSON (zone: released)."""
+"""All results that a search released, as one object and as JSON (zone: released)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from ..metrics.evaluations._from_dict import read_evaluation
 from ..privacy.report._json import as_json, require_equal
 from ..privacy.report._report import PrivacyReport
 
-SEARCH, THRESHOLD = "search", "threshold"
+SEARCH = "search"
+THRESHOLD = "threshold"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +143,7 @@ class SearchResult:
         return table_of([row | {"options": options} for row in rows], digits)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was released, the scores that follow from it, and the privacy report.
+        """Return released counts, the scores that follow from them, and the privacy report.
 
         Returns
         -------
@@ -185,7 +186,7 @@ class SearchResult:
         }
 
     def _as_released(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return each table of noisy counts once, and the scores that follow from them."""
+        """List the different tables of noisy counts, and the scores that follow from them."""
         tables: list[dict[str, Any]] = []
         records = []
         everywhere: dict[int | None, Mapping[str, ReleasedScore]] = {self.best_index_: self._scores}
@@ -216,7 +217,7 @@ class SearchResult:
         return as_json(self.to_dict())
 
     def _rows(self) -> dict[str, str]:
-        """Return what was chosen, and the scores, as they are shown."""
+        """Format the choice and the scores, by name."""
         chosen = {"best_params_": self.best_params_, "best_threshold_": self.best_threshold_}
         shown = {name: str(value) for name, value in chosen.items() if value is not None}
         return shown | {name: str(score) for name, score in self.scores().items()}
@@ -243,18 +244,28 @@ class SearchResult:
         evaluation: Evaluation | None = None,
         all_scores: Mapping[int, Mapping[str, ReleasedScore]] | None = None,
     ) -> Self:
-        """Return the result; candidates are pairs of their parameters and of `validated`."""
+        """Make the result; `candidates` are pairs of parameters and `validated`."""
         listed = [
             {"params": plain(params), "validated": validated} for params, validated in candidates
         ]
         params = None if best_params is None else plain(best_params)
         counts = plain(choice_counts)
-        chosen = params, best_index, best_threshold
-        return cls(privacy, kind, *chosen, listed, counts, evaluation, scores, all_scores or {})
+        return cls(
+            privacy,
+            kind,
+            params,
+            best_index,
+            best_threshold,
+            listed,
+            counts,
+            evaluation,
+            scores,
+            all_scores or {},
+        )
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the result that `to_dict` returned this for; ValueError if it says otherwise."""
+        """Read the result of `to_dict`; raise ValueError if `to_dict` does not return it again."""
         privacy = PrivacyReport.from_dict(record["privacy"])
         tables = [table_from_json(table) for table in record["tables"]]
         scores: dict[int | None, dict[str, ReleasedScore]] = {}
@@ -266,24 +277,29 @@ class SearchResult:
             )
         best = record["best_index"]
         evaluation = record["evaluation"]
+        candidates = [
+            {key: candidate[key] for key in ("params", "validated")}
+            for candidate in record["candidates"]
+        ]
+        all_scores = {i: named for i, named in scores.items() if i is not None}
         result = cls(
             privacy,
             record["kind"],
             record["best_params"],
             best,
             record["best_threshold"],
-            [{key: each[key] for key in ("params", "validated")} for each in record["candidates"]],
+            candidates,
             record["choice_counts"],
             None if evaluation is None else read_evaluation(evaluation, privacy),
             scores.get(best, {}),
-            {i: own for i, own in scores.items() if i is not None} if len(scores) > 1 else {},
+            all_scores if len(scores) > 1 else {},
         )
         require_equal(result.to_dict(), record, "record")
         return result
 
 
 def _in_numbers(scores: Mapping[str, ReleasedScore]) -> dict[str, dict[str, Any]]:
-    """Return scores with both intervals, and as what larger losses count."""
+    """Return the value and both intervals of each score, and a note on clipped losses."""
     numbers: dict[str, dict[str, Any]] = {}
     for name, released in scores.items():
         row = (released.value, *released.population, *released.score[1])

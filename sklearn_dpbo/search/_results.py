@@ -22,13 +22,13 @@ from ._strategy import Release
 
 
 class CVResults(dict[str, Any]):
-    """A dict of columns, one entry per candidate; asked for raw scores, it says what there is."""
+    """A dict of columns, one entry per candidate; its KeyError for raw scores names others."""
 
     def __missing__(self, column: object) -> NoReturn:
         if not re.search("_(test|train|score)_", str(column)):
             raise KeyError(column)
         if released := [name for name in self if "_test_" in name]:
-            raise KeyError(f"no {column}: of one validation set, released are {released}")
+            raise KeyError(f"no {column}: there is one validation set, and released are {released}")
         raise KeyError(
             f"no {column}: only the chosen candidate's score is released, with noise: best_score_. "
             "PrivateBayesSearchCV(release='all') releases those of all candidates, each with more "
@@ -38,13 +38,14 @@ class CVResults(dict[str, Any]):
 
 
 def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
-    """Return the fitted attributes, made of released values and public facts.
+    """Make the fitted attributes, from released values and public facts.
 
-    If `scoring` has several scores, `names` are theirs, in the order of the release; else none.
+    `names` are those of several scores, in the order of the release; empty if `scoring` is one.
     """
-    candidates, best = release.candidates, release.best_index
-    scores = [each.score for each in release.scores]
-    populations = [each.population for each in release.scores]
+    candidates = release.candidates
+    best = release.best_index
+    scores = [released.score for released in release.scores]
+    populations = [released.population for released in release.scores]
     fitted: dict[str, Any] = {}
     if names:
         fitted["best_scores_"] = dict(zip(names, [score for score, _ in scores], strict=True))
@@ -56,24 +57,25 @@ def fitted_attributes(release: Release, names: list[str]) -> dict[str, Any]:
     if scores:
         fitted["best_score_"], fitted["best_score_interval_"] = scores[0]
         fitted["best_score_population_interval_"] = populations[0]
-    params, times = [each.params for each in candidates], [each.fit_time for each in candidates]
-    validated = np.array([bool(each.validated) for each in candidates])
-    secret = [each.validated is None for each in candidates]
+    params = [candidate.params for candidate in candidates]
+    times = [candidate.fit_time for candidate in candidates]
+    validated = np.array([bool(candidate.validated) for candidate in candidates])
+    secret = [candidate.validated is None for candidate in candidates]
     columns = {
         "mean_fit_time": np.array(times),
         "std_fit_time": 0 * np.array(times),  # one fit per candidate
         **param_columns(params),
         "params": params,
         "validated": np.ma.array(validated, mask=secret) if any(secret) else validated,
-        "public_score": np.array([each.public_score for each in candidates]),
-        "fit_error": np.array([each.fit_error for each in candidates], dtype=object),
+        "public_score": np.array([candidate.public_score for candidate in candidates]),
+        "fit_error": np.array([candidate.fit_error for candidate in candidates], dtype=object),
         **_score_columns(release, names),
     }
     return {**fitted, "cv_results_": CVResults(columns)}
 
 
 def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
-    """Return columns of scores, with noise, if they are released; NaN where there is none."""
+    """Make the columns of released scores, with NaN where there is none; {} without any."""
     if release.all_scores is None:
         return {}
     columns: dict[str, Any] = {}
@@ -95,8 +97,9 @@ def _score_columns(release: Release, names: list[str]) -> dict[str, Any]:
 def results_of(
     search: Any, release: Release, names: list[str], candidates: Candidates, privacy: PrivacyReport
 ) -> dict[str, Any]:
-    """Return the fitted attributes of a search, except the model; names are those of its scores."""
-    several, scorers = is_several(search.scoring), release.scorers or candidates.scorers
+    """Make the fitted attributes of a search, except the model; `names` are those of scores."""
+    several = is_several(search.scoring)
+    scorers = release.scorers or candidates.scorers
     fitted = {
         **fitted_attributes(release, names if several else []),
         "privacy_": privacy,
@@ -114,7 +117,7 @@ def results_of(
 def _released(
     release: Release, names: list[str], privacy: PrivacyReport, fitted: Mapping[str, Any]
 ) -> SearchResult:
-    """Return everything that was released as one object; `names` are those of the scores."""
+    """Make the object of all released results; `names` are those of the scores."""
     named = partial(zip, names, strict=True)
     return SearchResult.of(
         SEARCH,
@@ -122,31 +125,38 @@ def _released(
         dict(named(release.scores)) if release.scores else {},
         best_params=fitted.get("best_params_"),
         best_index=release.best_index,
-        candidates=[(each.params, each.validated) for each in release.candidates],
+        candidates=[(candidate.params, candidate.validated) for candidate in release.candidates],
         choice_counts=release.choice_counts,
         evaluation=fitted.get("evaluation_"),
-        all_scores={i: dict(named(own)) for i, own in (release.all_scores or {}).items()},
+        all_scores={i: dict(named(scores)) for i, scores in (release.all_scores or {}).items()},
     )
 
 
 def clipping_in_words(scorers: Iterable[PrivateScorer]) -> str:
-    """Return what losses beyond their bounds count as, for a list of what is released."""
-    return "".join(f"{each.name} with {each.clipping}; " for each in scorers if each.clipping)
+    """Describe the clipping of losses of each score, for the list of released results."""
+    clipped = [scorer for scorer in scorers if scorer.clipping]
+    return "".join(f"{scorer.name} with {scorer.clipping}; " for scorer in clipped)
 
 
 def also_released(search: Any, release: Release, names: list[str]) -> str:
-    """Return what a search releases beside what its strategy always does, in words."""
-    return (
-        "evaluation_, " * (release.report is not None)
-        + "choice_counts_, " * (release.choice_counts is not None)
-        + "the scores of all candidates in cv_results_, " * (release.all_scores is not None)
-        + "best_scores_, best_score_population_intervals_ and best_score_intervals_ "
-        f"({', '.join(names)}), " * is_several(search.scoring)
-    )
+    """List the results that a search releases in addition to those of its strategy, in words."""
+    results = []
+    if release.report is not None:
+        results.append("evaluation_")
+    if release.choice_counts is not None:
+        results.append("choice_counts_")
+    if release.all_scores is not None:
+        results.append("the scores of all candidates in cv_results_")
+    if is_several(search.scoring):
+        results.append(
+            "best_scores_, best_score_population_intervals_ and best_score_intervals_ "
+            f"({', '.join(names)})"
+        )
+    return "".join(f"{result}, " for result in results)
 
 
 def param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, np.ma.MaskedArray]:
-    """Return a column per parameter, masked where a candidate does not have the parameter."""
+    """Make a column per parameter, masked where a candidate does not have the parameter."""
     columns = {}
     for name in sorted({name for params in candidates for name in params}):
         kind = _kind_of([params[name] for params in candidates if name in params])
@@ -161,7 +171,8 @@ def param_columns(candidates: Sequence[dict[str, Any]]) -> dict[str, np.ma.Maske
 def _kind_of(values: list[Any]) -> type:
     """Return bool, int or float if that type represents all values exactly, else object."""
     plain = [v.item() if isinstance(v, np.generic) else v for v in values]
-    kinds, exact = {type(v) for v in plain}, all(abs(v) <= 2**53 for v in plain if type(v) is int)
+    kinds = {type(v) for v in plain}
+    exact = all(abs(v) <= 2**53 for v in plain if type(v) is int)
     if kinds and exact and kinds <= {int, float}:
         return float if float in kinds else int
     return bool if kinds == {bool} else object
@@ -169,7 +180,7 @@ def _kind_of(values: list[Any]) -> type:
 
 @contextlib.contextmanager
 def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
-    """Add the text that `describe` returns, if any, as a note to whatever is raised inside."""
+    """Add the result of `describe`, unless it is "", as a note to exceptions raised inside."""
     try:
         yield
     except BaseException as error:
@@ -179,7 +190,7 @@ def note_on_error(describe: Callable[[], str]) -> Iterator[None]:
 
 
 def already_released(fitted: Mapping[str, Any]) -> str:
-    """Return the private result in words, for the note on an error: it has been paid for."""
+    """Describe the private result, which has been paid for, for the note on an error."""
     scores = ("best_score_", "best_score_population_interval_", "best_score_interval_")
     names = ("best_params_", *scores)
     return "The private result had been released and paid for before this: " + ", ".join(
@@ -188,11 +199,12 @@ def already_released(fitted: Mapping[str, Any]) -> str:
 
 
 def spent_before(spending: Spending) -> str:
-    """Return what a search that failed had spent, in words; an empty string if nothing."""
+    """Describe the epsilon and delta that a search had spent when it failed; "" if none."""
     losses = spending.spent.spends
     if not losses:
         return ""
-    epsilon, delta = sum(loss.epsilon for loss in losses), sum(loss.delta for loss in losses)
+    epsilon = sum(loss.epsilon for loss in losses)
+    delta = sum(loss.delta for loss in losses)
     purposes = "; ".join(dict.fromkeys(loss.release for loss in losses))
     return (
         f"epsilon={epsilon:g}, delta={delta:g} had been charged before this (for: {purposes}); the "

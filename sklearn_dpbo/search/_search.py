@@ -304,37 +304,42 @@ class PrivateBayesSearchCV(
             nothing is fitted, released or spent. Also if a candidate does not predict row by row,
             or if all candidates fail: nothing is released or spent.
         """
-        scorers, space, n_iter, strategy, spending, options = setup_of(self, groups_val)
-        known, evaluates = Subgroups.of(subgroups, subgroups_val), self.release == "evaluation"
-        if known and not evaluates:
+        setup = setup_of(self, groups_val)
+        checked_subgroups = Subgroups.of(subgroups, subgroups_val)
+        evaluates = self.release == "evaluation"
+        if checked_subgroups and not evaluates:
             raise ValueError('subgroups are a part of the evaluation: set release="evaluation"')
-        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-        given |= {"subgroups_val": subgroups_val, "subgroups": known}
-        session, rng = self._hold_out(X, y, fit_params, spending, **given)
+        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        validation |= {"subgroups_val": subgroups_val, "subgroups": checked_subgroups}
+        session, rng = self._hold_out(X, y, fit_params, setup.spending, **validation)
         y = session.training.y
         candidates = session.search(
-            options,
-            [prepare_scorer(scorer, session) for scorer in scorers.values()],
-            report=needs(self.estimator, y, known) if evaluates else (),
+            setup.options,
+            [prepare_scorer(scorer, session) for scorer in setup.scorers.values()],
+            report=needs(self.estimator, y, checked_subgroups) if evaluates else (),
             releases_all=self.release == "all",
         )
         candidates.design = Design.of(candidates, session.epsilon)  # if the strategy sets no other
-        n_fits = int(min(n_iter, space.n_points))
+        n_fits = int(min(setup.n_iter, setup.space.n_points))
+        names = list(setup.scorers)
         with watched(self, n_fits, self.verbose) as candidates.progress:
             with note_on_error(lambda: spent_before(session)):
-                release = strategy.run(Task(space, session, n_iter, rng, self.timeout))
+                task = Task(setup.space, session, setup.n_iter, rng, self.timeout)
+                release = setup.strategy.run(task)
+            scorers = release.scorers or candidates.scorers
+            clipping = clipping_in_words(scorers) if release.scores else ""
+            timed = "" if self.timeout is None else _TIMED
             privacy = session.report(
                 condition=candidates.condition,
                 title="Differentially private hyper-parameter search",
                 not_protected=TRAINING_NOT_PROTECTED.format("best_estimator_"),
-                released=clipping_in_words(release.scorers or candidates.scorers)
-                * bool(release.scores)
-                + also_released(self, release, list(scorers))
-                + strategy.released
-                + _TIMED * (self.timeout is not None),
-                assumption=strategy.assumption,
+                released=clipping
+                + also_released(self, release, names)
+                + setup.strategy.released
+                + timed,
+                assumption=setup.strategy.assumption,
             )
-            fitted = results_of(self, release, list(scorers), candidates, privacy)
+            fitted = results_of(self, release, names, candidates, privacy)
             with note_on_error(lambda: already_released(fitted)):
                 if self.refit:
                     fitted["best_estimator_"] = candidates.fitted(fitted["best_params_"])

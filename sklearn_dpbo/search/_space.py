@@ -29,10 +29,11 @@ Index = slice | Sequence[int] | NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points of the search space: by `subspace`, which dict of param_grid each belongs to.
+    """Points of the search space.
 
-    `unit` has their coordinates in [0, 1], one column per parameter of the whole space in
-    alphabetical order; NaN if the dict does not have the parameter.
+    `subspace` has the number of each point's dict of param_grid, shape (n_points,). `unit` has
+    coordinates in [0, 1], shape (n_points, n_parameters), with the parameters of all dicts in
+    alphabetical order; NaN if the point's dict does not have the parameter.
     """
 
     subspace: NDArray[np.int_]
@@ -46,11 +47,11 @@ class Points:
         return Points(self.subspace[index], self.unit[index])
 
     @classmethod
-    def concatenate(cls, several: Sequence[Points]) -> Points:
-        """Return the points of all, one after another."""
+    def concatenate(cls, parts: Sequence[Points]) -> Points:
+        """Join points, one after another."""
         return cls(
-            np.concatenate([points.subspace for points in several]),
-            np.concatenate([points.unit for points in several]),
+            np.concatenate([points.subspace for points in parts]),
+            np.concatenate([points.unit for points in parts]),
         )
 
     def identities(self) -> list[bytes]:
@@ -69,10 +70,12 @@ class SearchSpace:
     def __init__(self, param_grid: Any) -> None:
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if isinstance(grids, str) or not isinstance(grids, Iterable) or not (grids := list(grids)):
-            what = "a dict or a non-empty list of dicts"
-            raise InvalidParameterError(f"param_grid is {what}; {found(grids)}")
-        if other := [grid for grid in grids if not isinstance(grid, Mapping)]:
-            raise InvalidParameterError(f"each entry of param_grid is a dict; {found(other[0])}")
+            expected = "a dict or a non-empty list of dicts"
+            raise InvalidParameterError(f"param_grid must be {expected}; {found(grids)}")
+        if wrong := [grid for grid in grids if not isinstance(grid, Mapping)]:
+            raise InvalidParameterError(
+                f"each entry of param_grid must be a dict; {found(wrong[0])}"
+            )
         self.grids = grids
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
@@ -94,7 +97,7 @@ class SearchSpace:
         return self._points(0, np.empty((0, len(self.subspaces[0]))))
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return the parameters of one candidate of each subspace, to check the names with."""
+        """Return the parameters of one candidate of each subspace, to check their names."""
         middle = np.array([0.5])
         return [
             {name: axis.values_at(axis.snap(middle))[0] for name, axis in axes.items()}
@@ -104,19 +107,19 @@ class SearchSpace:
     def fill(self, n: int, rng: np.random.Generator) -> Points:
         """Return at most n different points that fill the space.
 
-        If the space has no more than n points, these are all, in the order of `ParameterGrid`.
-        Else n is divided evenly among the subspaces, which are filled by scrambled Sobol sequences
-        in turn: the first few points fill all of them.
+        A space of at most n points is returned completely, in the order of `ParameterGrid`.
+        Otherwise n is divided evenly among the subspaces. Each is filled by a scrambled Sobol
+        sequence, and the points of subspaces alternate, so that the first few fill all of them.
         """
         shares = divide(n, [_n_points(axes) for axes in self.subspaces])
-        several = []
+        parts = []
         for i, (axes, share) in enumerate(zip(self.subspaces, shares, strict=True)):
             whole = share >= _n_points(axes)
-            several.append(self._points(i, _grid(axes) if whole else _sobol(axes, share, rng)))
-        points = Points.concatenate(several)
+            parts.append(self._points(i, _grid(axes) if whole else _sobol(axes, share, rng)))
+        points = Points.concatenate(parts)
         if n >= self.n_points:
             return points
-        rank = np.concatenate([np.arange(len(each)) for each in several])
+        rank = np.concatenate([np.arange(len(part)) for part in parts])
         return points.take(np.argsort(rank, kind="stable"))
 
     def at(self, unit: NDArray[np.float64]) -> Points:
@@ -126,23 +129,23 @@ class SearchSpace:
         return self._points(0, np.column_stack(snapped))
 
     def near(self, center: Points, radius: float, n: int, rng: np.random.Generator) -> Points:
-        """Return n points around one point, within its subspace; some may be equal.
+        """Sample n points around one point, within its subspace; some may be equal.
 
         About two of the ordered parameters take a Gaussian step whose standard deviation is
         `radius`; unordered categories change with a fixed probability.
         """
         i = int(center.subspace[0])
         axes = self.subspaces[i]
-        at = center.unit[0, [self._column[name] for name in axes]]
+        middle = center.unit[0, [self._column[name] for name in axes]]
         steps = rng.random((n, len(axes))) < _CHANGES / max(_CHANGES, len(axes))
-        stepped = np.clip(at + radius * rng.standard_normal((n, len(axes))), 0, 1)
+        stepped = np.clip(middle + radius * rng.standard_normal((n, len(axes))), 0, 1)
         redrawn = rng.random((n, len(axes)))
         redraws = rng.random((n, len(axes))) < _CATEGORY_CHANGES
         u = np.empty((n, len(axes)))
         for j, axis in enumerate(axes.values()):
             moved = stepped[:, j] if axis.ordered else redrawn[:, j]
             moves = steps[:, j] if axis.ordered else redraws[:, j]
-            u[:, j] = np.where(moves, axis.snap(moved), at[j])
+            u[:, j] = np.where(moves, axis.snap(moved), middle[j])
         return self._points(i, u)
 
     def params(self, points: Points) -> tuple[dict[str, Any], ...]:
@@ -156,13 +159,15 @@ class SearchSpace:
                     params[row][name] = value
         if self._located:
             keys = points.identities()
-            params = [self._located.get(key, each) for key, each in zip(keys, params, strict=True)]
+            params = [
+                self._located.get(key, values) for key, values in zip(keys, params, strict=True)
+            ]
         return tuple(params)
 
     def locate(self, params: Mapping[str, Any]) -> Points:
-        """Return the point of a candidate; `params` returns exactly these for it.
+        """Find the point of a candidate; raise ValueError if it is not in the space.
 
-        A ValueError says why a candidate is not in the space.
+        `params` returns exactly these parameters for this point.
         """
         reasons = []
         for i, axes in enumerate(self.subspaces):
@@ -180,18 +185,18 @@ class SearchSpace:
         raise ValueError(f"the candidate {dict(params)!r} is not in param_grid: {reasons[-1]}")
 
     def find(self, params: Mapping[str, Any]) -> Points:
-        """Return the point of a candidate, or none if it does not lie in the space."""
+        """Find the point of a candidate; no points if it is not in the space."""
         with suppress(ValueError):
             return self.locate(params)
         return self.none
 
     def own_points(self, params: Mapping[str, Any]) -> Points:
-        """Return the points of an estimator's own parameters, one for each set of names."""
-        several = [self.none]
+        """Find the points of an estimator's own parameters, one for each set of names."""
+        parts = [self.none]
         for names in dict.fromkeys(tuple(axes) for axes in self.subspaces):
             with suppress(KeyError, ValueError, TypeError):
-                several.append(self.locate({name: params[name] for name in names}))
-        return Points.concatenate(several)
+                parts.append(self.locate({name: params[name] for name in names}))
+        return Points.concatenate(parts)
 
     def _points(self, i: int, u: NDArray[np.float64]) -> Points:
         unit = np.full((len(u), len(self.names)), math.nan)
@@ -200,7 +205,7 @@ class SearchSpace:
 
     # ------------------------------------------------------------ features of the surrogate
     def features(self, points: Points) -> NDArray[np.float64]:
-        """Encode points so that Euclidean distances are meaningful.
+        """Encode points, shape (n_points, n_features), so that Euclidean distances are meaningful.
 
         An ordered parameter is one column in [0, 1]; it is 0.5 where a point does not have the
         parameter. Unordered categories are one-hot encoded with sqrt(1/2), so that any two have
@@ -211,12 +216,12 @@ class SearchSpace:
 
     @property
     def owner(self) -> NDArray[np.int_]:
-        """Number, from 0, of the parameter that each feature belongs to."""
+        """Number, from 0, of each feature's parameter, shape (n_features,)."""
         names = [name for name, block in self._blocks(self.none) for _ in range(block.shape[1])]
         return np.unique(names, return_inverse=True)[1] if names else np.empty(0, dtype=int)
 
     def _blocks(self, points: Points) -> Iterator[tuple[str, NDArray[np.float64]]]:
-        """Yield features: the name of the parameter, "" for the dicts, and its columns."""
+        """Yield the name of each parameter ("" for the dicts) with its columns of features."""
         height = math.sqrt(0.5)
         for name in self.names:
             u = points.unit[:, self._column[name]]
@@ -239,7 +244,10 @@ class SearchSpace:
 
 
 def _levels(axes: Sequence[Axis | None]) -> tuple[dict[int, NDArray[np.int_]], int]:
-    """Number a parameter's unordered categories: by subspace, in coordinates' order; how many."""
+    """Number the unordered categories of a parameter, equal ones alike; also return how many.
+
+    Numbers are by subspace, in the order of coordinates.
+    """
     numbers: dict[Any, int] = {}
     levels = {
         i: np.array([numbers.setdefault(key_of(value), len(numbers)) for value in axis.values])
@@ -254,12 +262,12 @@ def _n_points(axes: Mapping[str, Axis]) -> float:
 
 
 def divide(n: int, sizes: list[float]) -> list[int]:
-    """Divide n evenly among subspaces; what exceeds the size of one is left to larger ones."""
-    shares = [0] * len(sizes)
+    """Divide n evenly among subspaces; what smaller ones cannot hold goes to larger ones."""
+    shares: dict[int, int] = {}
     for position, i in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[i] = int(min(sizes[i], n // (len(sizes) - position)))
         n -= shares[i]
-    return shares
+    return [shares[i] for i in range(len(sizes))]
 
 
 def _grid(axes: Mapping[str, Axis]) -> NDArray[np.float64]:
@@ -270,15 +278,16 @@ def _grid(axes: Mapping[str, Axis]) -> NDArray[np.float64]:
 
 
 def _sobol(axes: Mapping[str, Axis], n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return the coordinates of n different points, or of fewer if no more are found."""
+    """Return coordinates of n different points; of fewer if no more are found."""
     if n == 0:
         return np.empty((0, len(axes)))
-    sampler, size = qmc.Sobol(len(axes), rng=rng), 2 ** math.ceil(math.log2(max(n, 2)))
+    sampler = qmc.Sobol(len(axes), rng=rng)
+    block_size = 2 ** math.ceil(math.log2(max(n, 2)))
     seen: dict[bytes, NDArray[np.float64]] = {}
     blocks_without_new_point = 0
     while blocks_without_new_point < _BLOCKS_WITHOUT_NEW_POINT and len(seen) < n:
         before = len(seen)
-        points = np.clip(sampler.random(size), EDGE, 1 - EDGE)
+        points = np.clip(sampler.random(block_size), EDGE, 1 - EDGE)
         snapped = [axis.snap(u) for axis, u in zip(axes.values(), points.T, strict=True)]
         for row in np.column_stack(snapped):
             seen.setdefault(row.tobytes(), row)

@@ -1,4 +1,4 @@
-"""What a strategy returns, and what it is given (zone: boundary)."""
+"""The interface of strategies: their task, and the release they return (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..prediction.session import Session
 from ..privacy.checks import check_number
 from ._space import SearchSpace
 
-# Several scores of one candidate.
+# The scores of one candidate.
 Scores: TypeAlias = Sequence[ReleasedScore]
 
 _SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
@@ -30,10 +30,10 @@ _RELEASED = (
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One candidate, and what is public of it.
+    """Public facts about one candidate.
 
-    `validated` is False if it was only explored, and None if that is not released. Its score and
-    the seconds of its fits are those within the training set.
+    `validated` is False if it was only explored, and None if that is secret. `public_score` and
+    `fit_time`, in seconds, are those within the training set.
     """
 
     params: dict[str, Any]
@@ -50,22 +50,22 @@ class Release:
     Parameters
     ----------
     candidates : tuple of Candidate
-        Those evaluated, in order; if these are not released, all that could be chosen.
+        Evaluated candidates, in order; if these are secret, all that could be chosen.
     best_index : int or None
-        Which candidate was chosen, privately; None if only a score is released.
+        Position of the privately chosen candidate; None if only a score is released.
     scores : sequence of ReleasedScore
         Validation scores with noise, that of the score that selects first; empty if none is
         released.
     report : callable or None, default=None
-        Returns the evaluation of the chosen candidate for its units and privacy report.
+        Makes the evaluation of the chosen candidate, from units and privacy report.
     all_scores : dict of int to sequence of ReleasedScore, or None, default=None
-        All scores, by number of the candidate, if they are released.
+        All scores, by position of the candidate, if they are released.
     hints : tuple of str, default=()
-        What to warn of once the results are set.
+        Texts of warnings, for after the results are set.
     choice_counts : ndarray or None, default=None
-        What was released for the choice before it, with noise.
+        Counts that were released before the choice, with noise.
     scorers : tuple of PrivateScorer, default=()
-        Of the scores, as they were released; empty if as they were passed.
+        Scorers as they were released; empty if they are those of the search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -80,15 +80,15 @@ class Release:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a search gives its strategy.
+    """The task of a strategy: what to search, with what.
 
     Parameters
     ----------
     space : SearchSpace
         The search space.
     session : Session
-        Fits ``session.candidates``, which are public; counts what they predict for the validation
-        set, which is sealed; and releases.
+        Fits ``session.candidates``, which are public; counts their predictions for the validation
+        set, which stay sealed; and releases with noise.
     n_iter : int
         Largest number of candidates to evaluate.
     rng : numpy.random.Generator
@@ -105,7 +105,7 @@ class Task:
 
     @property
     def candidates(self) -> Candidates:
-        """What is public of the session: fits of candidates, and scorers."""
+        """The public part of the session: fits of candidates, and scorers."""
         return self.session.candidates
 
 
@@ -115,13 +115,13 @@ class Strategy(BaseEstimator):
     Attributes
     ----------
     assumption : str or None
-        What the guarantee assumes of the data, or None.
+        Assumption of the guarantee about the data, or None.
     """
 
     assumption: str | None = None
-    # What a search may be asked to release: see its parameter `release`.
+    # Values of the parameter `release` of a search that the strategy supports.
     releases: tuple[str, ...] = ("best",)
-    # Whether it ends its exploration as `Task.timeout` says.
+    # True if it ends its exploration as `Task.timeout` says.
     takes_timeout: bool = False
 
     @property
@@ -133,12 +133,12 @@ class Strategy(BaseEstimator):
 
     @property
     def releases_candidate(self) -> bool:
-        """Whether a candidate is released, or a score only."""
+        """True if a candidate is released, not only a score."""
         return True
 
     @property
     def releases_score(self) -> bool:
-        """Whether a score is released, or a candidate only."""
+        """True if a score is released, not only a candidate."""
         return True
 
     def check(self, epsilon: float, delta: float) -> None:
@@ -149,5 +149,5 @@ class Strategy(BaseEstimator):
         check_number(name, getattr(self, name), *args, **kwargs)
 
     def run(self, task: Task) -> Release:
-        """Search the space, and release what was found."""
+        """Search the space, and release the result."""
         raise NotImplementedError

@@ -30,7 +30,7 @@ _Radial = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def single_threaded(function: _F) -> _F:
-    """Make a function run its linear algebra, of small matrices, in one thread. Not for fits."""
+    """Make a function run its linear algebra in one thread: faster for small matrices."""
     limited: _F = _THREADS.wrap(limits=1, user_api="blas")(function)
     return limited
 
@@ -75,7 +75,7 @@ class Kernel:
     length_scale : float or ndarray of shape (n_features,)
         The l_d, in units of the features.
     variance, bias : float, default=1.0 and 0.0
-        Variance of the function, and of its level, an unknown constant.
+        Variance of the function, and of an unknown constant that is added to it.
     """
 
     shape: str
@@ -97,7 +97,7 @@ class Kernel:
 
 @dataclass(eq=False)
 class _Rows:
-    """Rows in a buffer that several surrogates share; appending to an older one makes a copy."""
+    """Rows in a buffer that several surrogates share; an older surrogate appends to a copy."""
 
     buffer: NDArray[np.float64]
     used: int = 0
@@ -121,8 +121,8 @@ class Surrogate:
     """An immutable Gaussian process on a finite domain; made by `Surrogate.on`.
 
     `noise` is the variance of an observation given the function; `picked` are the positions that
-    were observed, in order; `mean` and `variance` are those of the function at each point. It takes
-    the memory of one array of n_points by the number of observations, besides vectors.
+    were observed, in order; `mean` and `variance` are those of the function, shape (n_points,).
+    Memory is one array of shape (n_observations, n_points), and vectors.
     """
 
     kernel: Kernel
@@ -143,7 +143,7 @@ class Surrogate:
         *,
         capacity: int = 64,
     ) -> Surrogate:
-        """Return the prior, with memory for `capacity` observations: more take a copy."""
+        """Make the prior, with memory for `capacity` observations; one more copies the array."""
         check_number("the noise variance", noise, "positive", lambda v: v > 0, finite=False)
         n = len(domain)
         return cls(
@@ -162,9 +162,9 @@ class Surrogate:
         return np.sqrt(self.variance)
 
     def condition(self, index: int, value: float | None = None) -> Surrogate:
-        """Return the posterior after one more observation, at this position in the domain.
+        """Return the posterior after one more observation, at position `index` in the domain.
 
-        None stands for the posterior mean: the mean stays, and the variance shrinks.
+        The value None stands for the posterior mean: the mean stays, and the variance shrinks.
         """
         t = len(self.picked)
         V = self._V.buffer[:t]

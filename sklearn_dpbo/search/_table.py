@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,14 @@ _NOT_PROTECTED = (
     "records (or groups) and columns, dtypes, group identifiers, classes and bounds; and whatever "
     "else is computed from the records, including another run of this fit"
 )
+
+
+class _Setup(NamedTuple):
+    """Scorers by name, the search space, and the budget of the first part."""
+
+    scorers: dict[str, PrivateScorer]
+    space: SearchSpace
+    first: Spending
 
 
 class PrivateTableSearchCV(
@@ -233,14 +241,15 @@ class PrivateTableSearchCV(
         self.prediction = prediction
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.sparse = False
         tags.non_deterministic = True
         return tags
 
     def private_training(self) -> PrivateTraining:
-        """Return how the search protects its records."""
+        """Declare the privacy of `fit`, for searches and pipelines around this one."""
         return PrivateTraining("approximate", groups="groups")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
@@ -270,9 +279,10 @@ class PrivateTableSearchCV(
         """
         refuse_steps_before(self, protects_all=True)
         scorers, space, first = self._setup(groups)
-        training, rng = private_training(self.estimator), public_generator(self.random_state)
+        training = private_training(self.estimator)
+        rng = public_generator(self.random_state)
         labels = labels_of(self.estimator, training, y)
-        table = self._cut(X, y, groups, training, labels, rng)
+        table = self._divide(X, y, groups, training, labels, rng)
         units = table.schema.units
         first.warn_if_weak(units.m, units.name)
         estimator = with_classes(self.estimator, training, labels)
@@ -291,34 +301,34 @@ class PrivateTableSearchCV(
         warn_of_search(self, plan, n_wanted, tried)
         second = first.of_other_records()
         with watched(self), note_on_error(lambda: spent_before(first)), ignore_float_errors():
-            # Every record pays for what is released of its own part: this one pays for all fits.
-            what = plan.in_words(type(self.estimator).__name__)
-            models = first.privately_fitted(Price(1, first.epsilon, first.delta), TRAINING, what)
+            # Every record pays for releases of its own part: the first part pays for all fits.
+            fits = plan.in_words(type(self.estimator).__name__)
+            models = first.privately_fitted(Price(1, first.epsilon, first.delta), TRAINING, fits)
             models.charge()
-            counted = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
-            shares = frequent_labels(table, second) if counted else even
+            counts_labels = any(depends_on_labels(scorer, labels) for scorer in scorers.values())
+            shares = frequent_labels(table, second) if counts_labels else even
             session = Session.of_table(table, second, shares, rng)
-            own = session.search(options, prepared(scorers, session.problem), report=report)
-            if counted and table.schema.classes:
-                own.select_by(own.scorer.of_shares(shares, session.units.m))
+            candidates = session.search(options, prepared(scorers, session.problem), report=report)
+            if counts_labels and table.schema.classes:
+                candidates.select_by(candidates.scorer.of_shares(shares, session.units.m))
             release, estimator = search_table(plan, session, models, self.score_share)
         also = also_released(self, release, list(scorers))
         privacy = self._report(first, training, plan, session, units, tried.condition, also)
         if hasattr(model := last_step(estimator), "privacy_"):
             model.privacy_ = privacy  # of all that was fitted, not of its own fit
-        fitted = results_of(self, release, list(scorers), own, privacy)
+        fitted = results_of(self, release, list(scorers), candidates, privacy)
         replace_fitted(self, fitted | ({"best_estimator_": estimator} if self.refit else {}))
         remember_scored(self, X)
         remember_fitted(self, X)
         remember_fitted(vars(self).get("best_estimator_"), X)
-        warn_of_model(estimator, own, labels, rng)
-        scores = [each.score for each in release.scores]
-        compared = released_hints(own, scores, (), compares=len(plan.params) > 1)
-        warn_of_low_utility(release.hints + (() if warned else compared))
+        warn_of_model(estimator, candidates, labels, rng)
+        scores = [released.score for released in release.scores]
+        hints = released_hints(candidates, scores, (), compares=len(plan.params) > 1)
+        warn_of_low_utility(release.hints + (() if warned else hints))
         return self
 
-    def _setup(self, groups: Any) -> tuple[dict[str, PrivateScorer], SearchSpace, Spending]:
-        """Return scorers by name, the space, and what charges the first part; check parameters."""
+    def _setup(self, groups: Any) -> _Setup:
+        """Check the parameters, and set up scorers, space and the budget of the first part."""
         check_parameters(self)
         if self.release == "all":
             raise ValueError(
@@ -342,9 +352,9 @@ class PrivateTableSearchCV(
             unit=unit_name(groups),
             estimator=self.estimator,
         )
-        return scorers, space, first
+        return _Setup(scorers, space, first)
 
-    def _cut(
+    def _divide(
         self,
         X: Any,
         y: Any,
@@ -353,7 +363,7 @@ class PrivateTableSearchCV(
         labels: NDArray[Any],
         rng: np.random.Generator,
     ) -> TableOwner:
-        """Return what holds the table in two parts."""
+        """Divide the table into two parts, and return their owner."""
         if groups is not None and training.groups is None:
             raise ValueError(
                 f"{type(self.estimator).__name__} protects single records and no groups: leave "
@@ -374,7 +384,7 @@ class PrivateTableSearchCV(
         first: Spending,
         rng: np.random.Generator,
     ) -> Plan:
-        """Return what is fitted."""
+        """Plan the fits, and print the plan if `verbose`."""
         plan = plan_fits(
             space,
             training,
@@ -393,9 +403,10 @@ class PrivateTableSearchCV(
     def _try(
         self, plan: Plan, tried: Candidates, table: TableOwner, epsilon: float, labels: NDArray[Any]
     ) -> bool:
-        """Fit and score all candidates on made-up records; return whether scores will say little.
+        """Fit and score all candidates on made-up records; return True if that warned.
 
-        Nothing is known beforehand of scores other than means, but for targets within bounds.
+        It warns if intervals of scores will be wide. Their width can be expected for means and, as
+        targets have bounds, for regressors.
         """
         share = 1.0 if plan.has_one_model else self.score_share
         tried.design = Design.of(tried, share * epsilon)
@@ -423,7 +434,8 @@ class PrivateTableSearchCV(
         condition: str,
         also: str,
     ) -> PrivacyReport:
-        """Return the privacy report of both parts."""
+        """Make the privacy report of both parts."""
+        model = " and best_estimator_" if self.refit else ""
         return report_of(
             first.spent,
             title="Differentially private hyper-parameter search on one table",
@@ -433,10 +445,7 @@ class PrivateTableSearchCV(
             condition=condition_of(self.estimator, training, self.prediction) + condition,
             protected=session.problem.protected,
             not_protected=_NOT_PROTECTED,
-            released=clipping_in_words(session.candidates.scorers)
-            + also
-            + _RELEASED
-            + " and best_estimator_" * bool(self.refit),
+            released=clipping_in_words(session.candidates.scorers) + also + _RELEASED + model,
             spends=(*first.spent.spends, *session.spent.spends),
             noise=f"{first.spent.noise}; of the models: {training.noise}" + plan.in_bits,
         )

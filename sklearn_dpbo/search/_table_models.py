@@ -1,4 +1,4 @@
-"""What a search on one table sets in its estimator, and warns of in a model (zone: released)."""
+"""Set up the estimator of a search on one table, and warn of its models (zone: released)."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ _N_LIKELY = 500
 
 
 def likely_targets(steps: NDArray[Any]) -> Responses:
-    """Return made-up targets, with predictions; `steps` divide their range, as of `labels_of`.
+    """Make up targets and predictions; `steps` divide the range of targets: see `labels_of`.
 
-    They are normal, six deviations are that range, and predictions explain half of them.
+    Targets are normal, with a standard deviation of a sixth of their range. Predictions explain
+    half of their variance.
     """
-    of_each = (steps[-1] - steps[0]) / (len(steps) - 1) * len(steps) / 6 * math.sqrt(0.5)
+    target_range = (steps[-1] - steps[0]) / (len(steps) - 1) * len(steps)
+    deviation = target_range / 6 * math.sqrt(0.5)  # of predictions, and of residuals
     normal = ndtri((np.arange(_N_LIKELY) + 0.5) / _N_LIKELY)
-    predicted = steps.mean() + of_each * normal
-    y = predicted + of_each * np.random.default_rng(0).permutation(normal)
+    predicted = steps.mean() + deviation * normal
+    y = predicted + deviation * np.random.default_rng(0).permutation(normal)
     return Responses(y, None, {"predict": predicted})
 
 
 def warn_of_model(
     estimator: Any, candidates: Candidates, labels: NDArray[Any], rng: np.random.Generator
 ) -> None:
-    """Warn of columns that noise hides, and of a model of one class where labels are scored."""
+    """Warn of columns that noise hides, and of a constant model if labels are scored."""
     if isinstance(model := last_step(estimator), PrivateLearner):
         model._warn_of_columns()
         if any("predict" in scorer.response_method for scorer in candidates.scorers):
@@ -63,32 +65,38 @@ def warn_of_model(
 
 
 def warn_of_search(search: Any, plan: Plan, n_wanted: float, candidates: Candidates) -> None:
-    """Warn of what a search costs, if it fits few candidates or could do without.
+    """Warn that a search costs accuracy, if it fits few candidates or has good defaults.
 
-    Before anything is charged, by public facts alone.
+    Called before anything is charged; it uses public facts alone.
     """
-    n, units, model = len(plan.params), candidates.problem.units, last_step(search.estimator)
+    n = len(plan.params)
+    units = candidates.problem.units
+    model = last_step(search.estimator)
     few = search.n_fits is None and n < n_wanted
-    good = isinstance(model, PrivateLearner) and plan.epsilon < search.epsilon
-    if not few and not good:
+    has_defaults = isinstance(model, PrivateLearner) and plan.epsilon < search.epsilon
+    if not few and not has_defaults:
         return
-    each = plan.in_words(type(search.estimator).__name__)
-    said = f"{n} of {n_wanted:,} candidates are fitted (n_fits sets another number). " * few
-    said += f"A search costs accuracy: {each} each, take the place of one with "
-    said += f"epsilon={search.epsilon:g}"
+    message = ""
+    if few:
+        message = f"{n} of {n_wanted:,} candidates are fitted (n_fits sets another number). "
+    fits = plan.in_words(type(search.estimator).__name__)
+    message += f"A search costs accuracy: {fits} each, take the place of one with "
+    message += f"epsilon={search.epsilon:g}"
     if candidates.scorer.is_mean:
         epsilon = (1 - search.score_share) * search.epsilon
         loss = largest_loss(candidates.scorer, units, plan.n_compared, epsilon)
-        said += f", and the noise of the choice among them, on {units.m:,} {units.name}s, loses up "
-        said += f"to {loss:.2g} of {candidates.scorer.name} on average"
-    known = f"the defaults of {type(model).__name__}" if good else "values known to be good"
-    said += f". One fit with {known}, without a search (param_grid=None), may be better. Nothing "
-    said += "has been charged yet"
-    warn(said, LowUtilityWarning)
+        message += f", and the noise of the choice among them, on {units.m:,} {units.name}s, "
+        message += f"loses up to {loss:.2g} of {candidates.scorer.name} on average"
+    values = "values known to be good"
+    if has_defaults:
+        values = f"the defaults of {type(model).__name__}"
+    message += f". One fit with {values}, without a search (param_grid=None), may be better. "
+    message += "Nothing has been charged yet"
+    warn(message, LowUtilityWarning)
 
 
 def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]:
-    """Return the classes; of regression, numbers spread over the bounds of targets."""
+    """Return the public labels: classes or, for regression, numbers spread over target bounds."""
     params = estimator.get_params(deep=True)
     if is_classifier(estimator):
         named = training.classes is not None
@@ -104,38 +112,41 @@ def labels_of(estimator: Any, training: PrivateTraining, y: Any) -> NDArray[Any]
 
 
 def with_classes(estimator: Any, training: PrivateTraining, labels: NDArray[Any]) -> Any:
-    """Return the estimator with the classes, on which a declared profile may depend."""
-    own = {} if training.classes is None else {training.classes: labels}
-    return clone(estimator).set_params(**own)
+    """Set the classes of a copy of the estimator: its declaration of privacy may need them."""
+    params = {} if training.classes is None else {training.classes: labels}
+    return clone(estimator).set_params(**params)
 
 
 def with_budget(estimator: Any, plan: Plan, training: PrivateTraining, labels: NDArray[Any]) -> Any:
-    """Return the estimator with the settings of fits and classes, which no candidate may change."""
-    own: dict[str, Any] = dict(plan.settings)
-    found = with_classes(estimator, training, labels).set_params(**own)
+    """Set the privacy of each fit, and classes, in a copy of the estimator.
+
+    Raises ValueError for a candidate that changes these, or that has a ledger.
+    """
+    fixed: dict[str, Any] = dict(plan.settings)
+    prepared_estimator = with_classes(estimator, training, labels).set_params(**fixed)
     if training.classes is not None:
-        own[training.classes] = labels
-    private_training(found)  # raises if its guarantee does not go so far
-    for each in plan.fits:
-        candidate = set_candidate(clone(found), each.params)
+        fixed[training.classes] = labels
+    private_training(prepared_estimator)  # raises if its guarantee does not cover the settings
+    for secret_fit in plan.fits:
+        candidate = set_candidate(clone(prepared_estimator), secret_fit.params)
         params = candidate.get_params(deep=True)
         for name, value in params.items():
             if name.rpartition("__")[2] == "ledger" and value is not None:
                 raise ValueError(
                     f"give the ledger to the search, for all fits; the estimator has {name}"
                 )
-        changed = [name for name in own if not np.array_equal(params[name], own[name])]
+        changed = [name for name in fixed if not np.array_equal(params[name], fixed[name])]
         if changed or private_training(candidate) != training:
             raise ValueError(
-                f"{each.params} changes {changed or 'the kind of guarantee'}, which the search "
-                "sets itself so that all fits together keep its epsilon: leave that out, and "
-                "search over single parameters of one kind of estimator"
+                f"{secret_fit.params} changes {changed or 'the kind of guarantee'}, which the "
+                "search sets itself so that all fits together keep its epsilon: leave that out, "
+                "and search over single parameters of one kind of estimator"
             )
-    return found
+    return prepared_estimator
 
 
 def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
-    """Whether a score depends on how frequent the labels are."""
+    """Return True if a score depends on the frequencies of labels."""
     if isinstance(scorer, ConfusionScore):
         return scorer.prepare(labels).first is not None
     rare = np.concatenate([labels, np.repeat(labels[:1], 9 * len(labels))])
@@ -143,20 +154,21 @@ def depends_on_labels(scorer: PrivateScorer, labels: NDArray[Any]) -> bool:
 
 
 def declared_of(estimator: Any, X: Any) -> dict[int, NDArray[Any]]:
-    """Return the categories that a learner knows of the columns of a frame, by position."""
+    """Return the categories that a learner declares for columns of a frame, by position."""
     if isinstance(estimator, PrivateLearner) and is_frame(X):
         return declared_levels(X, estimator.categories)[1]
     return {}
 
 
 def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, also of nested ones; other estimators as they are."""
     while isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     return estimator
 
 
 def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator) -> None:
-    """Warn if a released learner predicts the same for made-up records all over its range."""
+    """Warn if a released learner predicts one value for made-up records all over its ranges."""
     model = copy(model)
     vars(model).pop("feature_names_in_", None)  # scikit-learn would warn of an array without names
     predicted = np.unique(model.predict(model._made_up(_N_MADE_UP, rng)))
@@ -172,16 +184,18 @@ def _warn_if_constant(model: Any, labels: NDArray[Any], rng: np.random.Generator
 
 
 def condition_of(estimator: Any, training: PrivateTraining, prediction: str) -> str:
-    """Return what the guarantee takes for granted of the estimator."""
-    in_pipeline = isinstance(estimator, Pipeline) and prediction != "separate"
-    return (
+    """Describe the condition of the guarantee about the estimator."""
+    condition = (
         f"{type(estimator).__name__} trains as privately as it declares "
         f"({training.composition}, {training.neighbours}); "
-        + f"{training.condition}; " * bool(training.condition)
-        + "what its other steps make of a record depends on that record alone; " * in_pipeline
     )
+    if training.condition:
+        condition += f"{training.condition}; "
+    if isinstance(estimator, Pipeline) and prediction != "separate":
+        condition += "what its other steps make of a record depends on that record alone; "
+    return condition
 
 
 def prepared(scorers: dict[str, PrivateScorer], problem: Problem) -> tuple[PrivateScorer, ...]:
-    """Return scorers, prepared by the labels of made-up records."""
+    """Prepare scorers for the labels of made-up records."""
     return tuple(scorer.prepare(problem.training.y).release() for scorer in scorers.values())

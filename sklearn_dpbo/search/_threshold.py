@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,14 @@ from ._delegation import Delegates, RoutesToEstimator, replace_fitted
 from ._parameters import RESPONSE_METHODS, check_parameters, fit_takes
 from ._public_thresholds import best_public, public_responses, public_thresholds
 from ._released import THRESHOLD, SearchResult
+
+
+class _Adapted(NamedTuple):
+    """A scorer adapted to a public threshold, this threshold, and public predictions by it."""
+
+    scorer: PrivateScorer
+    threshold: float
+    public: Predictions | None
 
 
 class PrivateThresholdClassifier(
@@ -224,17 +232,17 @@ class PrivateThresholdClassifier(
             or spent then.
         """
         check_parameters(self)
-        scorer, unit = self._label_scorer(), unit_name(groups_val)
+        scorer = self._label_scorer()
         spending = Spending.begin(
             self.ledger,
             self.epsilon,
             what="choice and score of a threshold",
             mechanism=type(self).__name__,
-            unit=unit,
+            unit=unit_name(groups_val),
             estimator=self.estimator,
         )
-        given = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-        session, rng = self._hold_out(X, y, fit_params, spending, **given)
+        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        session, rng = self._hold_out(X, y, fit_params, spending, **validation)
         kind = type_of_target(session.training.y, input_name="y")
         labels = np.unique(dense(session.training.y))
         if kind != "binary" or len(labels) != 2:
@@ -252,9 +260,9 @@ class PrivateThresholdClassifier(
                     f"of y: its classes_ are {classes}"
                 )
             with without_autologging():
-                scorer, good, public = self._adapted(estimator, session.training, scorer, rng)
+                scorer, threshold, public = self._adapt(estimator, session.training, scorer, rng)
                 warned = self._warn_of_wide_interval(scorer, public, session.units)
-                unknown, released = self._tune(estimator, session, scorer, good)
+                unknown, released = self._tune(estimator, session, scorer, threshold)
                 replace_fitted(self, {"estimator_": estimator, "scorer_": scorer, **released})
         width = Width.of(scorer, (self.best_score_, self.best_score_interval_))
         for hint in filter(None, (unknown, "" if warned else wide_hint([width]))):
@@ -262,15 +270,18 @@ class PrivateThresholdClassifier(
         return self
 
     def _label_scorer(self) -> PrivateScorer:
-        """Return the scorer, or raise ValueError if it or the estimator has no threshold."""
-        methods, name = RESPONSE_METHODS[self.response_method], type(self.estimator).__name__
+        """Return the scorer; raise ValueError if it, or the estimator, has no threshold."""
+        methods = RESPONSE_METHODS[self.response_method]
+        name = type(self.estimator).__name__
         if fit_takes(self.estimator, ["groups_val"]):
             raise ValueError(
                 f"{name} spends a privacy budget of its own: fit it first, and then tune "
                 "FrozenEstimator(search.best_estimator_). Both losses add up"
             )
         if not any(hasattr(self.estimator, method) for method in methods):
-            raise ValueError(f"{name} has no such method as {' or '.join(methods)}")
+            raise ValueError(
+                f"{name} has no method {' or '.join(methods)}, to which a threshold could apply"
+            )
         scorer: PrivateScorer = resolve_scorer(self.scoring, self.estimator)
         if scorer.task == "regression" or scorer.response_method != ("predict",):
             raise ValueError(
@@ -280,25 +291,23 @@ class PrivateThresholdClassifier(
             )
         return scorer
 
-    def _adapted(
+    def _adapt(
         self, estimator: Any, training: Training, scorer: PrivateScorer, rng: np.random.Generator
-    ) -> tuple[PrivateScorer, float, Predictions | None]:
-        """Return the scorer, prepared by a threshold that is good on public records.
-
-        Also return this, and the labels that they get from it. A mean needs none.
-        """
+    ) -> _Adapted:
+        """Adapt the scorer to the best threshold on public records; a mean needs none."""
         if scorer.is_mean:
-            return scorer, 0.0, None
-        methods, classes = RESPONSE_METHODS[self.response_method], estimator.classes_
+            return _Adapted(scorer, 0.0, None)
+        methods = RESPONSE_METHODS[self.response_method]
+        classes = estimator.classes_
         y, responses = public_responses(fresh(packed(estimator)), estimator, training, methods, rng)
-        good, labels = best_public(scorer.exact, y, responses, classes)
+        threshold, labels = best_public(scorer.exact, y, responses, classes)
         public = Predictions(y, labels, classes)
-        return scorer.choice(public), good, public
+        return _Adapted(scorer.choice(public), threshold, public)
 
     def _warn_of_wide_interval(
         self, scorer: PrivateScorer, public: Predictions | None, units: Units
     ) -> bool:
-        """Warn, before anything is charged, if the score will have a wide interval."""
+        """Warn, before any charge, if the score will have a wide interval; return True if so."""
         sensitivity = scorer.counts.sensitivity(units) / self.score_share
         predictions = None if public is None else lambda _: public
         return warn_of_expected_width(
@@ -311,18 +320,20 @@ class PrivateThresholdClassifier(
 
     @ignore_float_errors()
     def _tune(
-        self, estimator: Any, session: Session, scorer: PrivateScorer, good: float
+        self, estimator: Any, session: Session, scorer: PrivateScorer, public_threshold: float
     ) -> tuple[str, dict[str, Any]]:
-        """Return the fitted attributes that are released; `good` is a good public threshold.
+        """Choose the threshold and release its score; return the released fitted attributes.
 
-        Also say how many records have unknown labels.
+        Also returns a warning of records with unknown labels, or "". `public_threshold` is the best
+        one on public records.
         """
         label_gains = LabelGains(scorer.counts, RESPONSE_METHODS[self.response_method])
         model = session.ask(estimator, label_gains, prediction=self.prediction)
-        grid, units = self.thresholds, session.units
+        units = session.units
+        grid = self.thresholds
         if isinstance(grid, Integral):
-            public = fresh(model.pickled), label_gains, scorer.query, session.training
-            grid = public_thresholds(*public, int(grid))
+            fitted = fresh(model.pickled)
+            grid = public_thresholds(fitted, label_gains, scorer.query, session.training, int(grid))
         grid = np.sort(np.asarray(grid, dtype=float))
         curve = session.curve(model, label_gains)
         ranked = prepare_choice(
@@ -330,7 +341,7 @@ class PrivateThresholdClassifier(
             len(grid),
             units,
             session.all_but(float(self.score_share)),
-            lambda query: curve.at([good], query),
+            lambda query: curve.at([public_threshold], query),
             session,
         )
         index = session.draw_exponentially(

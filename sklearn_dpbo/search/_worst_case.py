@@ -1,4 +1,4 @@
-"""The worst-case strategy: guide, evaluate, select, release a score (zone: boundary)."""
+"""The worst-case strategy: explore, validate, choose, release scores (zone: boundary)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from ._utility import (
     warn_of_low_utility,
 )
 
-_GUIDANCE, _PUBLIC_SCORES = ("none", "public"), ("auto", "all", "none")
+_GUIDANCE = ("none", "public")
+_PUBLIC_SCORES = ("auto", "all", "none")
 
 
 class WorstCase(Strategy):
@@ -118,20 +119,20 @@ class WorstCase(Strategy):
     def check(self, epsilon: float, delta: float) -> None:
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
-            raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
+            raise ValueError(f"guidance must be one of {_GUIDANCE}; found {self.guidance!r}")
         if self.public_scores not in _PUBLIC_SCORES:
             raise ValueError(
-                f"public_scores is one of {_PUBLIC_SCORES}; found {self.public_scores!r}"
+                f"public_scores must be one of {_PUBLIC_SCORES}; found {self.public_scores!r}"
             )
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
         self._check("prior_weight", "a number from 0 up", lambda v: v >= 0, optional=True)
         start = self.initial_points
         if start is not None and not (
-            isinstance(start, list | tuple) and all(isinstance(each, Mapping) for each in start)
+            isinstance(start, list | tuple) and all(isinstance(params, Mapping) for params in start)
         ):
             raise ValueError(
-                "initial_points is a list of dicts, such as [search.best_params_] of another "
+                "initial_points must be a list of dicts, such as [search.best_params_] of another "
                 f"search; found {type(start).__name__}"
             )
 
@@ -140,27 +141,32 @@ class WorstCase(Strategy):
         return self.score_share > 0
 
     def run(self, task: Task) -> Release:
-        """Guide and evaluate, select, release."""
+        """Find and fit candidates, choose one, and release it."""
         guidance = Guidance(self, task)
         history = guidance.run()
-        report_failures(tuple(each.fit_error for each in history.candidates))
+        report_failures(tuple(candidate.fit_error for candidate in history.candidates))
         return self._released(guidance, history, task)
 
     @ignore_float_errors()
     def _released(self, guidance: Guidance, history: History, task: Task) -> Release:
-        """Select a fitted candidate, and release it and its scores; no model is fitted."""
-        session, own = task.session, task.candidates
-        candidates, public = tuple(history.candidates), guidance.public_scores
-        epsilon, units = session.all_but(self.score_share), session.units
+        """Choose a fitted candidate, and release it and its scores; no model is fitted."""
+        session = task.session
+        candidates = task.candidates
+        evaluated = tuple(history.candidates)
+        public_scores = guidance.public_scores
+        epsilon = session.all_but(self.score_share)
+        units = session.units
+        scorer = candidates.scorer
         if len(history.fitted) > 1:
-            decides = guidance.prior(own.scorer, epsilon).weight >= 1
+            decides = guidance.prior(scorer, epsilon).weight >= 1
             warn_of_low_utility(
-                noise_hints(own.scorer, units, public, epsilon=epsilon, prior=decides)
+                noise_hints(scorer, units, public_scores, epsilon=epsilon, prior=decides)
             )
-        validated = {i: candidates[i].params for i in history.fitted}
+        validated = {i: evaluated[i].params for i in history.fitted}
+        n = len(validated)
         ranked = prepare_choice(
-            own.scorer,
-            len(validated),
+            scorer,
+            n,
             units,
             epsilon,
             lambda query: session.counts(validated[guidance.good], query),
@@ -171,25 +177,27 @@ class WorstCase(Strategy):
         chosen = session.select(
             statistics.plus(prior.added), ranked.epsilon, purpose=CHOICE, detail=prior.in_words
         )
-        best, n = history.fitted[chosen], len(validated)
+        best = history.fitted[chosen]
         if not self.releases_score:
-            hints = (ranked.unknown,) * bool(ranked.unknown)
-            return Release(candidates, best, choice_counts=ranked.counts, hints=hints)
-        if own.releases_all:
+            unknown_hints = (ranked.unknown,) if ranked.unknown else ()
+            return Release(evaluated, best, choice_counts=ranked.counts, hints=unknown_hints)
+        if candidates.releases_all:
             released = release_all_scores(validated, best, session)
         else:
-            params, statistic = validated[best], statistics.take(chosen)
-            released = release_scores(params, statistic, session, n)
-        scores = [each.score for each in released.scores]
-        hints = released.hints
+            statistic = statistics.take(chosen)
+            released = release_scores(validated[best], statistic, session, n)
+        scores = [score.score for score in released.scores]
+        hints: tuple[str, ...] = released.hints
         if not guidance.warned:
-            hints += released_hints(own, scores, public, compares=n > 1)
+            hints += released_hints(candidates, scores, public_scores, compares=n > 1)
         unknown = released.unknown or ranked.unknown
-        inside = guidance.inside(best, (released.scorers or own.scorers)[0])
-        # Of two candidates, the prior may have preferred the worse one by as much as it differs.
+        inside = guidance.inside(best, (released.scorers or candidates.scorers)[0])
+        # The prior may have preferred a worse candidate, by at most the range of what it adds.
         preferred = float(np.ptp(prior.added)) * ranked.scorer.line(units)[1]
         regret = preferred + likely_regret(ranked.scorer, units, n, ranked.epsilon)
         if not unknown:
-            hints += shift_hints(own, scores[0], inside, regret) or constant_hints(own, scores)
+            hints += shift_hints(candidates, scores[0], inside, regret) or constant_hints(
+                candidates, scores
+            )
         shown = released._replace(hints=hints, unknown=unknown).shown
-        return Release(candidates, best, choice_counts=ranked.counts, **shown)
+        return Release(evaluated, best, choice_counts=ranked.counts, **shown)
