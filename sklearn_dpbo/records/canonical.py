@@ -91,8 +91,8 @@ def _rows_of_numbers(records: NDArray[Any]) -> NDArray[np.float64]:
         if X.ndim == 2 and all(map(is_number, X.flat)):
             return X.astype(float)
     raise ValueError(
-        "X is a list of records that are not all rows of numbers, of one length. Pass an array or "
-        "a pandas.DataFrame, which declare their types (or a pandas.Series of lists of tokens)"
+        "X is a list of records that are not all rows of numbers of one length. Pass an array or a "
+        "pandas.DataFrame, which declare their types (or a pandas.Series of lists of tokens)"
     )
 
 
@@ -254,7 +254,10 @@ def as_labels(y: Any, like: NDArray[Any]) -> NDArray[Any]:
     of_other_library = hasattr(y, "to_pandas") or not hasattr(y, "dtype")
     y = as_table(y) if of_other_library else plain_array(y)
     if type(getattr(y, "dtype", None)).__name__ == "ArrowDtype" and y.dtype.kind in "mM":
-        raise ValueError(f"labels have the type {y.dtype}, of which cells may raise: cast them")
+        raise ValueError(
+            f"labels have the type {y.dtype}, whose cells may raise errors when they are read: "
+            "cast them to datetime64"
+        )
     if all(isinstance(t, np.dtype) and t != _OBJECT for t in _dtypes(y)):
         return without_length(dense(y))
     if hasattr(y, "tolist"):  # which makes numbers of what a tensor holds

@@ -37,8 +37,8 @@ def warn_if_fitted_on(table: Any, models: Mapping[str, Any]) -> None:
         last = model[-1] if isinstance(model, Pipeline) else model
         if _is_remembered(_FITTED, model, table) or _is_remembered(_FITTED, last, table):
             warn(
-                f"X_val is what {name} was fitted on: its numbers will say how well it remembers "
-                "these records, not how good it is on others. Hold some out"
+                f"{name} was fitted on X_val: the results will show how well it remembers these "
+                "records, not how good it is on new ones. Hold out some records"
             )
 
 

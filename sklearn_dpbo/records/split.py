@@ -130,7 +130,7 @@ def hold_out(
     splits = sorted(split_params) if cv is None else ["cv", *sorted(split_params)]
     if has_X_val and splits:
         raise ValueError(
-            f"X_val is what is held out: leave {' and '.join(splits)} out. To protect groups, "
+            f"X_val is the validation set, so leave {' and '.join(splits)} out. To protect groups, "
             "pass groups_val: one entry for each row of X_val"
         )
     check_readable("y", y, real=True)
@@ -228,7 +228,7 @@ def _held_out_split(
     name = type(cv).__name__ if hasattr(cv, "split") else "cv"
     if by_default and split_params.get("groups") is not None and groups is None:
         raise ValueError(
-            "groups= says how a splitter of cv cuts, and there is none: pass groups_val= to "
+            "groups= tells the splitter cv how to split, and cv is None: pass groups_val= to "
             "protect all records of a group together"
         )
     if groups is not None:

@@ -49,9 +49,11 @@ class Subgroups:
         checked = {str(name): _checked(name, column) for name, column in levels.items()}
         subgroups = cls(checked, tuple(levels))
         if len(subgroups.levels) < len(levels):
-            raise ValueError(f"subgroups has two names that read alike, among {list(levels)}")
+            raise ValueError(f"subgroups has two names with the same text, among {list(levels)}")
         if subgroups.n > _MOST:
-            raise ValueError(f"subgroups has {subgroups.n} combinations; at most {_MOST} are taken")
+            raise ValueError(
+                f"subgroups has {subgroups.n} combinations; at most {_MOST} are allowed"
+            )
         return subgroups
 
     @classmethod
@@ -86,7 +88,9 @@ class Subgroups:
     def members(self, by: Sequence[str]) -> dict[tuple[Any, ...], tuple[int, ...]]:
         """List the numbers of subgroups for each combination of labels of the columns `by`."""
         if unknown := set(by) - set(self.levels):
-            raise ValueError(f"by takes columns among {list(self.levels)}; found {sorted(unknown)}")
+            raise ValueError(
+                f"by must name columns among {list(self.levels)}; found {sorted(unknown)}"
+            )
         labels = [[*map(_label, levels), OTHER] for levels in self.levels.values()]
         members: dict[tuple[Any, ...], tuple[int, ...]] = {}
         for number, combination in enumerate(product(*labels)):
@@ -138,15 +142,15 @@ def _checked(name: Any, levels: Any) -> tuple[Any, ...]:
         listed = listed if pairs and _ordered(listed) else ()
     if not 0 < len(listed) == len({*listed}):
         raise ValueError(
-            f"subgroups[{name!r}] is a list of different texts, or of numbers and bands (low, "
-            f"high), with low <= x < high, that do not overlap; values that are no level count as "
-            f'"{OTHER}". Of dates, take the year. Found an object of type {type(levels).__name__}'
+            f"subgroups[{name!r}] must be a list of different texts, or of numbers and bands (low, "
+            f"high), with low <= x < high, that do not overlap; other values count as "
+            f'"{OTHER}". For dates, use the year. Found an object of type {type(levels).__name__}'
         )
     return listed
 
 
 def _ordered(bands: tuple[Any, ...]) -> bool:
-    """Return True if each band has low < high, and no two of them overlap."""
+    """Return True if bands have low < high and do not overlap; single numbers are not checked."""
     proper = sorted(band for band in bands if band[0] != band[1])
     apart = all(below[1] <= above[0] for below, above in pairwise(proper))
     return apart and all(low < high for low, high in proper)

@@ -66,7 +66,7 @@ def _in_pandas(X: Any) -> Any:
     except ModuleNotFoundError as error:
         library = type(X).__module__.split(".")[0]
         raise ImportError(
-            f"tables of {library} are read by way of pandas and pyarrow, and {error.name} is not "
+            f"reading tables of {library} needs pandas and pyarrow, and {error.name} is not "
             "installed: pip install pandas pyarrow"
         ) from None
 
@@ -172,8 +172,8 @@ def _of_one_type(column: Any) -> Any:
         return column.astype(object)
     if dtype.kind not in "iufb":
         raise ValueError(
-            f"{column.name!r} has the dtype {dtype}, whose cells are not read one by one: cast it "
-            "to numbers, text, categories or datetime64"
+            f"{column.name!r} has the dtype {dtype}, whose cells may raise errors when they are "
+            "read: cast it to numbers, text, categories or datetime64"
         )
     values = column.to_numpy(dtype=float, na_value=np.nan)
     return type(column)(values, index=column.index, name=column.name)
@@ -208,7 +208,7 @@ def _column_of_objects(X: Any, series: Any) -> Any:
 
 
 def _of_categories(column: Any, categories: Any) -> Any:
-    """Convert categories to floats, or to objects if floats do not hold them exactly."""
+    """Convert categories to floats if these hold them exactly, otherwise to objects."""
     dtype = categories.dtype
     are_numbers = dtype.kind in "iufb"
     if not are_numbers and (isinstance(dtype, np.dtype) or type(dtype).__name__ in _OF_ONE_TYPE):

@@ -158,13 +158,16 @@ def axis_of(name: str, values: Any) -> Axis:
         values = getattr(values, "choices", getattr(values, "categories", values))
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
         raise InvalidParameterError(
-            f"param_grid[{name!r}] is a list of values or a distribution with a ppf method: write "
-            f"[{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, 1000) or "
-            "uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space of "
-            f"scikit-optimize, whose categories are equally likely, or of Optuna); {found(values)}"
+            f"param_grid[{name!r}] must be a list of values or a distribution with a ppf method: "
+            f"write [{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, "
+            "1000) or uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space "
+            "of scikit-optimize, whose categories are equally likely, or of Optuna); "
+            f"{found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ValueError(f"param_grid[{name!r}] is one-dimensional; found shape {values.shape}")
+        raise ValueError(
+            f"param_grid[{name!r}] must be one-dimensional; found shape {values.shape}"
+        )
     if not 0 < len(values) <= _MOST_VALUES:
         raise ValueError(
             f"param_grid[{name!r}] is empty or lists more than {_MOST_VALUES:,} values: give at "
@@ -188,7 +191,10 @@ def _range_of(name: str, declared: Any) -> Distribution:
     prior = getattr(declared, "prior", "uniform")
     log = getattr(declared, "log", prior == "log-uniform")
     if not low <= high or (log and low <= 0) or prior not in _PRIORS:
-        raise ValueError(f"param_grid[{name!r}] is no range of numbers; {found(declared)}")
+        raise ValueError(
+            f"param_grid[{name!r}] must be a range with low <= high (and low > 0 if logarithmic); "
+            f"{found(declared)}"
+        )
     ends = np.array([low - step / 2, high + step / 2])
     first, last = np.log(ends) if log else ends
 
@@ -206,7 +212,7 @@ def _refuse_prior(name: str, values: Sequence[Any] | NDArray[Any]) -> None:
     prior = values[2] if len(values) > 2 else None
     if isinstance(prior, str) and prior in _PRIORS and all(map(_is_ordered, values[:2])):
         raise ValueError(
-            f"param_grid[{name!r}] is a list of values, of which {prior!r} would be one: for a "
+            f"param_grid[{name!r}] would be a list with {prior!r} among its values: for a "
             f"range, write scipy.stats.{_PRIORS[prior].format(*values)}; {found(values)}"
         )
 
@@ -229,7 +235,7 @@ def key_of(value: Any) -> Any:
 
 
 def _is_ordered(value: Any) -> bool:
-    """Return True if a value is a number that others can be compared with; not for NaN."""
+    """Return True if a value is a real number, but not NaN or a truth value."""
     number = isinstance(value, Number) and not isinstance(value, bool | complex)
     return number and bool(value == value)
 

@@ -168,8 +168,8 @@ class DelegatesToBest(Delegates):
             )
         if was_scored_on(self, X):
             warn(
-                "score() of protected records is exact, and protects none of them. What may be "
-                "published is best_score_",
+                "score() of protected records is exact, without privacy: publish best_score_ "
+                "instead",
                 PrivacyWarning,
             )
         return selecting_scorer(self)(estimator, X, y, sample_weight)

@@ -194,7 +194,7 @@ class Guidance:
     def responses(self) -> Responses | None:
         """Answers of a good candidate to rows that it was not fitted on.
 
-        None if no candidate was scored in public, or if the test part lacks a class.
+        None if no candidate was scored in public, or if the part it was fitted on lacks a class.
         """
         answers = self._best_answers
         if answers is None or answers.classes is None:

@@ -44,7 +44,7 @@ _CLEAR = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """The fits that may be made, the number of them that is, and the epsilon and delta of each.
+    """The possible fits, the number of them to make, and the epsilon and delta of each.
 
     `settings` are the parameters of the estimator that give each fit this privacy.
     """
@@ -88,7 +88,7 @@ class Plan:
 
     @property
     def in_bits(self) -> str:
-        """Words for what is added to delta as the number of fits is drawn from few bits."""
+        """Words for the delta added by drawing the number of fits from a limited number of bits."""
         if not self.runs.secret:
             return ""
         return f"; the number of fits comes from {BITS} bits: (1 + e^epsilon) 2^-100 beside delta"
@@ -160,9 +160,9 @@ def plan_fits(
         fits += [SecretFit(params, members) for params in outer.params(points.take(slice(share)))]
     if training.composition != "pure" and delta == 0:
         raise ValueError(
-            f"delta is 0, and the noise of the estimator needs more (its guarantee is of kind "
-            f"{training.composition}): pass delta=1e-6, for example; far less than 1 divided by "
-            "the number of records"
+            "delta is 0, but the guarantee of the estimator, of kind "
+            f"{training.composition}, needs a positive delta: pass delta=1e-6, for example; it "
+            "should be far less than 1 divided by the number of records"
         )
     planned = Plan(tuple(fits), runs, epsilon, delta)
     if training.profile is not None:

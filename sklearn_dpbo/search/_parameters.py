@@ -239,8 +239,8 @@ def _resolve_strategy(strategy: Any) -> Strategy:
         return strategy
     passed = strategy.__name__ + ", a class" if isinstance(strategy, type) else repr(strategy)
     raise InvalidParameterError(
-        "strategy is 'worst_case' or a strategy object, such as WorstCase(guidance='none'); found "
-        + passed
+        "strategy must be 'worst_case' or a strategy object, such as WorstCase(guidance='none'); "
+        f"found {passed}"
     )
 
 

@@ -28,7 +28,7 @@ class CVResults(dict[str, Any]):
         if not re.search("_(test|train|score)_", str(column)):
             raise KeyError(column)
         if released := [name for name in self if "_test_" in name]:
-            raise KeyError(f"no {column}: of one validation set, released are {released}")
+            raise KeyError(f"no {column}: there is one validation set, and released are {released}")
         raise KeyError(
             f"no {column}: only the chosen candidate's score is released, with noise: best_score_. "
             "PrivateBayesSearchCV(release='all') releases those of all candidates, each with more "

@@ -71,9 +71,11 @@ class SearchSpace:
         grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
         if isinstance(grids, str) or not isinstance(grids, Iterable) or not (grids := list(grids)):
             expected = "a dict or a non-empty list of dicts"
-            raise InvalidParameterError(f"param_grid is {expected}; {found(grids)}")
+            raise InvalidParameterError(f"param_grid must be {expected}; {found(grids)}")
         if wrong := [grid for grid in grids if not isinstance(grid, Mapping)]:
-            raise InvalidParameterError(f"each entry of param_grid is a dict; {found(wrong[0])}")
+            raise InvalidParameterError(
+                f"each entry of param_grid must be a dict; {found(wrong[0])}"
+            )
         self.grids = grids
         self.subspaces = [
             {str(name): axis_of(name, grid[name]) for name in sorted(grid, key=str)}
@@ -260,7 +262,7 @@ def _n_points(axes: Mapping[str, Axis]) -> float:
 
 
 def divide(n: int, sizes: list[float]) -> list[int]:
-    """Divide n evenly among subspaces; larger ones get the rest of those with fewer points."""
+    """Divide n evenly among subspaces; what smaller ones cannot hold goes to larger ones."""
     shares: dict[int, int] = {}
     for position, i in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[i] = int(min(sizes[i], n // (len(sizes) - position)))

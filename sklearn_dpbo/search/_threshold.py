@@ -42,7 +42,7 @@ from ._released import THRESHOLD, SearchResult
 
 
 class _Adapted(NamedTuple):
-    """A scorer adapted to a threshold, this threshold, and the public labels that it predicts."""
+    """A scorer adapted to a public threshold, this threshold, and public predictions by it."""
 
     scorer: PrivateScorer
     threshold: float
@@ -279,7 +279,9 @@ class PrivateThresholdClassifier(
                 "FrozenEstimator(search.best_estimator_). Both losses add up"
             )
         if not any(hasattr(self.estimator, method) for method in methods):
-            raise ValueError(f"{name} has no such method as {' or '.join(methods)}")
+            raise ValueError(
+                f"{name} has no method {' or '.join(methods)}, to which a threshold could apply"
+            )
         scorer: PrivateScorer = resolve_scorer(self.scoring, self.estimator)
         if scorer.task == "regression" or scorer.response_method != ("predict",):
             raise ValueError(

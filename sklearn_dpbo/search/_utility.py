@@ -307,9 +307,9 @@ def shift_hints(
 def _deviation(
     scorer: PrivateScorer, released: float, public: float, inside: Inside, m: int
 ) -> tuple[int, float]:
-    """Return the size of the rarest public class, and the standard deviation of a score, by record.
+    """Return the size of the rarest public class, and the deviation of a score of one record.
 
-    The standard deviation of a score of n records is this divided by sqrt(n). For a mean between a
+    The standard deviation of a score of n records is that divided by sqrt(n). For a mean between a
     and b it is at most sqrt((mean - a) (b - mean)); for other scores, it is estimated by
     resampling.
     """

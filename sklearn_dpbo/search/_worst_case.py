@@ -119,10 +119,10 @@ class WorstCase(Strategy):
     def check(self, epsilon: float, delta: float) -> None:
         """Raise ValueError if a parameter makes no sense."""
         if self.guidance not in _GUIDANCE:
-            raise ValueError(f"guidance is one of {_GUIDANCE}; found {self.guidance!r}")
+            raise ValueError(f"guidance must be one of {_GUIDANCE}; found {self.guidance!r}")
         if self.public_scores not in _PUBLIC_SCORES:
             raise ValueError(
-                f"public_scores is one of {_PUBLIC_SCORES}; found {self.public_scores!r}"
+                f"public_scores must be one of {_PUBLIC_SCORES}; found {self.public_scores!r}"
             )
         self._check("score_share", "in [0, 1)", lambda v: 0 <= v < 1)
         self._check("batch_size", "1 or more", lambda v: v >= 1, Integral)
@@ -132,7 +132,7 @@ class WorstCase(Strategy):
             isinstance(start, list | tuple) and all(isinstance(params, Mapping) for params in start)
         ):
             raise ValueError(
-                "initial_points is a list of dicts, such as [search.best_params_] of another "
+                "initial_points must be a list of dicts, such as [search.best_params_] of another "
                 f"search; found {type(start).__name__}"
             )
 

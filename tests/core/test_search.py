@@ -285,7 +285,7 @@ BAD = [
     (dict(verbose="loud"), "verbose must be 0 or more"),
     (dict(refit="auc"), "refit='auc' names no score"),
     (dict(cv=5), "cv=5 cannot be used"),
-    (dict(strategy="bayes"), "strategy is 'worst_case' or a strategy object"),
+    (dict(strategy="bayes"), "strategy must be 'worst_case' or a strategy object"),
     (dict(strategy=WorstCase), r"such as WorstCase\("),
     (dict(strategy=WorstCase(score_share=1)), r"score_share must be in \[0, 1\)"),
     (dict(error_score="ignore"), "error_score"),

@@ -350,7 +350,7 @@ def test_true_is_not_the_column_1():
     frame = pd.DataFrame({0: ["f", "m"], 1: ["m", "f"]})
     with pytest.raises(ValueError, match=r"one column for each of \[True\]$"):
         Subgroups.of({True: ["f", "m"]}, frame).numbers(frame, 2)
-    with pytest.raises(ValueError, match="two names that read alike"):
+    with pytest.raises(ValueError, match="two names with the same text"):
         Subgroups.of({0: ["f"], "0": ["f"]}, frame)
 
 

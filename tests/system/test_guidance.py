@@ -203,7 +203,7 @@ def test_public_cv_splits_the_training_set():
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("guidance", "all", "guidance is one of"),
+        ("guidance", "all", "guidance must be one of"),
         ("score_share", 1.0, r"in \[0, 1\)"),
         ("batch_size", 0, "1 or more"),
         ("batch_size", True, "1 or more"),

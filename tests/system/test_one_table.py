@@ -385,7 +385,7 @@ def wrong_inputs():
     yield "lengths of groups", {}, {"groups": y[:-1]}, "entries for"
     yield "validation set", {}, {"X_val": X}, "X_val"
     yield "weights", {}, {"sample_weight": y}, "sample_weight"
-    yield "delta", {"delta": 0.0}, {}, "delta is 0, and the noise of the estimator needs more"
+    yield "delta", {"delta": 0.0}, {}, "delta is 0, but the guarantee of the estimator"
     yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
     scaled = Pipeline([("step", StandardScaler()), ("model", model)])
     yield "learns", {"estimator": scaled, "grid": {"model__C": [1]}}, {}, "'step'.*learns from"

@@ -326,8 +326,8 @@ def test_a_model_that_was_fitted_on_these_records_warns(two_classes):
     public = {"X": X, "y": y, "epsilon": 1.0}
     for model in (private.fit(X_val, y_val), table, table.best_estimator_, search,
                   search.best_estimator_):  # fmt: skip
-        with pytest.warns(UserWarning, match="X_val is what estimator was fitted on"):
+        with pytest.warns(UserWarning, match="estimator was fitted on X_val"):
             private_evaluation(model, X_val, y_val, **public)
     other = LogisticRegression().fit(X, y)
-    with pytest.warns(UserWarning, match="X_val is what model_b was fitted on"):
+    with pytest.warns(UserWarning, match="model_b was fitted on X_val"):
         private_comparison(other, private, X_val, y_val, **public)

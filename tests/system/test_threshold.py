@@ -325,7 +325,7 @@ def test_predictions_agree_with_the_tuned_score(kind):
     [
         (FrozenEstimator(FirstColumn().fit(None, ["a", "b"])), "no classifier of the labels"),
         (LinearSVC, "with a fit method"),
-        (StandardScaler(), "no such method"),
+        (StandardScaler(), "has no method"),
     ],
 )
 def test_estimators_without_threshold_raise_value_error(rare, estimator, says):
