@@ -160,8 +160,8 @@ def axis_of(name: str, values: Any) -> Axis:
         raise InvalidParameterError(
             f"param_grid[{name!r}] must be a list of values or a distribution with a ppf method: "
             f"write [{reprlib.repr(values)}] for a single value, scipy.stats.loguniform(0.001, "
-            "1000) or uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a "
-            "space of scikit-optimize, whose categories are equally likely, or of Optuna); "
+            "1000) or uniform(0, 1) for a range, randint(1, 11) for whole numbers (or pass a space "
+            "of scikit-optimize, whose categories are equally likely, or of Optuna); "
             f"{found(values)}"
         )
     if isinstance(values, np.ndarray) and values.ndim != 1:

@@ -388,9 +388,9 @@ def wrong_inputs():
     yield "delta", {"delta": 0.0}, {}, "delta is 0, but the guarantee of the estimator"
     yield "not private", {"estimator": LogisticRegression(), "grid": {"C": [1]}}, {}, "does not pro"
     scaled = Pipeline([("step", StandardScaler()), ("model", model)])
-    yield "learns", {"estimator": scaled, "grid": {"model__C": [1]}}, {}, "'step'.*learns from"
+    yield "learns", {"estimator": scaled, "grid": {"model__C": [1]}}, {}, "'step'.*learns .*from"
     steps = {"step": [Normalizer(), StandardScaler()]}
-    yield "may learn", {"estimator": piped, "grid": steps}, {}, "'step'.*learns from"
+    yield "may learn", {"estimator": piped, "grid": steps}, {}, "'step'.*learns .*from"
     yield "epsilon", {"grid": {"epsilon": [9]}}, {}, r"changes \['epsilon'\]"
     yield "classes", {"grid": {"classes": [[1, 0]]}}, {}, r"changes \['classes'\]"
     nested = {"grid": {"model__epsilon": [9]}, "estimator": piped}
