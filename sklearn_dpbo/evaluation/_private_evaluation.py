@@ -57,10 +57,9 @@ def private_evaluation(
 
     With groups, the records of a group share the weight of one record.
 
-    Scores are scikit-learn's if the model knows every label. A record with another label counts as
-    an error: in the matrix of K > 2 classes as if its class were the one after the predicted class,
-    in a histogram as a negative record with the highest score. For two classes, this lowers
-    accuracy as in scikit-learn; it changes other scores differently.
+    Scores are scikit-learn's if the model knows every label. Records with other labels have cells
+    of their own. If there are more than noise explains, the evaluation says how many, and metrics
+    of the confusion matrix count them as errors; curves, areas and calibration leave them out.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ def _transformed(steps: Any, X: Any, made_up: Training, prediction: str) -> Any:
 
 def _no_numbers(dtype: Any, X: Any) -> str:
     """Say that steps do not make numbers of records such as these, and how they could."""
-    said = f"the steps before the last one have to make numbers of records; they return {dtype}"
+    said = f"the steps before the last one must return numbers; they return {dtype}"
     dtypes = X.dtypes.items() if is_frame(X) else []
     names = [name for name, dtype in dtypes if kind_of(dtype) != "numbers"]
     if not names:

@@ -12,7 +12,7 @@ from ..privacy.report._report import PrivacyReport
 from ..search._released import SEARCH, THRESHOLD
 from ._load import load
 from ._policy import Policy
-from ._table_check import wrong_rows
+from ._table_check import labels, wrong_rows
 
 # What a charge is for, if not for a search: the kind of release begins or ends so.
 _KIND_OF = {
@@ -202,8 +202,12 @@ def _of_table(released: Any, path: str | os.PathLike[str], fewest: int) -> Itera
         return
     errors: list[str] = []
     problem = _failure(lambda: errors.extend(wrong_rows(released, path, fewest)))
-    text = problem or "; ".join(errors) or "every number follows from the released counts"
-    yield Finding("table", not (problem or errors), f"{name}: {text}")
+    if problem or errors:
+        yield Finding("table", False, f"{name}: {problem or '; '.join(errors)}")
+        return
+    named = labels(path)
+    text = "every number follows from the released counts" + (f": {named}" if named else "")
+    yield Finding("table", True, f"{name}: {text}")
 
 
 def _failure(compute: Callable[[], Any]) -> str:

@@ -51,6 +51,17 @@ def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
             yield f"row {number} ({row['metric']}) {problems[-1]}"
 
 
+def labels(path: Any) -> str:
+    """Say which score each label of a table stands for, as nothing else can check a label."""
+    scores = {}
+    for row in _read(path):
+        threshold = f" from {row['threshold']}" if row.get("threshold") else ""
+        score = (row.get("score") or row["metric"]) + threshold
+        if row["metric"] != score:
+            scores[row["metric"]] = score
+    return "; ".join(f"{label!r} is {score}" for label, score in scores.items())
+
+
 def _read(path: Any) -> list[Row]:
     """Return the rows of a CSV file; ValueError if it is no table of numbers."""
     try:

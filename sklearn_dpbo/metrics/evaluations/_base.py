@@ -98,7 +98,10 @@ def hull(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def table_of(
-    rows: Sequence[dict[Any, Any]], digits: int | None, levels: Sequence[str] = ()
+    rows: Sequence[dict[Any, Any]],
+    digits: int | None,
+    levels: Sequence[str] = (),
+    usual_digits: int = 2,
 ) -> DataFrame:
     """Format numbers as a frame for a paper, a row each; columns are the facts that all rows have.
 
@@ -109,7 +112,7 @@ def table_of(
 
     table = pd.DataFrame(list(rows))
     scores = table["score"] if "score" in table else table["metric"]
-    decimals = [_DIGITS.get(name, 2) if digits is None else digits for name in scores]
+    decimals = [_DIGITS.get(name, usual_digits) if digits is None else digits for name in scores]
     ends = table[["value", "low", "high"]].to_numpy(float)
     table["text"] = [_in_text(row, n) for row, n in zip(ends.tolist(), decimals, strict=True)]
     if "size" in table:
@@ -159,6 +162,8 @@ class Evaluation:
     _source: tuple[Evaluation, tuple[NoisyCounts, ...]] = UNSET
     # Value of "kind" in files.
     kind = ""
+    # Decimals of numbers in tables.
+    _digits = 2
     _title = "Differentially private evaluation"
     # Description of `interval="population"`.
     _covers = "for the population that the records are a random sample of"
@@ -258,7 +263,7 @@ class Evaluation:
             Columns of ``subgroups=`` that divide the records, True is all of them: there are rows
             for each subgroup, too. None is all records together.
         digits : int, default=None
-            Decimals of "text". None is 2, and 3 for "net_benefit", of which differences are small.
+            Decimals of "text". None is 2, and 3 for "net_benefit" and differences, which are small.
         **options
             Passed to `score` for every metric, such as ``interval="records"``; a threshold only
             where a number depends on it.
@@ -275,6 +280,8 @@ class Evaluation:
             a regressor names the size to which errors are clipped. Write the frame with `to_html`,
             `to_csv`, or `to_latex`, which needs jinja2.
         """
+        if by is not None and not hasattr(self, "by_group"):
+            raise ValueError(f"{type(self).__name__} has no subgroups: leave by= out")
         metrics = self._names if metrics is None else metrics
         metrics = [metrics] if isinstance(metrics, str) else metrics
         named = metrics if isinstance(metrics, Mapping) else {name: name for name in metrics}
@@ -302,7 +309,7 @@ class Evaluation:
             rows.append({**row, **levels, **whole, "size": self.m, "note": ""})
             rows += [{**row, **group} for group in groups.to_dict("records")]
         levels = [] if by is None else self._columns(None if by is True else by)
-        return table_of(rows, digits, levels)
+        return table_of(rows, digits, levels, self._digits)
 
     def _facts(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return public facts that a number with these options depends on, such as a threshold."""

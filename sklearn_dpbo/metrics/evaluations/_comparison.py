@@ -55,6 +55,7 @@ class ModelComparison(Evaluation):
     _scoring: PrivateScorer | None = None
     _title = "Differentially private comparison"
     kind = "comparison of two models"
+    _digits = 3  # with fewer, an end such as -0.004 would be shown as 0
 
     def score(
         self,

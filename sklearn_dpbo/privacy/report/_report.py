@@ -36,9 +36,9 @@ _SUMMARY_LINES = 8
 _SUMMARY_WIDTH = 83
 _ANOTHER_RUN = "uses new noise, which random_state does not fix, and spends epsilon again"
 _NOT_REPORTED = (
-    "labels that are missing or that the training set does not have, and records that cannot be "
-    "predicted: they count as wrong, and a message would reveal them. To see how the model copes "
-    "with such records, compare score(X, y) on public ones"
+    "which labels are missing or unknown to the training set (released tables may count them), and "
+    "records that cannot be predicted: they count as wrong, and a message would reveal them. To "
+    "see how the model copes with such records, compare score(X, y) on public ones"
 )
 
 
