@@ -88,3 +88,26 @@ def test_mypy_finds_what_is_wrong_in_a_users_code(tmp_path):
     mistakes = [(i, line.partition("  # ")[2]) for i, line in enumerate(lines, 1) if "  # " in line]
     assert len(mistakes) == 10
     assert errors == [("mistaken", str(i), code) for i, code in mistakes], done.stdout + done.stderr
+
+
+def code_of(page):
+    """The Python code of a page: its blocks, and what is typed in its sessions."""
+    blocks = re.findall(r"```(?:python|pycon)\n(.*?)```", page.read_text(), re.DOTALL)
+    typed = [re.findall(r"^(?:>>>|\.\.\.) ?(.*)$", block, re.MULTILINE) for block in blocks]
+    return "\n".join("\n".join(lines) or block for lines, block in zip(typed, blocks, strict=True))
+
+
+@pytest.mark.slow
+def test_code_of_the_readme_and_of_tutorials_has_no_wrong_types(tmp_path):
+    """As mypy checks it by default: users annotate no notebook. Arrays are of any type."""
+    pytest.importorskip("mypy", reason="no mypy: python -m pip install '.[test]'")
+    names = ("X", "y", "X_train", "y_train", "X_val", "y_val")
+    given = "from typing import Any\n" + "".join(f"{name}: Any\n" for name in names)
+    usual = CONFIGURATION.replace("strict = True", "ignore_missing_imports = True")
+    (tmp_path / "mypy.ini").write_text(usual + "[mypy-numpy.*]\nfollow_imports = skip\n")
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+    for page in pages:
+        (tmp_path / f"{page.stem.lower()}_page.py").write_text(given + code_of(page))
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "."]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert f"Success: no issues found in {len(pages)} source files" in done.stdout, done.stdout
