@@ -523,7 +523,7 @@ def readme():
     yield "Cross-validation cannot see why {:.3f} is bad", accuracy.loc[public, "1"]
     for constant in (
         "| parameters | 1 | 2 | 3 |", "a digit 5 or more", "(15 seconds)",
-        "is 50 % sure", "at most 73 % sure at ε = 1, and 95 % at ε = 3",  # e^ε / (1 + e^ε)
+        "is 50 % sure", "at most 73.2 % sure at ε = 1, and 95.3 % at ε = 3",  # e^ε / (1 + e^ε)
         "Of 64 fits, 22 explore", "30 candidates", "397 grey scans that chose",
         "calls 236 of the 397 grey scans a 1",
         "In 20 runs the accuracy was 0.85 on average (0.81 to 0.91)",
@@ -594,7 +594,7 @@ def rare_outcome():
         yield row(f"{int(m):,}", "{:.3f}", shown)
     spread = table("rare_outcome").set_index(["m", "epsilon"])["recall"]
     low, high = (spread.loc["1500", f"{epsilon}: values"].split(" to ") for epsilon in EPSILONS[:2])
-    yield ("It was released as {:.3f} to {:.3f} at ε = 1, and as {:.3f} to {:.3f} at ε = 5.",
+    yield ("Ten runs released values from {:.3f} to {:.3f} at ε = 1, and from {:.3f} to {:.3f} at ε = 5.",
            *map(float, [*low, *high]))
     for way, cells in by("rare_outcome_learners", "way").iterrows():
         spread = "{:.3f} to {:.3f}" if "ε" in way else ""

@@ -132,7 +132,7 @@ class _Ranges:
         self._scale(records, shared, half)
         mu, d = gdp_within(self.epsilon, self.delta), self._n_numbers + (half is not None)
         counts, _ = tables(records.m, max(d, 1), mu)
-        self.mu_ = mu * np.sqrt(sum(share for _, share in counts[: shared.n_counts]))
+        self.mu_ = mu * np.sqrt(sum(counts[kind][1] for kind in shared.stds))
 
 
 class RangesOfColumns(_Ranges, PrivateLogisticRegression):
