@@ -594,8 +594,8 @@ def rare_outcome():
         yield row(f"{int(m):,}", "{:.3f}", shown)
     spread = table("rare_outcome").set_index(["m", "epsilon"])["recall"]
     low, high = (spread.loc["1500", f"{epsilon}: values"].split(" to ") for epsilon in EPSILONS[:2])
-    sentence = "Ten runs released values from {:.3f} to {:.3f} at ε = 1, and from {:.3f} to {:.3f} at "
-    yield (sentence + "ε = 5.", *map(float, [*low, *high]))
+    sentence = "Ten runs released values from {:.3f} to {:.3f} at ε = 1, and from {:.3f} to "
+    yield (sentence + "{:.3f} at ε = 5.", *map(float, [*low, *high]))
     for way, cells in by("rare_outcome_learners", "way").iterrows():
         spread = "{:.3f} to {:.3f}" if "ε" in way else ""
         ends = cells[["lowest", "highest"]] if spread else []
