@@ -99,6 +99,11 @@ def make_private_scorer(
         if params:
             raise ValueError(f"a callable gain takes no parameters; found {sorted(params)}")
         name = getattr(gain, "__name__", type(gain).__name__)
+        if name in NAMES:
+            raise ValueError(
+                f"{name!r} is the name of a metric, as which the score would be published: give "
+                "your function another name"
+            )
         methods = response_method or "predict"
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         pair = _check_bounds(name, bounds)
@@ -181,6 +186,11 @@ def resolve_scorers(scoring: Any, estimator: Any, selects: str | None) -> dict[s
             "scoring= takes one metric, or several with different names (a dict names them); "
             f"found {scoring!r}"
         )
+    for name, scorer in scorers.items():
+        if name in NAMES and scorer.name != name:
+            raise ValueError(
+                f"scoring= calls a score {name!r}, and it is {scorer.name!r}: give it another name"
+            )
     scorers = _sharing(scorers)
     if selects is None:
         return scorers

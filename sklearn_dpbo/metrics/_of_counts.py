@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -35,7 +35,7 @@ from ._metrics import average_precision, gradient, hidden_order, monotone, roc_a
 from ._pairs import MeanArea, PairCounts, Pairs, PrecisionSum
 from ._queries import MOST_CLASSES, Cells, ClassSizes, Confusion, Query, unit_weight
 from ._ranking import RankedConfusion, Ranking, linear
-from ._registry import OF_MATRIX, OF_SCORES
+from ._registry import METRICS, OF_MATRIX, OF_SCORES
 from ._response import Predictions, class_scores
 from ._scorers import UNSET, Given, PrivateScorer, Public, check_one_output
 from ._unknown import settled
@@ -73,6 +73,14 @@ def _shrunk(query: Cells, noisy: NoisyCounts, units: Units, expected: Floats) ->
     return shrunk
 
 
+def positions_of(name: str, params: Mapping[str, Any], classes: NDArray[Any]) -> tuple[int, ...]:
+    """Return the indices of the classes that are compared with all others: one of two, or all."""
+    if "pos_label" not in METRICS[name].params:
+        return tuple(range(len(classes)))
+    label = params.get("pos_label", None if name == "roc_auc" else 1)
+    return (1 if label is None else position_of(label, classes),)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassScore(PrivateScorer):
     """Score of a classifier's predictions for `classes`.
@@ -99,10 +107,7 @@ class ClassScore(PrivateScorer):
                 f"scoring={self.name!r} does not support {n_classes} classes, as in y: use "
                 f"{alternative}"
             )
-        positions = tuple(range(n_classes))
-        if most == 2:
-            label = self.params.get("pos_label", None if self.name == "roc_auc" else 1)
-            positions = (1 if label is None else position_of(label, classes),)
+        positions = positions_of(self.name, self.params, classes)
         shares = tuple((class_counts / class_counts.sum()).tolist())
         return replace(self, classes=classes, positions=positions, shares=shares)
 

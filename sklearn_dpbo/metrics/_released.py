@@ -21,7 +21,7 @@ from ._agreement import Agreement
 from ._errors import ErrorHistogram, Moments
 from ._gains import GAINS
 from ._histogram import ScoreHistogram
-from ._of_counts import ConfusionScore, RankingScore
+from ._of_counts import ConfusionScore, RankingScore, positions_of
 from ._pairs import PairCounts
 from ._population import population_interval
 from ._queries import Confusion, MeanOf, Query, unit_weight
@@ -154,7 +154,6 @@ def scorer_as_json(scorer: PrivateScorer) -> dict[str, Any]:
     if isinstance(scorer, MeanScore):
         record |= {"mean_of": scorer.gain}
     if isinstance(scorer, ConfusionScore | RankingScore):
-        record |= {"positive_classes": list(scorer.positions)}
         record |= {"params": {key: plain(value) for key, value in scorer.params.items()}}
     if isinstance(scorer, RankingScore):
         record |= {"smoothed": scorer.smooth}
@@ -171,7 +170,7 @@ def scorer_from_json(record: Mapping[str, Any], counts: Any) -> PrivateScorer:
     query = {
         "counts": counts,
         "classes": counts.classes,
-        "positions": tuple(record["positive_classes"]),
+        "positions": positions_of(name, record["params"], counts.classes),
     }
     settings = name, METRICS[name].bounds, dict(record["params"])
     if "smoothed" in record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -183,13 +184,24 @@ def _other_maker(released: Any, report: PrivacyReport) -> str:
     kind = getattr(released, "kind", "")
     for receipt in report.receipts:
         maker = receipt.mechanism.partition(",")[0]
-        if kind and _KIND_OF.get(maker, SEARCH) not in kind:
-            return f"charge {receipt.charge} was made for {receipt.mechanism!r}, not a {kind}"
+        made = _KIND_OF.get(maker, SEARCH)
+        # A search has an evaluation, which may be handed in alone.
+        if kind and made not in kind and not (made == SEARCH and kind.startswith("evaluation")):
+            return f"charge {receipt.charge} was made for {receipt.mechanism!r}: no {kind}"
     return ""
 
 
 def _within(rule: str, charges: Sequence[Any], limit: float, when: str = "") -> Finding:
-    total = sum(charge["epsilon"] for charge in charges)
+    """Compare the sum of charges, or the largest of any part of the data set, with a limit."""
+    parts_of = [charge["parts"].split(", ") if charge["parts"] else [] for charge in charges]
+    total = max(
+        math.fsum(
+            charge["epsilon"]
+            for charge, parts in zip(charges, parts_of, strict=True)
+            if not parts or name in parts
+        )
+        for name in {"", *(part for parts in parts_of for part in parts)}
+    )
     text = f"{total:g} by {len(charges)} charge(s){when} (at most {limit:g})"
     return Finding(rule, total <= limit * (1 + 1e-12), text)
 
@@ -205,7 +217,7 @@ def _of_table(released: Any, path: str | os.PathLike[str], fewest: int) -> Itera
     if problem or errors:
         yield Finding("table", False, f"{name}: {problem or '; '.join(errors)}")
         return
-    named = labels(path)
+    named = labels(released, path)
     text = "every number follows from the released counts" + (f": {named}" if named else "")
     yield Finding("table", True, f"{name}: {text}")
 

@@ -11,14 +11,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..metrics._make import NAMES
+from ..metrics._queries import Cells, total_weight
 from ..metrics._released import ReadTable, table_as_json
 from ..metrics.evaluations._base import Evaluation
 from ..metrics.evaluations._classifier import ClassifierEvaluation
-from ..privacy.mechanisms import Price
+from ..privacy.accounting import SCORE, PrivacyLoss
+from ..privacy.mechanisms import GAUSSIAN_ONLY, Price
+from ..privacy.noisy_counts import noise_std
 from ..privacy.report._report import PrivacyReport
 from ..search._released import SEARCH, SearchResult
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-6
+# Deviations of noise that the sum of the counts of a table may be off.
+_MANY_DEVIATIONS = 8
+# Purposes of releases that tables of a file are of; others are choices, training and class sizes.
+_PAYS_FOR_TABLES = (
+    SCORE, "scores of all candidates", "evaluation of the chosen candidate",
+    "score at the threshold", "evaluation of a model", "comparison of two models",
+)  # fmt: skip
 
 
 def contradictions(released: Any) -> Iterator[str]:
@@ -27,81 +37,137 @@ def contradictions(released: Any) -> Iterator[str]:
         return
     report = released.privacy_
     tables = list(_distinct_tables(released))
-    for table in tables:
-        yield from _in_units(table, report)
+    yield from _check_units(tables, released)
     if report.assumption is None:  # else noise may be less than the worst case needs
-        yield from _in_noise(tables, report)
+        yield from _check_noise(tables, report, isinstance(released, SearchResult))
+    elif not isinstance(released, SearchResult):
+        yield f"a {released.kind} rests on no assumption"
     if isinstance(released, SearchResult):
-        yield from _in_search(released)
+        yield from _check_search(released)
     evaluation = getattr(released, "evaluation_", released)
     if isinstance(evaluation, ClassifierEvaluation):
-        yield from _in_subgroups(evaluation)
+        yield from _check_subgroups(evaluation)
 
 
 def _distinct_tables(released: Any) -> Iterator[ReadTable]:
     """Yield each table that was released, once, although several scores may follow from it."""
-    tables: list[ReadTable] = []
+    tables: list[tuple[int | None, ReadTable]] = []
+    best = getattr(released, "best_index_", None)
     if isinstance(released, SearchResult):
-        for scores in (released._scores, *released._all_scores.values()):
-            tables += [ReadTable(s.scorer.counts, s.noisy, s.units) for s in scores.values()]
+        by_index: dict[Any, Any] = {**released._all_scores} or {best: released._scores}
+        for index, scores in by_index.items():
+            tables += [
+                (index, ReadTable(score.scorer.counts, score.noisy, score.units))
+                for score in scores.values()
+            ]
     evaluation = getattr(released, "evaluation_", released)
     if isinstance(evaluation, Evaluation):
         design, noisy_tables = evaluation._source
         pairs = zip(design._parts, noisy_tables, strict=True)
-        tables += [ReadTable(query, noisy, evaluation._units) for query, noisy in pairs]
-    seen: list[Mapping[str, Any]] = []
-    for table in tables:
-        record = table_as_json(*table)
-        if record not in seen:
-            seen.append(record)
+        tables += [(best, ReadTable(query, noisy, evaluation._units)) for query, noisy in pairs]
+    seen: list[tuple[int | None, Mapping[str, Any]]] = []
+    for place, table in tables:
+        key = place, table_as_json(*table)
+        if key not in seen:
+            seen.append(key)
             yield table
 
 
-def _in_units(table: ReadTable, report: PrivacyReport) -> Iterator[str]:
+def _check_units(tables: list[ReadTable], released: Any) -> Iterator[str]:
     """Compare the units that were counted with those that the report protects."""
-    if table.units.grouped != (report.unit == "group"):
-        yield f"the unit is {report.unit!r}, and grouped is {table.units.grouped} in a table"
-    # Of one table, a part of the units is counted.
-    whole = report.data == "validation set"
-    if table.units.m > report.m or (whole and table.units.m != report.m):
-        yield f"m is {report.m}, and a table counts {table.units.m} units"
+    report = released.privacy_
+    possible = ("validation set", "table") if _is_search(released) else ("validation set",)
+    if report.data not in possible or report.unit == "instance":
+        yield f"a {released.kind} is not of the {report.unit}s of a {report.data}"
+    for query, noisy, units in tables:
+        if units.grouped != (report.unit == "group"):
+            yield f"the report protects each {report.unit}, and grouped is {units.grouped}"
+        # A search on one table counts its held-out part.
+        if units.m > report.m or (report.data == "validation set" and units.m != report.m):
+            yield f"m is {report.m}, and a table counts {units.m} units"
+        if units.m != tables[0].units.m:
+            yield f"tables count {tables[0].units.m} and {units.m} units"
+        if isinstance(query, Cells):
+            expected = total_weight(units) * len(query.sizes)
+            noise = noise_std(noisy.scale, noisy.gaussian) * math.sqrt(len(noisy.counts))
+            if abs(sum(noisy.counts) - expected) > _MANY_DEVIATIONS * noise + 1:
+                yield f"a table counts {units.m} units, and its counts are not of so many"
 
 
-def _in_noise(tables: list[ReadTable], report: PrivacyReport) -> Iterator[str]:
-    """Compare the scale of the noise with the least that epsilon and delta allow."""
-    gaussian = [table for table in tables if table.noisy.gaussian]
-    laplace = [table for table in tables if not table.noisy.gaussian]
-    spent = math.fsum(t.query.sensitivity(t.units) / t.noisy.scale for t in laplace)
-    if spent > report.epsilon * (1 + _ROUNDING):
-        yield f"the noise of the tables costs epsilon={spent:.6g}, and {report.epsilon:g} was spent"
-    for query, noisy, units in gaussian if report.delta > 0 else ():
-        price = Price.shared(len(gaussian), report.epsilon, report.delta, math.inf)
-        least = price.scale(query.sensitivity(units))
-        if noisy.scale < least * (1 - _ROUNDING):
-            yield f"noise of scale {noisy.scale:g} is less than the {least:g} that delta allows"
-    if gaussian and not report.delta > 0:
-        yield "Gaussian noise needs a delta above 0"
+def _check_noise(tables: list[ReadTable], report: PrivacyReport, is_whole: bool) -> Iterator[str]:
+    """Compare the scale of the noise of each table with what the report says was paid for it."""
+    losses = [loss for loss in report.spends if loss.purpose in _PAYS_FOR_TABLES]
+    losses.sort(key=lambda loss: loss.purpose == SCORE)  # of which tables may be missing
+    alike: dict[tuple[float, bool, int], int] = {}
+    for query, noisy, units in tables:
+        key = noisy.scale, noisy.gaussian, query.sensitivity(units)
+        alike[key] = alike.get(key, 0) + 1
+    for (scale, gaussian, sensitivity), n_tables in alike.items():
+        paid = _paid_for(losses, scale, gaussian, sensitivity, n_tables)
+        if not paid:
+            yield f"noise of scale {scale:g} is not what any release that is listed pays for"
+        for loss in paid:
+            losses.remove(loss)
+    for loss in losses:
+        # The evaluation of a search may be handed in alone, without the search's scores.
+        if is_whole or loss.purpose != SCORE:
+            yield f"there is no table of a release that is listed: {loss.release}"
 
 
-def _in_search(result: SearchResult) -> Iterator[str]:
-    """Compare the chosen candidate, and how many were compared, with the list of candidates."""
+def _paid_for(
+    losses: list[PrivacyLoss], scale: float, gaussian: bool, sensitivity: int, n_tables: int
+) -> list[PrivacyLoss]:
+    """Return the losses that paid for n tables with this noise: each for as many; none if none."""
+    for loss in losses:
+        equal = [each for each in losses if each == loss or each.epsilon == loss.epsilon]
+        for n_losses in (k for k in range(1, len(equal) + 1) if n_tables % k == 0):
+            n_each = n_tables // n_losses
+            if gaussian and not loss.delta > 0:
+                continue
+            price = (
+                Price.shared(n_each, loss.epsilon, loss.delta, GAUSSIAN_ONLY)
+                if gaussian
+                else Price(n_each, loss.epsilon)
+            )
+            if math.isclose(scale, price.scale(sensitivity), rel_tol=_ROUNDING):
+                return equal[:n_losses]
+    return []
+
+
+def _is_search(released: Any) -> bool:
+    return isinstance(released, SearchResult) and released.kind == SEARCH
+
+
+def _check_search(result: SearchResult) -> Iterator[str]:
+    """Check names of metrics, the chosen candidate, and how many candidates were compared."""
     for scores in (result._scores, *result._all_scores.values()):
         for name, released in scores.items():
-            if name in NAMES and name != released.scorer.name:
-                yield f"the score {name!r} is one of the metric {released.scorer.name!r}"
+            if name in NAMES and (name != released.scorer.name or released.scorer.custom):
+                yield f"the score named {name!r} was computed as another metric"
+            if released.n_compared is not None and not released.n_compared >= 1:
+                yield f"n_compared is {released.n_compared}: it is 1 or more, or null"
     if result.kind != SEARCH:
         return
     validated = [candidate["validated"] for candidate in result.candidates]
     index = result.best_index_
     if index is not None:
-        in_list = 0 <= index < len(validated) and validated[index] is not False
+        in_list = 0 <= index < len(validated)
         if not in_list or result.candidates[index]["params"] != result.best_params_:
             yield f"best_index is {index}, which is not the place of best_params among candidates"
-    if result.privacy_.assumption is None and None not in validated:
-        yield from _in_choice(result, validated.count(True))
+        elif validated[index] is False:
+            yield f"best_index is {index}, and that candidate was not validated"
+    for i, scores in result._all_scores.items():
+        if i != index and any(score.n_compared is not None for score in scores.values()):
+            yield f"n_compared of candidate {i} is not null: it was not chosen"
+    if result.privacy_.assumption is not None:
+        return
+    if None not in validated:
+        yield from _check_choice(result, validated.count(True))
+    elif result.privacy_.data != "table":
+        yield "validated is null, and only a search on one table keeps it secret"
 
 
-def _in_choice(result: SearchResult, n_validated: int) -> Iterator[str]:
+def _check_choice(result: SearchResult, n_validated: int) -> Iterator[str]:
     """Compare the number of candidates that a score is the best of with those validated."""
     evaluation = result.evaluation_
     numbers = [released.n_compared for released in result._scores.values()]
@@ -111,7 +177,7 @@ def _in_choice(result: SearchResult, n_validated: int) -> Iterator[str]:
             yield f"n_compared is {n_compared}, and {n_validated} candidates were validated"
 
 
-def _in_subgroups(evaluation: ClassifierEvaluation) -> Iterator[str]:
+def _check_subgroups(evaluation: ClassifierEvaluation) -> Iterator[str]:
     """Compare the number of subgroups in the tables with their levels."""
     n_subgroups = 1 if evaluation._subgroups is None else evaluation._subgroups.n
     for query in evaluation._source[0]._parts:

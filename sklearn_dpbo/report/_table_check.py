@@ -28,6 +28,8 @@ _TEXT = re.compile(rf"({_NUMBER}) \(({_NUMBER}) to ({_NUMBER})\)(, too few to te
 _ONE_NUMBER = re.compile(_NUMBER, re.ASCII)
 _TOO_FEW = ", too few to tell"
 _WHOLE = "all"
+# How far a stated threshold may be from a released one, by rounding.
+_NEAR_THRESHOLD = 0.005
 Row = Mapping[str, str]
 
 
@@ -38,28 +40,35 @@ def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
     a search, or of its evaluation.
     """
     rows = _read(path)
+    steps = _finest_steps(rows)
     sources = [released]
     if isinstance(released, SearchResult) and released.evaluation_ is not None:
         sources.append(released.evaluation_)
     made = [lru_cache(maxsize=None)(partial(_make_rows, source)) for source in sources]
     for number, row in enumerate(rows, 1):
         problems = [
-            _problem(source, make_rows, row, fewest)
+            _problem(source, make_rows, row, fewest, steps)
             for source, make_rows in zip(sources, made, strict=True)
         ]
         if all(problems):
             yield f"row {number} ({row['metric']}) {problems[-1]}"
 
 
-def labels(path: Any) -> str:
-    """Say which score each label of a table stands for, as nothing else can check a label."""
-    scores = {}
+def labels(released: Any, path: Any) -> str:
+    """Say what each label of a table stands for: labels are free, so only a reader can judge."""
+    computed = released._scores if isinstance(released, SearchResult) else {}
+    meanings = []
     for row in _read(path):
-        threshold = f" from {row['threshold']}" if row.get("threshold") else ""
-        score = (row.get("score") or row["metric"]) + threshold
-        if row["metric"] != score:
-            scores[row["metric"]] = score
-    return "; ".join(f"{label!r} is {score}" for label, score in scores.items())
+        name, label = row.get("score") or row["metric"], row["metric"]
+        if name in computed:
+            scorer = computed[name].scorer
+            name = f"the mean of your {scorer.name}" if scorer.custom else scorer.name
+            name += "".join(f", {key}={value!r}" for key, value in scorer.params.items() if value)
+        name += f" at threshold {row['threshold']}" if row.get("threshold") else ""
+        name += f" with {row['options']}" if row.get("options") else ""
+        if name != label:
+            meanings.append(f"{label!r} is {name}")
+    return "; ".join(dict.fromkeys(meanings))
 
 
 def _read(path: Any) -> list[Row]:
@@ -81,10 +90,12 @@ def _read(path: Any) -> list[Row]:
     return [dict(zip(header, row, strict=True)) for row in cells]
 
 
-def _problem(source: Any, make_rows: Any, row: Row, fewest: int) -> str:
+def _problem(source: Any, make_rows: Any, row: Row, fewest: int, steps: Mapping[str, float]) -> str:
     """Describe the first difference of a row from the released counts; return "" if none."""
     try:
-        problems = [_difference(made, row, fewest) for made in _candidates(source, make_rows, row)]
+        problems = [
+            _difference(made, row, fewest, steps) for made in _candidates(source, make_rows, row)
+        ]
     except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
         return f"cannot be computed: {' '.join(str(error).split())}"
     except RecursionError:
@@ -108,14 +119,17 @@ def _candidates(source: Any, make_rows: Any, row: Row) -> Iterator[Mapping[str, 
 
 
 def _thresholds(source: Any, text: str) -> list[float | None]:
-    """Return the released thresholds that round to the text; ValueError if there are none."""
+    """Return the released threshold nearest to the stated one; ValueError if it is another."""
     if not text:
         return [None]
     _require_number(text)
-    near = [t for t in getattr(source, "thresholds", ()) if _rounds_to(float(t), text)]
-    if not near:
-        raise ValueError(f"no threshold {text} was released")
-    return list(map(float, near))
+    released = np.array(getattr(source, "thresholds", ()), dtype=float)
+    if not released.size:
+        raise ValueError("no thresholds were released")
+    nearest = float(released[np.argmin(np.abs(released - float(text)))])
+    if not (_rounds_to(nearest, text) and abs(nearest - float(text)) <= _NEAR_THRESHOLD):
+        raise ValueError(f"no threshold {text} was released; the nearest one is {nearest:.4g}")
+    return [nearest]
 
 
 def _make_rows(
@@ -138,25 +152,30 @@ def _make_rows(
     return {"size": source.m, "note": "", **frame.iloc[same[0]].to_dict()}
 
 
-def _difference(made: Mapping[str, Any], row: Row, fewest: int) -> str:
+def _difference(made: Mapping[str, Any], row: Row, fewest: int, steps: Mapping[str, float]) -> str:
     """Describe the first difference of a row from the row as it should be; return "" if none."""
     for key in _NUMBERS:
         if key in row and not _shows(made[key], row[key]):
             return f"says {key} {row[key]}; it is {made[key]:.6g}"
     too_few = str(made["note"]).startswith("too few")
+    found = _TEXT.fullmatch(row["text"]) if "text" in row else None
     if "text" in row:
-        found = _TEXT.fullmatch(row["text"])
-        shown = zip(_NUMBERS, found.groups(), strict=False) if found else ()
-        if not found or not all(_shows(made[key], text) for key, text in shown):
+        pairs = zip(_NUMBERS, found.groups(), strict=False) if found else ()
+        if not found or not all(_shows(made[key], text) for key, text in pairs):
             numbers = " to ".join(f"{made[key]:.6g}" for key in _NUMBERS)
             return f"says {row['text']!r}; its value, low and high are {numbers}"
         if too_few != bool(found[4]):
             return f"says {row['text']!r}, which {'lacks' if too_few else 'has'} {_TOO_FEW!r}"
-    values = [row["value"]] if "value" in row else []
-    values += [row["text"].partition(" ")[0]] if "text" in row else []
-    width = max(made["high"] - made["low"], 0.01 * max(1.0, abs(made["value"])))
-    if math.isfinite(made["value"]) and min(map(_last_digit, values)) > width:
-        return f"says {values[0]}, and needs more digits: the interval is {width:.2g} wide"
+    shown = [(key, row[key], steps[key]) for key in _NUMBERS if key in row]
+    if found:
+        texts = zip(_NUMBERS, found.groups()[:3], strict=True)
+        shown += [(key, text, _last_digit(text)) for key, text in texts]
+    # Digits have to be finer than the interval, or than 1 % of a number above 1.
+    width = np.fmax(made["high"] - made["low"], 0.01 * max(1.0, abs(made["value"])))
+    for key, text, step in shown:
+        fine = [_last_digit(text) <= width, step <= width and _is_near(made[key], text, step)]
+        if not (any(fine) or _is_near(made[key], text, 0.0)):
+            return f"says {text}, and needs more digits: the interval is {width:.2g} wide"
     if made["size"] < fewest if "size" in made else False:
         return f"is of about {made['size']:,} units (at least {fewest:,})"
     if "size" in row and ("size" not in made or row["size"] != str(made["size"])):
@@ -171,24 +190,44 @@ def _shows(number: float, text: str) -> bool:
 
     pandas writes whole numbers as 93035.0: the digit before the point may be the last one.
     """
+    if not text:  # as pandas writes NaN
+        return math.isnan(number)
     _require_number(text)
     return _rounds_to(number, text) or _rounds_to(number, text.removesuffix(".0"))
 
 
 def _rounds_to(number: float, text: str) -> bool:
     """Return True if a text shows a number, rounded to the digits of the text."""
+    return _is_near(number, text, _last_digit(text))
+
+
+def _is_near(number: float, text: str, step: float) -> bool:
+    """Return True if a text shows a number, rounded to a multiple of this step."""
     said = float(text)
     if not (math.isfinite(said) and math.isfinite(number)):
         return bool(np.isclose(said, number, equal_nan=True))
-    return abs(said - number) <= 0.5 * _last_digit(text) * (1 + 1e-6) + 1e-9 * abs(number)
+    return abs(said - number) <= 0.5 * step * (1 + 1e-6) + 1e-9 * abs(number)
 
 
 def _last_digit(text: str) -> float:
-    """Return the value of one step of the last digit of a number."""
-    exponent = Decimal(text).as_tuple().exponent
+    """Return the value of one step of the last digit of a number; 0 if it has none."""
+    exponent = Decimal(text or "nan").as_tuple().exponent
     return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
+def _finest_steps(rows: Sequence[Row]) -> dict[str, float]:
+    """Return the step of the last digit in each column of numbers: pandas leaves out zeros."""
+    steps = {}
+    for key in _NUMBERS:
+        numbers = [row[key] for row in rows if _is_number(row.get(key, ""))]
+        steps[key] = min(filter(None, map(_last_digit, numbers)), default=math.inf)
+    return steps
+
+
+def _is_number(text: str) -> bool:
+    return _ONE_NUMBER.fullmatch(text) is not None
+
+
 def _require_number(text: str) -> None:
-    if not _ONE_NUMBER.fullmatch(text):
+    if not _is_number(text):
         raise ValueError(f"a number is written as 0.123, inf or nan; found {text!r}")

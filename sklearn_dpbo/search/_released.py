@@ -289,7 +289,7 @@ class SearchResult:
             best,
             record["best_threshold"],
             candidates,
-            record["choice_counts"],
+            _require_numbers(record["choice_counts"]),
             None if evaluation is None else read_evaluation(evaluation, privacy),
             scores.get(best, {}),
             all_scores if len(scores) > 1 else {},
@@ -308,3 +308,12 @@ def _in_numbers(scores: Mapping[str, ReleasedScore]) -> dict[str, dict[str, Any]
         numbers[name] = dict(zip(KEYS, finite, strict=True))
         numbers[name] |= {"note": clipping} if clipping else {}
     return numbers
+
+
+def _require_numbers(counts: Any) -> Any:
+    """Return noisy counts, lists of them, or None; ValueError if they are anything else."""
+    if isinstance(counts, list):
+        return [_require_numbers(count) for count in counts]
+    if counts is None or type(counts) in (int, float):
+        return counts
+    raise ValueError(f"choice_counts are numbers; found {counts!r}")

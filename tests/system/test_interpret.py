@@ -122,7 +122,7 @@ def test_what_its_guarantee_does_not_reach_is_refused():
         search_over(epsilon=500.0).fit(X, Y)
     with pytest.raises(ValueError, match="delta of a fit"):
         search_over(delta=1e-15).fit(X, Y)
-    with pytest.raises(ValueError, match="protects single records, not groups"):
+    with pytest.raises(ValueError, match="protects single records and no groups"):
         search_over().fit(X, Y, groups=np.arange(N) // 2)
 
 

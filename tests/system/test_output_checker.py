@@ -17,6 +17,7 @@ from sklearn_dpbo import (
     PrivacyLedger,
     PrivateBayesSearchCV,
     PrivateTableSearchCV,
+    make_private_scorer,
     private_comparison,
     private_evaluation,
 )
@@ -430,6 +431,11 @@ def test_an_evaluation_that_was_forged_in_one_place_fails(path, value, clinic, t
         (("released_scores", 0, "n_compared"), 1),
         (("released_scores", 0, "n_compared"), None),
         (("evaluation", "design", "n_compared"), 1),
+        (("candidates", 1, "validated"), None),
+        (("privacy", "data"), "sample"),
+        (("privacy", "spent", 0, "epsilon"), 1e-9),
+        (("privacy", "spent", 0, "purpose"), "training of models"),
+        (("choice_counts",), "patient 17 died"),
         (("best_index",), 999),
         (("best_params",), {"C": 4.0}),
         (("candidates",), []),
@@ -572,3 +578,56 @@ def test_names_that_tables_use_are_no_subgroups(levels, two_classes):
         private_evaluation(
             model, X_val, y_val, X=X, y=y, epsilon=1.0, subgroups_val=values, subgroups=levels
         )
+
+
+def test_what_the_noise_left_of_delta_and_parts_of_a_ledger_pass(two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    ledger = PrivacyLedger(
+        tmp_path / "a.ledger", "p", epsilon=9.0, delta=0.1, parts=["women", "men"], create=True
+    )
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, delta=1e-3, ledger=ledger.part("men")
+    ).fit(X, y, X_val=X_val, y_val=y_val)
+    (tmp_path / "a.json").write_text(search.released_.to_json())
+    ledger.part("women").charge(2.0, what="an evaluation of the women")
+    rules = {"ledger": True, "epsilon_per_dataset": 2.0, "epsilon_per_year": 2.0}
+    assert failed(check(tmp_path / "a.json", rules, ledger=ledger)) == []
+    rules = {"epsilon_per_dataset": 1.9, "epsilon_per_year": 1.9}
+    assert failed(check(tmp_path / "a.json", rules, ledger=ledger)) == list(rules)
+
+
+def test_the_evaluation_of_a_search_may_be_handed_in_alone(searched, tmp_path):
+    _, ledger, search = searched
+    (tmp_path / "a.json").write_text(search.evaluation_.to_json())
+    assert failed(check(tmp_path / "a.json", ledger=ledger)) == []
+
+
+def test_missing_intervals_may_be_blank_cells(two_classes, tmp_path):
+    X, y, X_val, y_val = two_classes
+    strategy = GPNoisy(k1=0.9, noise=0.1, prior_mean=0.8, prior_scale=0.1, length_scale=0.5)
+    search = PrivateBayesSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, delta=1e-3, strategy=strategy
+    ).fit(X, y, X_val=X_val, y_val=y_val)
+    (tmp_path / "a.json").write_text(search.released_.to_json())
+    search.released_.table().drop(columns="text").to_csv(tmp_path / "a.csv")
+    assert ",," in (tmp_path / "a.csv").read_text() or ",\n" in (tmp_path / "a.csv").read_text()
+    found = check(tmp_path / "a.json", {"assumptions": True}, tables=[tmp_path / "a.csv"])
+    assert failed(found) == []
+
+
+def test_a_score_cannot_have_the_name_of_another_metric(two_classes):
+    X, y, X_val, y_val = two_classes
+    with pytest.raises(ValueError, match="another name"):
+        make_private_scorer(f1, bounds=(0, 1))
+    for scoring in ({"roc_auc": "accuracy"}, {"f1": make_private_scorer(_own, bounds=(0, 1))}):
+        search = PrivateBayesSearchCV(LogisticRegression(), {"C": [1.0]}, scoring=scoring)
+        with pytest.raises(ValueError, match="give it another name"):
+            search.set_params(refit=next(iter(scoring))).fit(X, y, X_val=X_val, y_val=y_val)
+
+
+def f1(y, labels):
+    return np.ones(len(y))
+
+
+def _own(y, labels):
+    return np.ones(len(y))

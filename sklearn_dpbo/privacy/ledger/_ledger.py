@@ -458,7 +458,7 @@ class Published(NamedTuple):
     def by(cls, report: Mapping[str, Any]) -> Published:
         """Read `PrivacyReport.to_dict`; KeyError or TypeError if that is something else."""
         receipts = tuple(Receipt(**fields) for fields in report["ledger"])
-        if len({receipt.charge for receipt in receipts}) < len(receipts):
+        if len({(receipt.ledger, str(receipt.charge)) for receipt in receipts}) < len(receipts):
             raise ValueError("a charge is listed twice")
         facts = ("epsilon", "delta", "unit", "assumption")
         return cls(receipts, tuple(report[name] for name in facts))
@@ -477,6 +477,10 @@ class Published(NamedTuple):
         ):
             if name == "assumption" and said is not None:
                 said = shortened(said)
+            if name == "unit" and said == "instance":
+                said = "record"  # each record of such a ledger is an instance
+            if name == "delta" and said == 0.0:
+                continue  # Laplace noise left all of it
             if isinstance(said, bool) or said != charged:
                 numbers = ", ".join(str(entry.number) for entry in charges)
                 return f"it says {name}={said!r}; charge {numbers} was made for {charged!r}"
