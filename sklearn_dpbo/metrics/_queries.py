@@ -249,9 +249,7 @@ class MeanOf(Query):
         if units.grouped:  # the mean of a group is rounded, so it is no sum over its records
             return super().statistics_by_level(values, y, units)
 
-        def sum_by_place(
-            values: NDArray[Any], places: NDArray[np.intp], n_places: int
-        ) -> NDArray[Any]:
+        def sum_by_place(values: Any, places: Any, n_places: int) -> NDArray[Any]:
             by_integer = self._of_units(values, units)
             return np.transpose([np.bincount(places, addends, n_places) for addends in by_integer])
 
