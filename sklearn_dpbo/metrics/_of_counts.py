@@ -3,13 +3,15 @@
 *Metrics of the confusion matrix.* Let f be the metric and C0 a confusion matrix, in shares. To
 first order, ``f(C) = f(C0) + sum_ij (C_ij - C0_ij) G_ij``, a mean of gains, where G is the gradient
 of f at C0. Candidates are ranked by this mean if there is much noise, and by f itself if there is
-little (see `_ranking`). C0 is public, or released for the choice. The confusion matrix of the
-chosen candidate is released.
+little (see `_ranking`). C0 is assumed, from the shares of the classes (`prepare`), counted from
+public predictions (`choice`), or released before the choice (`adapt`). For the chosen candidate,
+the confusion matrix is released, and f is computed from it.
 
 *Areas under curves.* Candidates are ranked by the number of correctly ordered pairs of records, and
-by the area itself if there is little noise. A histogram of the chosen candidate's predicted scores
-is released. The order of scores within bins is estimated from its counts. With many records, the
-number of correctly ordered pairs gives a more precise area under a single ROC curve.
+by the area itself if there is little noise. For the chosen candidate, a histogram of its predicted
+scores is released. The order of scores within bins is estimated from its counts. With many records,
+the area under a single ROC curve is more precise if the number of correctly ordered pairs is
+released instead.
 """
 
 from __future__ import annotations
@@ -42,14 +44,17 @@ from ._unknown import settled
 
 Floats = NDArray[np.float64]
 Q = TypeVar("Q", bound=Query)
-# Recall of each class, if there are no public predictions.
-_ASSUMED_RECALL = 0.8
-# Least epsilon m with which the area is more precise from pairs than from a histogram: alone, and
-# if other scores could share the histogram.
-_ENOUGH_FOR_PAIRS = 1_000
-_ENOUGH_BESIDE_OTHERS = 100_000
-# Least epsilon m with which a histogram is better not smoothed.
-_CLEAR = 4_000
+# Without public predictions, this share of each class is assumed to be predicted correctly. Some of
+# the other predictions are right as well, by chance, see `_for_shares`.
+_ASSUMED_CORRECT = 0.8
+# Least epsilon m with which the area under the ROC curve is released as pairs, which are then more
+# precise than a histogram: if nothing else is released, and if other scores could be computed from
+# the histogram, so that pairs leave less epsilon for each.
+_PAIRS_FROM = 1_000
+_PAIRS_BESIDE_OTHERS_FROM = 100_000
+# Least epsilon m with which the counts of bins are not smoothed: noise does less harm to the area
+# than smoothing does.
+_UNSMOOTHED_FROM = 4_000
 
 
 def first_of(given: Given, kind: type[Q]) -> Q | None:
@@ -58,16 +63,19 @@ def first_of(given: Given, kind: type[Q]) -> Q | None:
 
 
 def _shrunk(query: Cells, noisy: NoisyCounts, units: Units, expected: Floats) -> Floats:
-    """Shrink released counts of known labels to the expected counts, more with more noise.
+    """Shrink released counts of known labels towards the expected counts.
 
-    `expected` and the result count units, one number per cell.
+    They are shrunk more if there is more noise. `expected` and the result count units, one number
+    per cell, and the result sums to m.
     """
     query, noisy = settled(query, noisy)
     counts = likely(query, noisy.counts, units)[0][~query.are_unknown] / unit_weight(units)
     scale = noisy.scale / unit_weight(units)
-    # The prior standard deviation of a count is taken as half of it.
+    # A count is taken to differ from its expectation by half of that (and one unit): a standard
+    # deviation. Laplace noise has the variance 2 scale^2. The weights are those of least variance.
     variance = (expected / 2 + 1) ** 2
     weight = variance / (variance + 2 * scale**2)
+    # Half a unit at least, as rankings divide by the sizes of the classes.
     mixed = np.maximum(weight * counts + (1 - weight) * expected, 0.5)
     shrunk: Floats = mixed / mixed.sum() * units.m
     return shrunk
@@ -83,10 +91,11 @@ def positions_of(name: str, params: Mapping[str, Any], classes: NDArray[Any]) ->
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassScore(PrivateScorer):
-    """Score of a classifier's predictions for `classes`.
+    """Score of a classifier's predictions for the sorted `classes`.
 
-    `positions` are those of the classes that are compared with all others. `shares` are the shares
-    of the classes among the training labels or, if `adapted`, released ones.
+    `positions` has the index of the positive class of two or, for scores of all classes, the index
+    of each. `shares` are the shares of the classes among the training labels. If `adapted`, they
+    are released ones of the validation set.
     """
 
     counts: Any = None
@@ -97,11 +106,16 @@ class ClassScore(PrivateScorer):
     def _with_classes(self, y_train: Any, fewest: int, most: float, alternative: str) -> Self:
         """Return the scorer for the classes of these labels: from `fewest` to `most` of them.
 
-        If `most` is 2, one of the two is the positive class. Errors name the `alternative`.
+        If `most` is 2, one of the two is the positive class. If there are too few or too many, the
+        error names the `alternative`.
         """
         check_one_output(self.name, y_train)
         classes, class_counts = np.unique(dense(y_train), return_counts=True)
         n_classes = len(classes)
+        if n_classes == 1:
+            raise ValueError(
+                f"scoring={self.name!r} needs two classes or more, and y has one class only"
+            )
         if not fewest <= n_classes <= most:
             raise ValueError(
                 f"scoring={self.name!r} does not support {n_classes} classes, as in y: use "
@@ -113,13 +127,16 @@ class ClassScore(PrivateScorer):
 
     @property
     def positive(self) -> Any:
-        """The positive class of two; None for scores of all classes."""
+        """The label of the positive class of two; None for scores of all classes."""
         return self.classes[self.positions[0]] if len(self.positions) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionScore(ClassScore):
-    """Metric of the confusion matrix; `matrix` is the one at which candidates are compared."""
+    """Metric of the confusion matrix.
+
+    `matrix` is C0, at whose gradient candidates are ranked, in shares of all units.
+    """
 
     matrix: Any = None
 
@@ -143,10 +160,12 @@ class ConfusionScore(ClassScore):
     def _for_shares(self, shares: Floats, n: int) -> ConfusionScore:
         """Return the score that ranks by its gradient at an assumed matrix.
 
-        All classes have the same recall, and wrong predictions are distributed as the classes are.
+        A share of 0.8 of each class is predicted correctly. The other predictions are guesses,
+        distributed as the classes are, so class i has the recall ``0.8 + 0.2 shares[i]``.
         """
-        errors = np.outer(shares, (1 - _ASSUMED_RECALL) * shares)
-        return self._linear_at(errors + np.diag(_ASSUMED_RECALL * shares), n)
+        correct = np.diag(_ASSUMED_CORRECT * shares)
+        guesses = np.outer(shares, (1 - _ASSUMED_CORRECT) * shares)
+        return self._linear_at(guesses + correct, n)
 
     def choice(self, public: Predictions) -> ConfusionScore:
         C = self._matrix(public)
@@ -169,7 +188,7 @@ class ConfusionScore(ClassScore):
         return adapted._for_shares(np.maximum(shares, 0.5 / m), m)
 
     def faithful(self, units: Units) -> Iterator[ConfusionScore]:
-        if not self.adapted:
+        if not self.adapted:  # rankings depend on the sizes of the classes in the validation set
             return
         M = self.matrix * units.m
         order = OF_MATRIX[self.name].order
@@ -177,9 +196,9 @@ class ConfusionScore(ClassScore):
             yield self._ranked_by(ranking, M)
 
     def _matrix(self, public: Predictions, sample_weight: Any = None) -> Floats:
-        """Count the confusion matrix of public predictions.
+        """Count the confusion matrix of public predictions, shape (K, K) or (K + 1, K).
 
-        It has a row for unknown labels only if there are some.
+        The last row is that of unknown labels. It is left out if there are none.
         """
         query = Confusion(self.classes)
         cells = query.record_values(public.y, public.response, public.classes)
@@ -192,13 +211,20 @@ class ConfusionScore(ClassScore):
     def _linear_at(self, matrix: Floats, n: int) -> ConfusionScore:
         """Return the score that ranks by its gradient at a matrix of shares, for n records."""
         G = gradient(self.metric, n * matrix)
-        matrix = matrix / matrix.sum()  # widths are proven for matrices of all units
+        # Shares that `of_shares` raised sum to more than 1. The proofs of the widths of rankings
+        # are for a matrix of all units, as `faithful` makes it from this one.
+        matrix = matrix / matrix.sum()
         return replace(self, matrix=matrix)._ranked_by(linear(G), matrix)
 
     def _ranked_by(self, ranking: Ranking, C: Floats) -> ConfusionScore:
-        """Return the score that ranks candidates by `ranking`; `ends` are exact at the matrix C."""
-        rise = ranking.slope * ranking.width * C.sum()
+        """Return the score that ranks candidates by `ranking`.
+
+        The integer of its query is 0 where the ranking is 0, and largest where the ranking is the
+        width times the number of units. `ends` are the scores there, on the line through the score
+        at the matrix C that has the slope of the ranking.
+        """
         low = float(self.metric(C) - ranking.slope * ranking(C))
+        rise = ranking.slope * ranking.width * C.sum()
         query = RankedConfusion(self.classes, ranking)
         return replace(self, query=query, ends=(low, low + rise))
 
@@ -233,6 +259,7 @@ class ConfusionScore(ClassScore):
 class RankingScore(ClassScore):
     """Area under the ROC curve (several classes: each against the others), or average precision.
 
+    Average precision summarises the precision-recall curve. Below, "area" stands for any of them.
     If `smooth`, the counts of bins are smoothed.
     """
 
@@ -253,7 +280,10 @@ class RankingScore(ClassScore):
         return ClassSizes(self.classes, self.response_method)
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> RankingScore:
-        """Return the score with released shares of the classes, which the floor depends on."""
+        """Return the score with released shares of the classes.
+
+        The floor depends on them: it is a share of the negative records.
+        """
         sizes = _shrunk(self.first, noisy, units, np.array(self.shares) * units.m)
         return self.of_shares(sizes / units.m, units.m)
 
@@ -263,12 +293,15 @@ class RankingScore(ClassScore):
         return adapted._ranked_by(Pairs, self.query.floor)
 
     def faithful(self, units: Units) -> Iterator[RankingScore]:
+        # With the floor 0, all pairs count. So the area is their number, or the sum of precisions,
+        # divided by a number that is the same for all candidates.
         if len(self.positions) == 1:
             yield self._ranked_by(Pairs if self.name == "roc_auc" else PrecisionSum)
-        elif self.adapted:  # weights of the classes depend on their sizes
+        elif self.adapted:  # the weights of several classes depend on their sizes
             yield self._ranked_by(MeanArea)
 
     def _ranked_by(self, kind: type[Pairs], floor: float = 0.0) -> RankingScore:
+        """Return the score that ranks candidates by a query of this kind, with this floor."""
         shares = tuple(self.shares[i] for i in self.positions)
         query = kind(self.classes, self.positions, shares, floor, self.response_method)
         return replace(self, query=query)
@@ -282,10 +315,7 @@ class RankingScore(ClassScore):
         histogram = first_of(given, ScoreHistogram)
         if histogram is not None and histogram.positives != self.positions:
             histogram = None
-        enough = _ENOUGH_FOR_PAIRS if given is None else _ENOUGH_BESIDE_OTHERS
-        if self.name == "roc_auc" and (
-            public is None or (histogram is None and m * epsilon >= enough)
-        ):
+        if self._is_of_pairs(public, histogram, given, m * epsilon):
             pairs = PairCounts(self.classes, self.positions, (0.5,), 0.0, self.response_method)
             return replace(self, counts=pairs, release_uses_public=False)
         if public is None:
@@ -299,11 +329,26 @@ class RankingScore(ClassScore):
             histogram = ScoreHistogram.at(
                 public(methods), self.classes, self.positions, methods, n_bins(m, epsilon)
             )
-        smooth = m * epsilon < _CLEAR and len(self.positions) == 1
+        smooth = m * epsilon < _UNSMOOTHED_FROM and len(self.positions) == 1
         return replace(self, counts=histogram, smooth=smooth)
 
+    def _is_of_pairs(
+        self, public: Public, histogram: ScoreHistogram | None, given: Given, epsilon_m: float
+    ) -> bool:
+        """Return True if the area is released as pairs, and not computed from a histogram."""
+        if self.name != "roc_auc":
+            return False
+        if public is None:  # without public scores, there are no bins
+            return True
+        least = _PAIRS_FROM if given is None else _PAIRS_BESIDE_OTHERS_FROM
+        return histogram is None and epsilon_m >= least
+
     def value(self, counts: Sequence[int], units: Units) -> float:
-        """Compute the area within bins from released counts, smoothed if there is much noise."""
+        """Compute the area from released counts, within [0, 1].
+
+        From a histogram, it is the area of the bins, plus what the order within bins is estimated
+        to add.
+        """
         if isinstance(self.counts, PairCounts):
             return super().value(counts, units)
         tables = self._likely_tables(counts, units)
@@ -315,13 +360,21 @@ class RankingScore(ClassScore):
     ) -> tuple[float, float]:
         """Return an interval that also covers the error of the order within bins.
 
-        That error is added to the noise, and in quadrature to the sampling error.
+        From pairs, it covers the noise and then, joined in quadrature, the sampling error. The
+        variance of an area A is at most ``A (1 - A) / n`` for n records of the smaller class (van
+        Dantzig, 1951).
 
-        The interval of an average precision is joined with its mirror image at the estimate, as
-        simulated precisions are clipped at 1, which biases their average. The histograms of K
-        classes count the same records; so the variance of a sum of K errors is at most K times the
-        sum of their variances. The variance of an area A from pairs is at most ``A (1 - A) / n``
-        for n records of the smaller class (van Dantzig, 1951).
+        From a histogram:
+
+        1. Noise and, if `sampling`, the sampling error are simulated together. The histograms of K
+           classes count the same records, but their sampling errors are simulated independently.
+           The variance of a sum of K errors is at most K times the sum of their variances; so the
+           errors are multiplied by the square root of K.
+        2. The interval of an average precision is joined with its mirror image at the estimate, as
+           simulated precisions are clipped at 1, which biases their average.
+        3. The error of the order within bins is added to the half-widths; if they have a sampling
+           error, it is joined with them in quadrature.
+        4. Both ends are shifted by what the order within bins is estimated to add.
         """
         value = float(self.raw(likely(self.counts, noisy.counts, units), units)[0])
         if isinstance(self.counts, PairCounts):
@@ -345,23 +398,31 @@ class RankingScore(ClassScore):
         return mean
 
     def _tables(self, counts: Floats, units: Units) -> list[Floats]:
-        """Return the table of each class in `positions`, in units."""
+        """Return the table of each class in `positions`, in numbers of units."""
         tables = zip(self.counts.positives, self.counts.tables(counts), strict=True)
         return [table / unit_weight(units) for i, table in tables if i in self.positions]
 
     def _likely_tables(self, counts: Sequence[int], units: Units) -> list[Floats]:
-        """Return possible tables near the noisy ones, smoothed if `smooth`."""
+        """Return possible tables near those of the noisy counts, smoothed if `smooth`."""
         tables = self._tables(likely(self.counts, counts, units)[0], units)
         return [monotone(table) for table in tables] if self.smooth else tables
 
     def _area(self, table: Floats, undefined: float | None = None, tied: bool = True) -> Floats:
+        """Compute the area of tables of bins, shape (..., 2, n_bins), in the order of the bins.
+
+        For average precision, all records of a bin have the same score if `tied` and if most public
+        records share their score with others. Otherwise both classes are spread evenly over a bin.
+        """
         if self.name == "average_precision":
             tied = tied and self.counts.repeated
             return average_precision(table, undefined, tied, record=1.0)
         return roc_auc(table, undefined)
 
     def _hidden(self, tables: list[Floats]) -> tuple[float, float]:
-        """Estimate what the order within bins adds to the mean area, and bound the error of it."""
+        """Estimate what the order within bins adds to the mean area; see `hidden_order`.
+
+        Return the estimate, and a bound of its error. Both are 0 if each score has its own bin.
+        """
         if self.counts.separate:
             return 0.0, 0.0
         area = partial(self._area, tied=False)

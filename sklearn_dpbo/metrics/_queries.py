@@ -1,26 +1,29 @@
 """Queries: integers computed from predictions, of known sensitivity (zone: sensitive).
 
-All that a score releases is a `Query`. It has a public function that maps a record to numbers, and
-computes integers from the numbers of all records. One unit changes the integers by at most the
-sensitivity. This bound is exact, as sums of integers have no rounding error. The proofs are in the
-documentation, "The guarantee".
+A `Query` maps each record to numbers, by a public function, and computes integers from the numbers
+of all records. A score releases these integers with noise. If one unit is replaced, the absolute
+changes of the integers sum to at most the *sensitivity*. The bound has no rounding error, as
+integers are added exactly; where a function of floats is rounded, the bound has an allowance for
+that. The proofs are in the documentation, "The guarantee".
 
-================  =========================================================  =================
-query             integers                                                   sensitivity
-================  =========================================================  =================
-`MeanOf`          the sum of gains, in steps (G for the range of a gain);    G
-                  also of g (1 - g), with gains g in [0, 1]
-`Cells`           the number of records in each cell (a confusion matrix,    2 W, for each
-                  a histogram of scores)                                     cell of a record
-`Moments`         sums of errors, labels and their squares, see `_errors`    steps of all sums,
-                                                                             and a little more
-`Pairs`           correctly ordered pairs, see `_pairs`                      2 (m - 1), or less
-others            a function of the matrix (`_ranking`) or of the order      G + 2
-                  (`_pairs`) of known width, in steps: `in_steps`
-================  =========================================================  =================
+The validation set has m units. G = 2^20 is the number of steps of the fine grid, to which gains and
+functions are rounded. A unit's gain is the mean of its records' gains. In counts, the records of a
+unit have the total weight W: 1 if each record is a unit, more for groups (`unit_weight`).
 
-The gain of a unit is the mean of its records' gains. In counts, the records of a unit have the
-total weight W.
+===========  ======================================================  ===============================
+query        integers                                                sensitivity
+===========  ======================================================  ===============================
+`MeanOf`     the sum of the units' gains, in steps; with `spread`,   `steps` (1 for accuracy), or G
+             also that of g (1 - g), for gains g in [0, 1]           for groups
+`Cells`      the weight of the records in each cell of its tables    2 W for each table
+             (a confusion matrix, a histogram of scores)
+`Moments`    sums of errors, labels and their squares (`_errors`)    `Moments.sensitivity`
+`Pairs`      the number of correctly ordered pairs (`_pairs`)        `Pairs.sensitivity`
+others       a function of the confusion matrix (`_ranking`) or of   G + 2 + m // 2^26
+             the order of records (`_pairs`), in steps: `in_steps`   (`ErrorVariance`: 1 more)
+===========  ======================================================  ===============================
+
+A label is *unknown* if it is missing or is not one of the training classes.
 """
 
 from __future__ import annotations
@@ -39,20 +42,21 @@ from ._gains import Named
 from ._labels import class_numbers, encode
 
 Floats = NDArray[np.float64]
-# G, the number of steps between the lowest and the highest gain of a unit. Gains are rounded to the
-# nearest step.
+# G, the number of steps of the fine grid between the lowest and the highest value.
 GRID = 2**20
 # Largest number of classes of a confusion matrix.
 MOST_CLASSES = 50
-# Largest total weight W of a group's records, if the sums fit into int64.
+# Largest total weight W of a group's records; `unit_weight` chooses less if the sums would not fit
+# into int64.
 _GROUP_WEIGHT = 2**10
 
 
 @dataclass(frozen=True, eq=False)
 class Stepwise:
-    """Values of records at each level (such as a threshold), which change once.
+    """Values of records at ascending levels, such as thresholds; each record has at most two.
 
-    A record has the value `above` at its first `n_reached` levels, and `below` at the others.
+    A record reaches its first `n_reached` levels: its response is at least these thresholds.
+    There it has the value `above`. At the higher levels it has the value `below`.
     """
 
     below: NDArray[Any]
@@ -61,17 +65,22 @@ class Stepwise:
     n_levels: int
 
     def at(self, level: int) -> NDArray[Any]:
-        """Return the values at a level."""
+        """Return the values of all records at one level."""
         return np.where(self.n_reached > level, self.above, self.below)
 
-    def summed(self, sums: Callable[[Any, Any, int], NDArray[Any]]) -> NDArray[Any]:
+    def summed(self, sum_by_place: Callable[[Any, Any, int], NDArray[Any]]) -> NDArray[Any]:
         """Return sums over all records at each level, shape (n_levels, n_sums).
 
-        ``sums(values, places, n)`` returns sums over the records at each of n places, as rows.
+        The place of a record is the number of levels that it reaches, 0 to n_levels.
+        ``sum_by_place(values, places, n_places)`` returns a row of sums for each place, over the
+        records at that place.
         """
         n_places = self.n_levels + 1
-        low, high = (sums(v, self.n_reached, n_places) for v in (self.below, self.above))
-        return np.asarray(np.cumsum(low, axis=0)[:-1] + np.cumsum(high[::-1], axis=0)[-2::-1])
+        low, high = (sum_by_place(v, self.n_reached, n_places) for v in (self.below, self.above))
+        # At level l, records at the places 0, ..., l are below, and all others above.
+        sums_below = np.cumsum(low, axis=0)[:-1]
+        sums_above = np.cumsum(high[::-1], axis=0)[-2::-1]
+        return np.asarray(sums_below + sums_above)
 
 
 class Query:
@@ -86,7 +95,7 @@ class Query:
     weight : int
         Weight of this query when an evaluation shares epsilon among several.
     subgroups : tuple of int
-        Numbers of the subgroups whose released counts are summed, see `Cells`.
+        Indices of the subgroups whose released counts are summed, see `Cells`.
     """
 
     response_method: tuple[str, ...] = ("predict",)
@@ -95,7 +104,7 @@ class Query:
     subgroups: tuple[int, ...] = (0,)
 
     def __eq__(self, other: object) -> bool:
-        """Return True if both count the same, so that they share one release."""
+        """Return True if both have the same type and fields, so that they share one release."""
         return type(self) is type(other) and same(vars(self), vars(other))
 
     def __hash__(self) -> int:
@@ -109,30 +118,38 @@ class Query:
         raise NotImplementedError
 
     def lowest_values(self, y: Any, n: int) -> NDArray[Any]:
-        """Return the worst possible values, for n records that cannot be predicted."""
+        """Return the worst possible values, for n records whose prediction fails."""
         raise NotImplementedError
 
     def statistics(self, values: NDArray[Any], y: Any, units: Units) -> tuple[int, ...]:
-        """Return the integers, from the `record_values` of all records of these units."""
+        """Compute the integers from the `record_values` of all records of these units."""
         raise NotImplementedError
 
     def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
-        """Return the `statistics` at each level, shape (n_levels, n_statistics)."""
+        """Compute the `statistics` at each level, shape (n_levels, n_statistics)."""
         return np.array([self.statistics(values.at(i), y, units) for i in range(values.n_levels)])
 
     def sensitivity(self, units: Units) -> int:
-        """Bound the sum of the absolute differences that one unit makes to the integers.
+        """Bound the sum of the absolute changes of the integers if one unit is replaced.
 
         Only the number of units, and whether they are groups, is used.
         """
         raise NotImplementedError
 
     def largest(self, units: Units) -> int:
-        """Return the largest possible integer, if there is only one; the smallest is 0."""
+        """Return the largest value that an integer can have.
+
+        Only for queries whose integers share one range, which begins at 0.
+        """
         raise NotImplementedError
 
     def counts_as(self, other: Query, units: Units) -> bool:
-        """Return True if another query has the same integers for these units."""
+        """Return True if another query has the same integers for these units.
+
+        Unlike ``==``, this may depend on the units: where all gains are at their bounds, a `MeanOf`
+        with `spread` has the integers of one without. False is always safe: the integers are then
+        computed twice.
+        """
         return self is other
 
     def share_clipped(self, y: Any, response: NDArray[Any], classes: Any) -> float:
@@ -140,42 +157,55 @@ class Query:
         return 0.0
 
     def summed(self, counts: Floats) -> Floats:
-        """Return the sums of released counts that scores are computed from."""
+        """Return the sums of released counts that scores are computed from.
+
+        These are sums over `subgroups`; without subgroups, the counts themselves.
+        """
         return counts
 
     def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
-        """Return the integers that count records of unknown labels, if there are such integers."""
+        """Select the integers that count records of unknown labels; empty if there are none."""
         return np.empty(0, dtype=np.int64)
 
     def per_unknown(self, units: Units) -> int:
-        """Increase of the sum of `unknown_counts` by one unit of unknown label."""
+        """Return by how much a unit of unknown labels raises the sum of `unknown_counts`."""
         return unit_weight(units)
 
     def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
-        """Return the query and the integers without `unknown_counts`."""
+        """Return the query without cells for unknown labels, and the integers that it has."""
         return self, np.asarray(counts)
 
     def sampling_deviations(self, counts: Floats, units: Units) -> Floats | None:
-        """Return standard deviations of the sums between samples of units; None for `Cells`."""
+        """Return how much the sums vary between random samples of units from a population.
+
+        `counts` are those of `summed`. The result has a standard deviation, with a sign, for each
+        (see `Moments`). It is None for `Cells`, where the sampling error of counts is simulated,
+        and for queries whose scores compute it in another way.
+        """
         return None
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
-        """Apply ``adjust(cells, total)`` to counts of cells whose total is known."""
+        """Make counts of cells have their public total; return all other counts unchanged.
+
+        `counts` are those of `summed`. ``adjust(cells, total)`` returns counts with this total.
+        """
         return counts
 
     def within_range(self, counts: ArrayLike, units: Units) -> NDArray[Any]:
-        """Clip counts to their ranges, if these are known."""
+        """Clip integers to the ranges that they have without noise, if these are known."""
         return np.asarray(counts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanOf(Query):
-    """Sum over units of the mean of a gain, clipped to [a, b] and rounded to a grid.
+    """Sum of the gains of all units, in steps.
 
-    Values of records are integers in {0, ..., steps}; one step is enough if every gain is a or b.
-    ``gain(y, response, classes)`` returns a number per record; NaN counts as a. If `spread`, there
-    is a second integer: the sum of `spread_of` over the means of units, from which their variance
-    follows. Both integers together have the sensitivity of the first.
+    ``gain(y, response, classes)`` returns a number per record. It is clipped to `bounds` = (a, b),
+    and rounded to one of 0, ..., `steps`; one step is enough if every gain is a or b. NaN counts as
+    the lower bound a. A unit's gain is the mean of its records' gains.
+
+    If `spread`, there is a second integer: the sum of `spread_of` over the gains of units, from
+    which their variance follows. Both integers together have the sensitivity of the first.
     """
 
     gain: Callable[..., Any]
@@ -189,7 +219,7 @@ class MeanOf(Query):
             self.gain.check(response)
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.int64]:
-        """Return ``round(steps (clip(gain, a, b) - a) / (b - a))``."""
+        """Return ``round(steps (clip(gain, a, b) - a) / (b - a))``, shape (n,)."""
         a, b = self.bounds
         share = (self.clipped(y, response, classes) - a) / (b - a)
         return np.rint(share * self.steps).astype(np.int64)
@@ -216,17 +246,18 @@ class MeanOf(Query):
         return tuple(int(addends.sum()) for addends in self._of_units(values, units))
 
     def statistics_by_level(self, values: Stepwise, y: Any, units: Units) -> NDArray[np.int64]:
-        if units.grouped:  # means over groups do not add up
+        if units.grouped:  # the mean of a group is rounded, so it is no sum over its records
             return super().statistics_by_level(values, y, units)
 
-        def sums(values: NDArray[Any], places: NDArray[np.intp], n_places: int) -> NDArray[Any]:
+        def sum_by_place(values: Any, places: Any, n_places: int) -> NDArray[Any]:
             by_integer = self._of_units(values, units)
             return np.transpose([np.bincount(places, addends, n_places) for addends in by_integer])
 
-        return values.summed(sums).astype(np.int64)
+        return values.summed(sum_by_place).astype(np.int64)
 
     def _of_units(self, values: NDArray[Any], units: Units) -> tuple[NDArray[np.int64], ...]:
         """Return the addends of each integer, one per unit, shape (m,)."""
+        # For groups, values of 0, ..., `steps` are converted to the fine grid before their mean.
         G = self.sensitivity(units)
         k = units.mean(values * (G // self.steps))
         return (k, spread_of(k, G)) if self._is_spread(units) else (k,)
@@ -237,11 +268,17 @@ class MeanOf(Query):
         return self == replace(other, spread=False)
 
     def _is_spread(self, units: Units) -> bool:
-        """Return True if there is a second integer. It is left out if all units are at bounds."""
+        """Return True if there is a second integer.
+
+        It is left out if the gain of each unit is one of the bounds, as g (1 - g) is 0 then.
+        """
         return self.spread and self.sensitivity(units) > 1
 
     def sensitivity(self, units: Units) -> int:
-        """Return the number of steps; G for groups, as means over groups need the fine grid."""
+        """Return the number of steps of a unit's gain.
+
+        It is G for groups: the mean of gains of 0 and 1 may lie between them.
+        """
         require_finite(*self.bounds)
         return GRID if units.grouped else self.steps
 
@@ -254,15 +291,17 @@ class MeanOf(Query):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Query):
-    """Numbers of records in cells; the records of a unit have the total weight W.
+    """Weight of the records in each cell of one or more tables.
 
-    There are one or more tables of cells. A record lies in one cell of each table, and its values
-    are the numbers of these cells, counted from the first cell of the first table. All tables are
-    repeated for each of `n_subgroups`, and a record is counted in those of its subgroup. Scores are
-    computed from the sum of the counts of `subgroups`.
+    The records of a unit have the total weight W, see `weights`. A record lies in one cell of each
+    table. Its values are the indices of these cells, shape (n,) for one table or (n, n_tables). The
+    indices go on from one table to the next.
 
-    If `unknown`, the last cells of a table of labels count the records of unknown labels, see
-    `_unknown`. They are released with the others, at no cost.
+    There is a copy of all tables for each of `n_subgroups`, and a record is counted in the copy of
+    its subgroup. Scores are computed from the sum of the copies of `subgroups`.
+
+    If `unknown`, the last cells of each table that counts labels are for records of unknown labels,
+    see `_unknown`. They are released with the others, at no cost.
     """
 
     n_subgroups: int = 1
@@ -271,7 +310,7 @@ class Cells(Query):
 
     @property
     def known_sizes(self) -> tuple[int, ...]:
-        """Number of cells of each table, for one subgroup, without those of unknown labels."""
+        """Number of cells of each table, in one copy, without those of unknown labels."""
         raise NotImplementedError
 
     @property
@@ -281,12 +320,12 @@ class Cells(Query):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of cells of each table, for one subgroup."""
+        """Number of cells of each table, in one copy."""
         return tuple(n + self.unknown * self.n_unknown for n in self.known_sizes)
 
     @property
     def are_unknown(self) -> NDArray[np.bool_]:
-        """Mask of the cells of unknown labels, over all tables of one subgroup."""
+        """Mask of the cells of unknown labels, over all tables of one copy."""
         sizes = zip(self.sizes, self.known_sizes, strict=True)
         return np.concatenate([np.arange(n) >= n_known for n, n_known in sizes])
 
@@ -301,23 +340,30 @@ class Cells(Query):
     def _counts_at(
         self, values: NDArray[Any], places: NDArray[np.intp], n_places: int, units: Units
     ) -> NDArray[np.int64]:
-        """Sum the weights of the records at each place in each cell, shape (n_places, n_cells)."""
+        """Sum the weights of the records at each place in each cell, shape (n_places, n_cells).
+
+        See `Stepwise.summed` on places. The cells are those of all copies.
+        """
         w = weights(units)
-        n = sum(self.sizes) * self.n_subgroups
+        n_in_copy = sum(self.sizes)
+        n_cells = n_in_copy * self.n_subgroups
         # A query with one subgroup counts all records there, though units may have more subgroups.
         subgroups = np.minimum(units.subgroups, self.n_subgroups - 1)
-        first = sum(self.sizes) * subgroups + n * places
-        # Sums of weights are exact: floats hold all integers up to 2^53.
+        # The counts are one flat array, by place, then by subgroup, then by cell. The values of a
+        # record are indices within the copy that begins at `first`.
+        first = n_cells * places + n_in_copy * subgroups
         columns = values.reshape(len(values), -1).T + first
-        counts = sum(np.bincount(cells, weights=w, minlength=n * n_places) for cells in columns)
-        return np.asarray(counts).astype(np.int64).reshape(n_places, n)
+        # Sums of weights are exact: floats hold all integers up to 2^53.
+        n_counts = n_cells * n_places
+        counts = sum(np.bincount(cells, weights=w, minlength=n_counts) for cells in columns)
+        return np.asarray(counts).astype(np.int64).reshape(n_places, n_cells)
 
     def of_counts(self, counts: NDArray[np.int64], units: Units) -> tuple[int, ...]:
-        """Return the integers, from the total weight of the records in each cell."""
+        """Compute the integers from the total weight of the records in each cell."""
         return tuple(counts.tolist())
 
     def sensitivity(self, units: Units) -> int:
-        """Return 2 W per table: a unit has weight W in it, and so has one that replaces it."""
+        """Return 2 W per table: a unit leaves with weight W, and another comes with weight W."""
         return 2 * unit_weight(units) * len(self.sizes)
 
     def unknown_counts(self, counts: Sequence[int]) -> NDArray[np.int64]:
@@ -331,11 +377,15 @@ class Cells(Query):
         return replace(self, unknown=False), kept.ravel()
 
     def by_table(self, counts: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the counts of each table."""
+        """Split the counts of one copy (along the last axis) into those of each table."""
         return np.split(np.asarray(counts), np.cumsum(self.sizes)[:-1], axis=-1)
 
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
-        """Apply ``adjust(table, total)`` to each table; the total of some subgroups is unknown."""
+        """Make each table have its public total, by ``adjust(table, total)``.
+
+        Only the total of all subgroups is public. For some of them, the total of their noisy counts
+        takes its place.
+        """
         total_known = len(self.subgroups) == self.n_subgroups
         total = total_weight(units)
         tables = [
@@ -351,20 +401,20 @@ class Cells(Query):
 
 @dataclass(frozen=True, eq=False)
 class Confusion(Cells):
-    """Numbers of records by true and predicted class: K cells for each true class.
+    """Confusion matrix: K cells for each true class, one for each predicted class.
 
-    The last K cells are those of records whose label is not among `classes`, as if it were one more
-    class that is never predicted. A record that cannot be predicted counts as a prediction of the
-    class after its own.
+    If `unknown`, the last K cells are for records of unknown labels, as if these were one more true
+    class that is never predicted. A record whose prediction fails counts as an error: a prediction
+    of the class after its own (after the last, the first).
     """
 
     classes: NDArray[Any]
     what = "confusion matrix"
-    # The predictions are those of the model: a histogram may compute others.
+    # True as the predictions are the model's own. Those of a histogram may be by another threshold.
     follows = True
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
-        """Return K times the true class plus the predicted one."""
+        """Return K times the index of the true class, plus that of the predicted one."""
         return self._cells(y, encode(response, self.classes))
 
     def lowest_values(self, y: Any, n: int) -> NDArray[np.intp]:
@@ -385,17 +435,20 @@ class Confusion(Cells):
 
     @property
     def predicted(self) -> NDArray[np.intp]:
-        """Positions of the classes of the columns."""
+        """Position in `classes` of the class of each column."""
         return np.arange(len(self.classes))
 
     def matrices(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return confusion matrices, shape (..., K, K); unknown labels have another row."""
+        """Reshape counts to confusion matrices, shape (..., K, K), or (..., K + 1, K) if `unknown`.
+
+        The additional last row is that of unknown labels.
+        """
         return counts.reshape(*counts.shape[:-1], -1, len(self.classes))
 
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes(Cells):
-    """Numbers of records by class; the last cell is that of unknown labels."""
+    """Weight of the records of each class; the last cell is for unknown labels."""
 
     classes: NDArray[Any]
     response_method: tuple[str, ...]
@@ -425,7 +478,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def require_finite(*bounds: float) -> None:
-    """Raise ValueError unless values within these bounds can be rounded to steps of them."""
+    """Raise ValueError unless all bounds are finite: no other range can be divided into steps."""
     if not np.isfinite(bounds).all():
         raise ValueError(f"counts need finite bounds; found {bounds}")
 
@@ -439,37 +492,45 @@ def numbers(y: Any) -> Floats:
 
 
 def spread_of(k: NDArray[np.int64], G: int) -> NDArray[np.int64]:
-    """Compute h(k) = round(k (G - k) / G), for gains of k steps out of G, k in {0, ..., G}.
+    """Compute h(k) = round(k (G - k) / G): for a gain of k of G steps, g (1 - g) in steps.
 
-    If k rises by one, h changes by at most one. So k + h and k - h never fall, and both rise from 0
-    to G. For any two gains, ``|k - k'| + |h - h'|`` is the change of one of them, so at most G.
+    If k rises by one, h changes by at most one. So neither k + h nor k - h falls as k rises. Each
+    of the two is 0 for k = 0 and G for k = G. For any k and k', ``|k - k'| + |h - h'|`` is the
+    difference of k + h or of k - h, so at most G.
     """
     return (2 * k * (G - k) + G) // (2 * G)
 
 
 def in_steps(value: float, width: float) -> int:
-    """Return a value, of which a unit moves at most `width`, in steps of width / G."""
+    """Return a value in steps of width / G, rounded down.
+
+    `width` bounds the change of the value if one unit is replaced.
+    """
     return int(np.floor(GRID * (value / width)))
 
 
 def steps_of_unit(units: Units) -> int:
-    """Bound the steps of `in_steps` that one unit makes: G, and a few for rounding."""
+    """Bound the change of `in_steps` if one unit is replaced: G, and a few steps for rounding.
+
+    The error of the value, in floats, is below m / 2^27 steps, so it may add 2 + m // 2^26 steps.
+    """
     return GRID + 2 + units.m // 2**26
 
 
 def unit_weight(units: Units) -> int:
-    """Total weight W of a unit's records: 1 if each record is a unit.
+    """Return W, the total weight of a unit's records: 1 if each record is a unit.
 
-    For groups, W is large, so that shares of it are fine, but ``2 (W m)^2`` stays below 2^62.
+    A group's records share W in integers, so it is large. Yet ``2 (W m)^2``, the largest value of
+    `Pairs`, stays below 2^62.
     """
     return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
 
 
 def total_weight(units: Units) -> int:
-    """Total weight of all records."""
+    """Return the total weight of all records, W m."""
     return unit_weight(units) * units.m
 
 
 def weights(units: Units) -> NDArray[np.int64]:
-    """Integer weights of the records, shape (n,); those of a unit add up to `unit_weight`."""
+    """Return integer weights of the records, shape (n,); those of a unit sum to `unit_weight`."""
     return units.record_weights(unit_weight(units))

@@ -1,7 +1,7 @@
 """Released scores, and the JSON of noisy counts and of scorers (zone: released).
 
-All numbers in a file are computed from its noisy counts and its public design, by the same code
-when they are released and when the file is read.
+All numbers in a file are computed from its noisy counts, and from its public settings such as the
+edges of bins. The same code computes them for the release and when the file is read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from ._variance import VarianceExplained
 class ReleasedScore:
     """A score with the noisy counts from which it is computed.
 
-    It is of the best of `n_compared` candidates, chosen by this score if it `selects`. `n_compared`
-    is None if their number is not known, or depended on something that is not known.
+    The candidate was chosen as the best of `n_compared`; if this score `selects`, by this score.
+    `n_compared` is None if the number of candidates is unknown, or depended on unknown things.
     """
 
     scorer: PrivateScorer
@@ -46,12 +46,12 @@ class ReleasedScore:
 
     @property
     def score(self) -> Score:
-        """The score, and the 95 % interval for the score without noise."""
+        """The noisy score, and the 95 % interval for the score without noise."""
         return score_and_interval(self.scorer, self.units, self.noisy)
 
     @property
     def value(self) -> float:
-        """The score."""
+        """The noisy score."""
         return self.score[0]
 
     @cached_property
@@ -63,16 +63,21 @@ class ReleasedScore:
 
 
 class _Kind(NamedTuple):
-    """A kind of table: the class of its query, and attributes of it by their names in JSON."""
+    """A kind of table: the class of its query, and the names of its attributes.
+
+    `attributes` maps the name of each attribute in JSON to the one that it has in the query.
+    """
 
     query: type[Query]
     attributes: Mapping[str, str]
 
 
-_CROSSED = {"subgroups": "n_subgroups"}
+# The attribute of tables that may be counted for each subgroup of the records.
+_BY_SUBGROUP = {"subgroups": "n_subgroups"}
+# The attribute of tables that count classes.
 _CLASSES = {"classes": "classes"}
 _KINDS = {
-    "confusion matrix": _Kind(Confusion, _CLASSES | _CROSSED),
+    "confusion matrix": _Kind(Confusion, _CLASSES | _BY_SUBGROUP),
     "histogram of scores": _Kind(
         ScoreHistogram,
         _CLASSES
@@ -85,7 +90,7 @@ _KINDS = {
             "each_score_has_a_bin": "separate",
             "methods": "response_method",
         }
-        | _CROSSED,
+        | _BY_SUBGROUP,
     ),
     "agreement of two models": _Kind(Agreement, _CLASSES | {"by_class": "by_class"}),
     "histogram of errors": _Kind(ErrorHistogram, {"edges": "edges"}),
@@ -104,12 +109,18 @@ _KINDS = {
         _CLASSES | {"positive_classes": "positives", "shares": "shares", "floor": "floor"},
     ),
 }
-# Arguments that only counting needs, for queries that are read.
-_NOT_READ: dict[type[Query], dict[str, Any]] = {Agreement: {"parts": ()}, MeanOf: {"gain": None}}
+# Placeholders for arguments of a query that only counting needs, so that JSON leaves them out.
+_PLACEHOLDERS: dict[type[Query], dict[str, Any]] = {
+    Agreement: {"parts": ()},
+    MeanOf: {"gain": None},
+}
 
 
 class ReadTable(NamedTuple):
-    """A table as `table_from_json` reads it; `units` hold no group labels."""
+    """A query with the noisy counts of these units, read from a file or taken from an object.
+
+    If it is read, `units` does not say which group a record belongs to.
+    """
 
     query: Query
     noisy: NoisyCounts
@@ -118,10 +129,10 @@ class ReadTable(NamedTuple):
 
 def table_as_json(query: Query, noisy: NoisyCounts, units: Units) -> dict[str, Any]:
     """Return the query, the noisy counts and their noise as JSON has them."""
-    name, kind = next((n, k) for n, k in _KINDS.items() if k.query is type(query))
+    table, kind = next((name, kind) for name, kind in _KINDS.items() if kind.query is type(query))
     return {
-        "table": name,
-        **{key: plain(getattr(query, name)) for key, name in kind.attributes.items()},
+        "table": table,
+        **{key: plain(getattr(query, attribute)) for key, attribute in kind.attributes.items()},
         "units": units.m,
         "grouped": units.grouped,
         "counts_per_unit": unit_weight(units),
@@ -134,12 +145,13 @@ def table_as_json(query: Query, noisy: NoisyCounts, units: Units) -> dict[str, A
 def table_from_json(table: Mapping[str, Any]) -> ReadTable:
     """Read what `table_as_json` returned; KeyError, TypeError or ValueError for anything else."""
     kind = _KINDS[table["table"]]
-    attributes = {name: _read(key, table[key]) for key, name in kind.attributes.items()}
-    if not 1 <= attributes.get("n_subgroups", 1) <= MOST_SUBGROUPS:
+    values = {name: _read(key, table[key]) for key, name in kind.attributes.items()}
+    if not 1 <= values.get("n_subgroups", 1) <= MOST_SUBGROUPS:
         raise ValueError(f"a table has from 1 to {MOST_SUBGROUPS} subgroups")
-    if "n_subgroups" in attributes:
-        attributes["subgroups"] = tuple(range(attributes["n_subgroups"]))
-    query: Any = kind.query(**attributes, **_NOT_READ.get(kind.query, {}))
+    if "n_subgroups" in values:
+        values["subgroups"] = tuple(range(values["n_subgroups"]))
+    query: Any = kind.query(**values, **_PLACEHOLDERS.get(kind.query, {}))
+    # An array of labels, though empty, says that the units are groups.
     units = Units(table["units"], np.empty(0, dtype=np.intp) if table["grouped"] else None)
     gaussian = table["noise"] == "discrete Gaussian"
     noisy = NoisyCounts(tuple(table["counts"]), float(table["scale"]), gaussian)
@@ -167,23 +179,26 @@ def scorer_from_json(record: Mapping[str, Any], counts: Any) -> PrivateScorer:
         return _mean_from_json(name, record["mean_of"], counts)
     if isinstance(counts, Moments):
         return VarianceExplained(name, METRICS[name].bounds, {}, counts=counts)
-    query = {
+    arguments = name, METRICS[name].bounds, dict(record["params"])
+    of_classes = {
         "counts": counts,
         "classes": counts.classes,
         "positions": positions_of(name, record["params"], counts.classes),
     }
-    settings = name, METRICS[name].bounds, dict(record["params"])
     if "smoothed" in record:
-        return RankingScore(*settings, **query, smooth=record["smoothed"])
-    return ConfusionScore(*settings, **query)
+        return RankingScore(*arguments, **of_classes, smooth=record["smoothed"])
+    return ConfusionScore(*arguments, **of_classes)
 
 
 def _mean_from_json(name: str, gain: str, counts: MeanOf) -> MeanScore:
-    """Return the mean of a gain, or of a user's function if that is "", or the root of a mean."""
+    """Return the score with this name that is the mean of a gain, or minus the root of minus one.
+
+    It is a root if the names of score and gain differ. A user's function is called "" as a gain.
+    """
     low, high = counts.bounds
-    known = GAINS[gain].bounds if gain else None
-    if isinstance(known, tuple) and np.isfinite(known).all() and known != counts.bounds:
-        raise ValueError(f"the gain {gain!r} is from {known[0]} to {known[1]}")
+    fixed = GAINS[gain].bounds if gain else None
+    if isinstance(fixed, tuple) and np.isfinite(fixed).all() and fixed != counts.bounds:
+        raise ValueError(f"the gain {gain!r} is from {fixed[0]} to {fixed[1]}")
     bounds = (float(low), float(high))
     if gain and gain != name:
         bounds = (-math.sqrt(-low), -math.sqrt(-high))
@@ -192,7 +207,10 @@ def _mean_from_json(name: str, gain: str, counts: MeanOf) -> MeanScore:
 
 
 def plain(value: Any) -> Any:
-    """Convert numbers, texts and their containers to types of JSON; anything else to its repr."""
+    """Convert numbers, texts and their containers to types of JSON; anything else to its repr.
+
+    Floats that are not finite become texts: "nan", "inf" or "-inf".
+    """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):

@@ -2,13 +2,15 @@
 
 A search uses two queries of a score. The integer of `query` ranks the candidates. The integers of
 `counts` are released with noise, for the chosen candidate only, and the score is computed from
-them.
+them. A search calls these methods:
 
 * `prepare` sets whatever depends on the training labels.
+* `choice` adjusts `query` to candidates about as good as one whose predictions for public records
+  are given.
 * `with_bounds` sets the bounds at which losses are clipped, by public predictions if there are any.
-* `choice` makes `query` precise for candidates that are about as good as a public one, and `adapt`
-  for those that are about as good as one counted on the validation set. `for_choice` returns a
-  scorer that ranks candidates as the score does, if noise allows it.
+* `adapt` adjusts `query` to candidates about as good as one whose predictions for the validation
+  set were counted: these noisy counts, of the query `first`, are released before the choice.
+* `for_choice` replaces `query` by one that ranks as the score itself does, if noise allows it.
 * `release` sets `counts`.
 * `value` and `interval` compute the score and its interval from released integers.
 
@@ -49,11 +51,11 @@ CONFIDENCE = 0.95
 Score: TypeAlias = tuple[float, tuple[float, float]]
 # Returns predictions for public records, by the first of some methods that the estimator has.
 Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
-# Queries that are released anyway, from which scores can be computed; None if only one score is
-# released.
+# Queries that are released anyway, from which scores can be computed; None if nothing but one score
+# is released.
 Given: TypeAlias = Sequence[Query] | None
 
-# Noise of a choice, as a difference of scores, that does not matter.
+# The noise of a choice is negligible if it is likely to hide no larger difference of scores.
 _NEGLIGIBLE = 0.01
 # Confidence of an interval of one standard deviation on either side, for normal noise.
 _LIKELY = 0.68
@@ -64,9 +66,10 @@ class PrivateScorer:
     """A score whose sensitivity to one privacy unit is proven.
 
     Create it with `make_private_scorer`. It is also an ordinary scikit-learn scorer:
-    ``scorer(estimator, X, y)`` computes the score exactly, *without privacy*. Losses above a public
-    bound count as this bound; `clipping` describes it. Bounds that a search learns from its
-    training labels are in the search's ``scorer_``. Before the search they clip nothing.
+    ``scorer(estimator, X, y)`` computes the score without noise, *without privacy*. Losses above a
+    public bound count as this bound; `clipping` describes it. If you give no bounds, a search
+    learns them, and they are in its ``scorer_``. A scorer from before the search then clips no
+    losses.
 
     Parameters
     ----------
@@ -81,15 +84,15 @@ class PrivateScorer:
     counts : Query
         Query that is released for the chosen candidate; scores share equal ones.
     ends : tuple (low, high) of float, default=(0.0, 1.0)
-        Scores of the lowest and the highest integer of `query`, about.
+        Scores for the lowest and the highest integer of `query`, between which `line` interpolates.
     shares : tuple of float, default=()
         Estimated shares of the classes, if `first` depends on classes.
     task : "classification", "regression" or None
         Kind of problem that the score is for; None for both.
     choice_uses_public : bool
-        Whether public predictions change `query`.
+        Whether public predictions change `query` (in `choice`).
     release_uses_public : bool
-        Whether public predictions change `counts`.
+        Whether public predictions change `counts` (in `release`).
     response_method : tuple of str
         Methods of the estimator; the first one that it has is called.
     """
@@ -108,12 +111,12 @@ class PrivateScorer:
 
     @property
     def custom(self) -> bool:
-        """True if the gain is a user's function, which might depend on other records."""
+        """True if the gain is a user's function, which is for any kind of problem."""
         return self.task is None
 
     @property
     def is_mean(self) -> bool:
-        """True for a mean of `record_gains`, which is a linear function of one integer."""
+        """True for a mean of `record_gains`, which is a linear function of the first integer."""
         return False
 
     @property
@@ -155,18 +158,24 @@ class PrivateScorer:
 
     @property
     def is_loss(self) -> bool:
-        """True for minus a loss without a largest value, or minus a root of one."""
+        """True for minus a mean loss, or its root, if losses are clipped at a chosen bound.
+
+        That bound is the user's, or it is learnt (`learns_bounds`).
+        """
         return False
 
     @property
     def learns_bounds(self) -> bool:
-        """True if bounds of losses are chosen by public records."""
+        """True if the bounds of losses are learnt from public records."""
         return False
 
     def with_bounds(
         self, y_train: Any, public: Sequence[Predictions], choice: float, score: float
     ) -> Self:
         """Return this prepared scorer with losses clipped where bias and noise balance.
+
+        The choice and the released score have bounds of their own. With m protected units, noise is
+        in proportion to the bound and to 1 / (epsilon m).
 
         Parameters
         ----------
@@ -176,18 +185,21 @@ class PrivateScorer:
             Predictions of each candidate for the same public rows, which it was not fitted on; may
             be empty.
         choice : float
-            Epsilon m of the choice.
+            Epsilon of the choice, times m.
         score : float
-            Epsilon m of the released score.
+            Epsilon of the released score, times m.
         """
         return self
 
     def for_public(self) -> PrivateScorer:
-        """Return this prepared scorer for public records, which clips only huge losses."""
+        """Return this prepared scorer for scores of public records.
+
+        It clips only losses far above those of a constant prediction.
+        """
         return self
 
     def share_cut_off(self, public: Predictions) -> float:
-        """Return the share of the sum of these losses that clipping removes."""
+        """Return which share of the sum of these predictions' losses clipping removes."""
         return 0.0
 
     def of_scikit_learn(self, public: Predictions) -> float:
@@ -201,31 +213,37 @@ class PrivateScorer:
 
     @property
     def first(self) -> Cells | None:
-        """Query to release for a good candidate before the choice; None if that is no use."""
+        """Query to release for a good candidate before the choice; None if `adapt` needs none."""
         return None
 
     def adapt(self, noisy: NoisyCounts, units: Units) -> PrivateScorer:
-        """Return this scorer, prepared by the released counts of `first`."""
+        """Return this scorer with `query` adjusted to the released counts of `first`."""
         return self
 
     def of_shares(self, shares: Floats, m: int) -> PrivateScorer:
-        """Return this scorer, prepared for m units with these released shares of the classes."""
+        """Return this scorer with `query` adjusted to the released shares of classes in m units."""
         return self
 
     def faithful(self, units: Units) -> Iterator[PrivateScorer]:
-        """Yield scorers that rank candidates as the score does, the most faithful first."""
+        """Yield scorers whose `query` ranks candidates about as the score does.
+
+        The best approximation comes first. Later ones have less noise.
+        """
         yield from ()
 
     def for_choice(self, units: Units, n_candidates: int, epsilon: float) -> PrivateScorer:
         """Return the scorer that ranks candidates: the first faithful one with negligible noise.
 
-        The noise of a choice among n candidates is likely to hide differences of
-        ``2 D ln n / epsilon``.
+        The noise of a choice among n candidates is likely to hide differences of up to
+        ``2 D ln n / epsilon`` between the integers of two candidates, where D is the sensitivity of
+        the query. If no scorer has negligible noise, return this one.
         """
+        n = max(2, n_candidates)  # copies of a single candidate may be compared
         for scorer in self.faithful(units):
-            n = max(2, n_candidates)  # copies of a single candidate may be compared
-            steps = 2 * scorer.query.sensitivity(units) * math.log(n) / epsilon
-            if steps * scorer.line(units)[1] <= _NEGLIGIBLE:
+            D = scorer.query.sensitivity(units)
+            hidden = 2 * D * math.log(n) / epsilon
+            _, score_per_step = scorer.line(units)
+            if hidden * score_per_step <= _NEGLIGIBLE:
                 return scorer
         return self
 
@@ -244,8 +262,9 @@ class PrivateScorer:
         epsilon : float
             Privacy loss of the release.
         given : sequence of Query, or None
-            Queries that are released anyway, and used if they determine the score. None if this
-            score is released alone; otherwise, others may be computed from the same counts.
+            Queries that are released anyway: if the score can be computed from one of them, that
+            one is used. None if this score is released alone. If the sequence is empty, other
+            scores are released as well, and may be computed from the counts of this one.
 
         Raises
         ------
@@ -257,14 +276,26 @@ class PrivateScorer:
     def line(self, units: Units) -> tuple[float, float]:
         """Return (a, b): the score is about a + b times the integer of `query`.
 
-        This is public, and used for guidance only. It is exact if `is_mean`.
+        This is public, and used for guidance only. If `is_mean`, and if `query` and `counts` clip
+        at the same bounds, it is exact up to rounding.
         """
         low, high = self.ends
         return low, (high - low) / self.query.largest(units)
 
     # ------------------------------------------------------------ the score
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
-        """Compute the score of each row of counts; see `_metrics` on `undefined`."""
+        """Compute the score of each row of counts, before it is clipped to `bounds`.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_rows, n_counts)
+            Sums of released integers (`Query.summed`), possible ones or simulated ones.
+        units : Units
+            Protected units, as for `value`.
+        undefined : float or None
+            Value of ratios whose denominator is not positive, for simulated counts, which may be
+            negative. None for possible counts. See `_metrics`.
+        """
         raise NotImplementedError
 
     def value(self, counts: Sequence[int], units: Units) -> float:
@@ -310,11 +341,11 @@ class PrivateScorer:
     def sampled(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
     ) -> tuple[float, float]:
-        """Return the `interval` of these counts as if they had no noise."""
+        """Return the `interval` of the sampling error alone: as if the counts had no noise."""
         return self.interval(without_noise(noisy), units, confidence, sampling)
 
     def exact(self, public: Predictions, sample_weight: Any = None) -> float:
-        """Compute the score of predictions for public records."""
+        """Compute the score of predictions for public records, without noise."""
         raise NotImplementedError
 
     def record_gains(self, estimator: Any, X: Any, y: Any = None) -> Floats:
@@ -357,15 +388,17 @@ class PrivateScorer:
             return scorer.exact(predictions, sample_weight)
 
     def without_learnt_bounds(self) -> PrivateScorer:
-        """Return this prepared scorer, without bounds other than those the user gave."""
+        """Return this prepared scorer, with no bounds of losses but those that the user gave."""
         return self
 
     def _labels(self, X: Any, y: Any) -> Any:
         """Return y as an array; raise ValueError unless there are rows, and a label for each."""
         labels = dense(y)
         n = n_rows(X)
+        if n == 0:
+            raise ValueError(f"scoring={self.name!r} needs at least one record; X has 0 rows")
         shape = (n,) if labels is None and self.custom else np.shape(labels)
-        if n == 0 or shape[:1] != (n,):
+        if shape[:1] != (n,):
             of_y = "is None" if labels is None else f"has shape {shape}"
             raise ValueError(
                 f"scoring={self.name!r} needs one label per record; X has {n} rows, and y {of_y}"
@@ -381,8 +414,9 @@ class PrivateScorer:
 class MeanScore(PrivateScorer):
     """Mean over units of a gain, or minus the square root of a mean loss; clipped to `bounds`.
 
-    `most` is the largest loss that scikit-learn computes or, if it has no limit, the largest loss
-    of a constant prediction for the training records.
+    `gain` is the name of the gain, or "" for a user's function. `most` is the largest loss that
+    scikit-learn computes or, if it has no limit, the largest loss of a constant prediction for the
+    training records. It replaces losses that are infinite or missing.
     """
 
     query: MeanOf = UNSET
@@ -401,6 +435,8 @@ class MeanScore(PrivateScorer):
             return f"each gain clipped to [{a:.4g}, {b:.4g}]"
         if not self.is_loss:
             return ""
+        # Such as "each error above 50 counted as 50, below 10 as 10", for
+        # neg_root_mean_squared_error with bounds=(-50, -10).
         loss = self.gain.removeprefix("neg_").removeprefix("mean_").replace("_", " ")
         loss = loss.removeprefix("" if self.is_mean else "squared ").removeprefix("absolute ")
         below = f", below {-b:.4g} as {-b:.4g}" if b < 0 else ""
@@ -428,33 +464,40 @@ class MeanScore(PrivateScorer):
             check_one_output(self.name, y_train)
         params = {key: value for key, value in self.params.items() if key != "bounds"}
         gain = entry.make(y_train, **params) if entry.make else Named(self.gain, params)
-        bounds: Any = self.params.get("bounds", entry.bounds)
-        bounds = bounds(y_train, gain) if callable(bounds) else bounds
+        steps = 1 if entry.counts else GRID
+        if "bounds" in self.params:
+            # A user's bounds are those of the score. For a root, they are bounds of minus the error
+            # of a record, whose square is the loss.
+            return self.with_gain(gain, self.params["bounds"], steps)
+        gain_bounds: Any = entry.bounds
+        if callable(gain_bounds):
+            gain_bounds = gain_bounds(y_train, gain)
         constant_losses = None
         if self.learns_bounds:
             constant_losses = _bounds.of_constant(gain, entry.constant, y_train)
-            bounds = bounds or (-_bounds.of_labels(constant_losses), 0.0)
-        if not np.isfinite(bounds).all():
+            gain_bounds = gain_bounds or (-_bounds.of_labels(constant_losses), 0.0)
+        if not np.isfinite(gain_bounds).all():
             raise ValueError(
                 f"scoring={self.name!r}: the loss of a constant prediction for the training "
                 "records is infinite. Deviances and log errors need labels that are not negative, "
                 "and some that are positive. If labels are so large that losses exceed the range "
                 "of floats, rescale them, or pass bounds"
             )
-        if not self.is_mean and "bounds" not in self.params:
-            bounds = (-math.sqrt(-bounds[0]), 0.0)
-        scorer = self.with_gain(gain, bounds, 1 if entry.counts else GRID)
+        score_bounds = gain_bounds if self.is_mean else (-math.sqrt(-gain_bounds[0]), 0.0)
+        scorer = self.with_gain(gain, score_bounds, steps)
         if constant_losses is None:
             return scorer
         return replace(scorer, most=_largest_loss(entry, constant_losses))
 
-    def with_gain(self, gain: Any, bounds: tuple[float, float], steps: int = GRID) -> MeanScore:
+    def with_gain(
+        self, gain: Any, score_bounds: tuple[float, float], steps: int = GRID
+    ) -> MeanScore:
         """Return the score with this gain, and these bounds of the score."""
-        a, b = bounds
-        gain_bounds = bounds if self.is_mean else (-(a**2), -(b**2))
+        a, b = score_bounds
+        gain_bounds = score_bounds if self.is_mean else (-(a**2), -(b**2))
         query = MeanOf(gain, gain_bounds, self.response_method, steps)
         counts = replace(query, spread=True)
-        return replace(self, bounds=bounds, query=query, counts=counts, ends=bounds)
+        return replace(self, bounds=score_bounds, query=query, counts=counts, ends=score_bounds)
 
     @property
     def is_loss(self) -> bool:
@@ -476,16 +519,19 @@ class MeanScore(PrivateScorer):
         gains = [query.unclipped(p.y, p.response, p.classes) for p in public]
         losses = self._finite(-np.array(gains)) if gains else constant[None]
         best = losses[np.argmin(losses.mean(axis=1))]
+        # No bound is below the one of the entry, or above the largest loss of scikit-learn.
         least = -entry.bounds[0] if isinstance(entry.bounds, tuple) else 0.0
-        for_score = max(least, _bounds.of_score(best, constant, score))
-        scorer = self._clipped_at(min(for_score, entry.most))
+        # The released score has one bound, and the choice another: a lower bound means less noise,
+        # and a choice need not tell bad candidates apart.
+        bound_of_score = max(least, _bounds.of_score(best, constant, score))
+        scorer = self._clipped_at(min(bound_of_score, entry.most))
         highest = max(least, _bounds.highest_of_choice(losses, constant, choice))
         highest = min(highest, entry.most)
         for_choice = self._clipped_at(_bounds.of_choice(losses, highest, choice))
         return replace(scorer, query=for_choice.query, ends=for_choice.ends)
 
     def _finite(self, losses: Floats) -> Floats:
-        """Replace infinite and missing losses by the largest one."""
+        """Replace infinite and missing losses by `most`."""
         return np.where(np.isfinite(losses), losses, self.most)
 
     def _clipped_at(self, loss: float) -> MeanScore:
@@ -517,7 +563,11 @@ class MeanScore(PrivateScorer):
     def interval(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float = 0.0
     ) -> tuple[float, float]:
-        """Return an interval around the nearest possible sum, so that its width is not 0."""
+        """Return an interval around the possible sum that is nearest to the noisy one.
+
+        Noise may make a sum impossible, such as negative. An interval around such a sum may be
+        impossible as a whole: clipped to `bounds`, it would have the width 0.
+        """
         nearest = self.counts.within_range(noisy.counts, units)
         most = self.counts.largest(units)
         (ends,) = replace(noisy, counts=tuple(nearest[:1].tolist())).interval(confidence)
@@ -533,6 +583,11 @@ class MeanScore(PrivateScorer):
     def sampled(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
     ) -> tuple[float, float]:
+        """Return the `interval` of the sampling error alone, with a lower bound of the spread.
+
+        Like `interval`, it takes the noisy second sum less the scale of its noise: if that sum is
+        too large, the sampling error seems too small.
+        """
         total, *spread = noisy.counts
         lower_bounds = (math.floor(count - noisy.scale) for count in spread)
         noisy = replace(noisy, counts=(total, *lower_bounds))
@@ -550,7 +605,10 @@ class MeanScore(PrivateScorer):
 
 @contextmanager
 def _computing(scorer: PrivateScorer) -> Iterator[None]:
-    """Turn errors from public labels or predictions that are not floats into ValueError."""
+    """Raise ValueError where the score of public labels and predictions cannot be computed.
+
+    Labels or predictions that are no floats raise OverflowError or TypeError within this context.
+    """
     try:
         with ignore_float_errors():
             yield
@@ -569,7 +627,7 @@ def check_one_output(name: str, y_train: Any) -> None:
 
 
 def _largest_loss(entry: Gain, constant_losses: Floats) -> float:
-    """Return the largest loss that scikit-learn computes, or else that of a constant prediction."""
+    """Return the largest loss that scikit-learn computes; see `MeanScore.most`."""
     if math.isfinite(entry.most):
         return entry.most
     finite = np.isfinite(constant_losses)
@@ -587,10 +645,12 @@ def score_and_interval(
 ) -> Score:
     """Return the score of released counts, and its interval.
 
-    Cells of unknown labels are used if their counts exceed the noise. The interval of a ratio
-    without a lowest value, such as R2, is the whole range unless its denominator exceeds the noise.
-    The score is then one that the exact score exceeds with a probability of 84 %, but at least 0,
-    scikit-learn's value for 0 / 0.
+    Cells of unknown labels are used if their counts exceed the noise.
+
+    A ratio such as R2 has no lowest value. Unless its denominator exceeds the noise, its interval
+    is the whole range, without a lower end. The score is then one that the exact score exceeds with
+    a probability of 84 %, but at least 0: what scikit-learn returns if the denominator is 0, as all
+    labels are the same, and not all predictions are right.
 
     The interval is extended to contain the score, which may lie beside it because of rounding, or
     because impossible counts were replaced by possible ones. A longer interval contains the exact
@@ -601,7 +661,7 @@ def score_and_interval(
     value = scorer.value(noisy.counts, units)
     low, high = scorer.interval(noisy, units, confidence, sampling)
     if low == -math.inf:
-        least, _ = scorer.interval(noisy, units, _LIKELY)
-        value = max(least, 0.0)
+        exceeded, _ = scorer.interval(noisy, units, _LIKELY)
+        value = max(exceeded, 0.0)
         high = scorer.bounds[1]
     return value, (min(low, value), max(high, value))

@@ -242,6 +242,19 @@ def test_prepare_refuses_labels_that_the_score_does_not_fit():
             prepared(name, np.zeros((5, 2)))
 
 
+@pytest.mark.parametrize("name", ["f1", "f1_macro", "matthews_corrcoef", "roc_auc", "roc_auc_ovr"])
+def test_labels_of_one_class_are_refused_without_naming_a_metric_that_refuses_them(name):
+    with pytest.raises(ValueError, match="two classes or more, and y has one class only$"):
+        prepared(name, np.zeros(5, dtype=int))
+
+
+def test_a_scorer_needs_records():
+    with pytest.raises(ValueError, match="needs at least one record; X has 0 rows$"):
+        make_private_scorer("accuracy")(None, np.zeros((0, 2)), np.zeros(0))
+    with pytest.raises(ValueError, match=r"one label per record; X has 3 rows, and y has shape"):
+        make_private_scorer("accuracy")(None, np.zeros((3, 2)), np.zeros(2))
+
+
 def test_a_gain_that_does_not_return_one_number_per_record_is_refused():
     scorer = make_private_scorer(lambda y, p: 0.5, bounds=(0, 1))
     with pytest.raises(ValueError, match="array of one number"):
