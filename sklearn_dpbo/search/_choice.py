@@ -1,8 +1,8 @@
 """Choose the query that ranks candidates, and release counts for it (zone: boundary).
 
-Some scores need class shares, or the errors of a good candidate, to rank others. Those within the
-training set may be wrong for the validation set. If a tenth of the choice's epsilon is enough, they
-are counted on the validation set and released first; the choice then relies on nothing public.
+To rank candidates, some scores need the class shares, or the confusion matrix of a good candidate.
+Those of the training set may not fit the validation set. So they are counted on the validation set
+and released first, with noise, if a tenth of the choice's epsilon suffices for that.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ from ..privacy.sensitive import Sensitive
 from ..privacy.spending import Spending
 from ..records.units import Units
 
-# Share of the choice's epsilon for the counts that are released first.
+# Share of the choice's epsilon that pays for the counts released first.
 _SHARE = Fraction(1, 10)
-# These are released if epsilon times the number of units of the rarest class is at least this.
+# They are released only if the choice's epsilon times the number of units of the rarest class, as
+# its share of the training labels lets expect it, is at least this.
 _ENOUGH = 200
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedChoice:
-    """The scorer whose query ranks candidates, and the epsilon left for the choice.
+    """The scorer whose `query` ranks candidates, and the epsilon left for the choice.
 
-    `counts` were released first, with noise, in numbers of units; None if none were. `unknown` is a
-    warning of unknown labels, if these counts show any, or "".
+    `counts` are those released first, with noise, in numbers of units: a confusion matrix with a
+    row for each true class, or the size of each class; None if none were. `unknown` is a warning of
+    unknown labels, if these counts show any, or "".
     """
 
     scorer: PrivateScorer
@@ -58,12 +60,14 @@ def prepare_choice(
     ranking = scorer.for_choice(units, n_candidates, epsilon)
     first = scorer.first
     enough = first is not None and min(scorer.shares) * units.m * epsilon >= _ENOUGH
-    if first is None or ranking is not scorer or n_candidates == 1 or not enough:
+    # A query that ranks exactly as the score does, with negligible noise, needs no counts.
+    is_faithful = ranking is not scorer
+    if first is None or is_faithful or n_candidates == 1 or not enough:
         return PreparedChoice(ranking, epsilon)
     first_epsilon, choice_epsilon = divide(epsilon, _SHARE)
     purpose = f"{first.what}, to compare candidates by"
     noisy = spending.release(count(first), first_epsilon, purpose=purpose)
     adapted = scorer.adapt(noisy, units).for_choice(units, n_candidates, choice_epsilon)
-    counts = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
-    n_units = counts.squeeze() / unit_weight(units)  # a row for each class
+    by_class = np.array(noisy.counts)[~first.are_unknown].reshape(len(scorer.shares), -1)
+    n_units = by_class.squeeze() / unit_weight(units)
     return PreparedChoice(adapted, choice_epsilon, n_units, unknown_hint(first, noisy, units))

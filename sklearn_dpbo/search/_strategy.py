@@ -20,6 +20,8 @@ from ._space import SearchSpace
 # The scores of one candidate.
 Scores: TypeAlias = Sequence[ReleasedScore]
 
+# What the privacy report says is released. `also_released` puts before it what not all searches
+# release: `evaluation_`, `choice_counts_`, and scores of several metrics or of all candidates.
 _SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
 _RELEASED = (
     "best_params_, best_index_, {}and which candidates were evaluated (in cv_results_; determined "
@@ -32,8 +34,9 @@ _RELEASED = (
 class Candidate:
     """Public facts about one candidate.
 
-    `validated` is False if it was only explored, and None if that is secret. `public_score` and
-    `fit_time`, in seconds, are those within the training set.
+    `validated` is False if it was only explored within the training set, and None if that is
+    secret. `public_score` is its score within the training set, and `fit_time` the seconds that a
+    fit of it took there; both are NaN if it was not explored. `fit_error` says why a fit failed.
     """
 
     params: dict[str, Any]
@@ -54,18 +57,19 @@ class Release:
     best_index : int or None
         Position of the privately chosen candidate; None if only a score is released.
     scores : sequence of ReleasedScore
-        Validation scores with noise, that of the score that selects first; empty if none is
-        released.
+        Validation scores of the chosen candidate, with noise. The score that chose it comes first.
+        Empty if none is released.
     report : callable or None, default=None
-        Makes the evaluation of the chosen candidate, from units and privacy report.
+        ``report(units, privacy_report)`` makes the evaluation of the chosen candidate, the
+        `evaluation_` of a search; None if none is released. It makes no privacy report.
     all_scores : dict of int to sequence of ReleasedScore, or None, default=None
-        All scores, by position of the candidate, if they are released.
+        Scores of all validated candidates, by position of the candidate, if they are released.
     hints : tuple of str, default=()
-        Texts of warnings, for after the results are set.
+        Texts of warnings, to be issued after the results are set.
     choice_counts : ndarray or None, default=None
-        Counts that were released before the choice, with noise.
+        Counts that were released before the choice, with noise, in numbers of units.
     scorers : tuple of PrivateScorer, default=()
-        Scorers as they were released; empty if they are those of the search.
+        Scorers as prepared for the release of `scores`; empty if they are those of the search.
     """
 
     candidates: tuple[Candidate, ...]
@@ -115,7 +119,7 @@ class Strategy(BaseEstimator):
     Attributes
     ----------
     assumption : str or None
-        Assumption of the guarantee about the data, or None.
+        What the guarantee assumes about the data; None if nothing.
     """
 
     assumption: str | None = None

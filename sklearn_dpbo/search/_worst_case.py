@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..metrics._queries import Query
+from ..prediction.session import Session
 from ..privacy.accounting import CHOICE
 from ..privacy.float_errors import ignore_float_errors
-from ._choice import prepare_choice
+from ..privacy.sensitive import Sensitive
+from ._choice import PreparedChoice, prepare_choice
 from ._explore import report_failures
 from ._guidance import Guidance
 from ._history import History
-from ._release import release_all_scores, release_scores
+from ._release import Released, release_all_scores, release_scores
 from ._strategy import Release, Strategy, Task
 from ._utility import (
     constant_hints,
@@ -30,69 +33,88 @@ _PUBLIC_SCORES = ("auto", "all", "none")
 
 
 class WorstCase(Strategy):
-    """Pure epsilon-DP for one replaced record or group, if the guarantee's six conditions hold.
+    """The default strategy: epsilon-DP for one replaced record or group, on listed conditions.
 
-    The documentation's page "The guarantee" names them. None is about scores or records.
+    With ``release="all"`` and a delta above 0 it is (epsilon, delta)-DP. The documentation's page
+    "The guarantee" lists the conditions: six, and two on rounding. Beyond these, nothing is assumed
+    about the records, the scores or the surrogate model.
 
-    Candidates are scored on the validation set. One is chosen by permute-and-flip, and its score
-    is released with discrete Laplace noise. If the space has more than `n_iter` points, *guidance*
-    decides which candidates are scored:
+    Candidates are fitted on the training set and *validated*: scored on the validation set. One is
+    chosen by permute-and-flip, and its score is released with discrete Laplace noise. All points of
+    a space are validated if there are at most `n_iter`. Otherwise *guidance* decides which are:
 
     * ``"none"``: a scrambled Sobol sequence.
-    * ``"public"``: a third of the evaluations explore *within the training set*. Models are fitted
-      on four fifths of it and scored on the rest, and Bayesian optimisation of those scores
-      proposes what to try next. Then the best candidates, others with high upper confidence
-      bounds, and a quarter that fill the space for safety, are fitted on the whole training set
-      and scored on the validation set. If the noise of the choice is large (epsilon m below 30
-      times the number of candidates), fewer are validated; the best explored ones are scored on
-      four more splits of the training set instead. This guidance does not use the validation set,
-      so it costs no privacy. It pays where spaces have many parameters or records are few;
-      elsewhere random candidates do about as well.
+    * ``"public"``: a third of the `n_iter` evaluations explore *within the training set*. Models
+      are fitted on four fifths of it and scored on the rest, and Bayesian optimisation of those
+      scores proposes what to try next. The other evaluations validate candidates: the best explored
+      ones (half of the validated ones, at most), others with high upper confidence bounds, and a
+      quarter that fill the space, as the training set may mislead. If the noise of the choice is
+      large, fewer are validated: one for each 30 units of epsilon m, where m is the number of
+      validation records (or groups), but at least 8. The best explored ones are scored on four more
+      splits of the training set instead, unless `public_cv` is set. This guidance does not use the
+      validation set, so it costs no privacy. It pays where spaces have many parameters or records
+      are few; elsewhere random candidates do about as well. With fewer than 8 evaluations it is the
+      same as ``"none"``.
 
-    The estimator's own parameters are always among the candidates if they lie in the space.
+    The estimator's own parameters are validated, too, if they lie in the space and `initial_points`
+    leaves room for them among `n_iter`.
 
     Parameters
     ----------
     guidance : {"public", "none"}, default="public"
         How candidates are found, as above.
     score_share : float, default=0.4
-        Share of epsilon, in [0, 1), for the released score, or for all of several scores together.
-        With ``release="evaluation"``, the evaluation gets half of it, or all of it if the scores
-        follow from its counts. With 0 all of epsilon pays for the choice, and no score is released.
+        Share of epsilon, in [0, 1), that pays for released scores: several metrics divide it. The
+        rest pays for the choice. With ``release="evaluation"``, half of the share is for the
+        evaluation, or all of it if the scores follow from the evaluation's counts. With 0 all of
+        epsilon pays for the choice, and no score is released. A single candidate needs no choice,
+        so that all of epsilon pays for its scores.
     batch_size : int, default=8
-        Candidates evaluated before the surrogate is fitted again. The result depends on it, but not
+        Candidates explored before the surrogate is fitted again. The result depends on it, but not
         on `n_jobs`.
     public_cv : splitter or iterable of one (train, test) pair, default=None
         How to split the training set for the exploration; must make one split. None holds out a
         fifth of its rows.
     public_scores : {"auto", "all", "none"}, default="auto"
-        Which of the candidates that are validated are scored within the training set as well, if
-        none are explored: by a fit on a part of it (see `public_cv`), beside the `n_iter` fits.
-        "all" (32 at most), one in six, or none. "auto" is one in six for a mean over records of
-        gains with known bounds, such as "accuracy", and "all" for other scores: how these rank
-        candidates, or where losses are clipped, is learnt from what candidates predict there. With
-        "all", public scores decide where the noise of the choice is larger than the differences
-        between candidates; and a warning says so. With any, a warning says if the released score
-        contradicts them, as it does if labels are joined to the wrong rows.
+        For searches that explore nothing: with ``guidance="none"``, or if all points of the space
+        are validated. Some of the candidates can then get public scores, too: they are also fitted
+        on a part of the training set and scored on the rest (see `public_cv`), which takes fits
+        beside the `n_iter` ones. "all" is all of the candidates, 32 at most; "none" is none. "auto"
+        is one in six (32 at most) if all metrics are means over records of gains with known bounds,
+        such as "accuracy", and no evaluation is released; otherwise it is "all", because the
+        predictions of these fits are needed: they show how other metrics rank candidates, where
+        losses are clipped, and how wide intervals will be. An estimator with a ledger gets no such
+        fits, as they would be charged.
+
+        If all candidates have public scores, these decide where the noise of the choice is larger
+        than the differences between candidates (see `prior_weight`); a warning says so. If any has
+        one, a warning says if the released score contradicts it, as it does if labels are joined to
+        the wrong rows.
     initial_points : list of dict, default=None
         Candidates to try first. Each must lie in the search space; all are scored on the validation
         set.
     prior_weight : float, default=None
-        The choice is made by the validation score plus this times the public score (its posterior
-        mean), so that public scores help where the noise is large; 0 leaves them out. None is
-        ``min(2, 150 / (epsilon m))`` or, where the scale b of the choice's noise is larger than the
-        standard deviation s of public scores, ``(b / s)^2`` if that is more. This costs no privacy,
-        because public scores are the same whatever the validation set is. They are used if those
-        of all candidates are known.
+        Weight w of public scores: the choice is made by validation score + w times public score.
+        This helps where the noise is large, and costs no privacy, because public scores are the
+        same whatever the validation set is. 0 leaves them out. They are used only if those of all
+        validated candidates are known. If some were explored, they are for all candidates what the
+        surrogate predicts (its posterior means). None is a weight of ``min(2, 150 / (epsilon m))``;
+        or of ``(b / s)^2``, if that is more, where the scale b of the choice's noise is larger than
+        the standard deviation s of the public scores. (m is the number of validation records or
+        groups; for metrics that are not means of gains, the range of the statistic that ranks
+        candidates, divided by its sensitivity.)
 
     Notes
     -----
-    With n candidates and m units whose gains lie in [a, b], the chosen candidate is within
-    ``2 (b - a) / (m epsilon_select) (ln n + t)`` of the best one's validation score with
-    probability ``1 - e^-t``, and the error of the released score exceeds
-    ``(b - a) t / (m epsilon_score)`` with probability ``e^-t`` (up to one grid step). With a prior,
-    the first bound holds for the sum of validation score and prior. The proofs are in the
-    documentation, "The guarantee"; measurements of each guidance are in "Benchmarks".
+    The choice gets ``epsilon_select = (1 - score_share) epsilon``, and scores get ``epsilon_score =
+    score_share epsilon``. Let n candidates be validated, on m units (records or groups), and let
+    the only metric be the mean of gains in [a, b]. Then the chosen candidate is within
+    ``2 (b - a) / (m epsilon_select) (ln n + t)`` of the best one's validation score with a
+    probability of at least ``1 - e^-t``, and the error of the released score exceeds
+    ``(b - a) t / (m epsilon_score)`` with a probability of at most ``e^-t`` (up to one grid step).
+    If public scores take part in the choice, the first bound holds for the sum of validation score
+    and w times public score. The proofs are in the documentation, "The guarantee"; measurements of
+    each guidance are in "Benchmarks".
     """
 
     releases = ("best", "evaluation", "all")
@@ -145,59 +167,94 @@ class WorstCase(Strategy):
         guidance = Guidance(self, task)
         history = guidance.run()
         report_failures(tuple(candidate.fit_error for candidate in history.candidates))
-        return self._released(guidance, history, task)
+        return self._released(guidance, history, task.session)
 
     @ignore_float_errors()
-    def _released(self, guidance: Guidance, history: History, task: Task) -> Release:
+    def _released(self, guidance: Guidance, history: History, session: Session) -> Release:
         """Choose a fitted candidate, and release it and its scores; no model is fitted."""
-        session = task.session
-        candidates = task.candidates
         evaluated = tuple(history.candidates)
-        public_scores = guidance.public_scores
-        epsilon = session.all_but(self.score_share)
-        units = session.units
-        scorer = candidates.scorer
-        if len(history.fitted) > 1:
-            decides = guidance.prior(scorer, epsilon).weight >= 1
-            warn_of_low_utility(
-                noise_hints(scorer, units, public_scores, epsilon=epsilon, prior=decides)
-            )
-        validated = {i: evaluated[i].params for i in history.fitted}
-        n = len(validated)
-        ranked = prepare_choice(
-            scorer,
-            n,
-            units,
-            epsilon,
-            lambda query: session.counts(validated[guidance.good], query),
-            session,
-        )
-        prior = guidance.prior(ranked.scorer, ranked.epsilon)
-        statistics = session.compare(list(validated.values()), ranked.scorer.query)
-        chosen = session.select(
-            statistics.plus(prior.added), ranked.epsilon, purpose=CHOICE, detail=prior.in_words
-        )
-        best = history.fitted[chosen]
+        choice = self._choose(guidance, history, session)
+        counts = choice.prepared.counts
+        unknown = choice.prepared.unknown
         if not self.releases_score:
-            unknown_hints = (ranked.unknown,) if ranked.unknown else ()
-            return Release(evaluated, best, choice_counts=ranked.counts, hints=unknown_hints)
-        if candidates.releases_all:
-            released = release_all_scores(validated, best, session)
-        else:
-            statistic = statistics.take(chosen)
-            released = release_scores(validated[best], statistic, session, n)
-        scores = [score.score for score in released.scores]
-        hints: tuple[str, ...] = released.hints
-        if not guidance.warned:
-            hints += released_hints(candidates, scores, public_scores, compares=n > 1)
-        unknown = released.unknown or ranked.unknown
-        inside = guidance.inside(best, (released.scorers or candidates.scorers)[0])
-        # The prior may have preferred a worse candidate, by at most the range of what it adds.
-        preferred = float(np.ptp(prior.added)) * ranked.scorer.line(units)[1]
-        regret = preferred + likely_regret(ranked.scorer, units, n, ranked.epsilon)
-        if not unknown:
-            hints += shift_hints(candidates, scores[0], inside, regret) or constant_hints(
-                candidates, scores
-            )
+            only_hint = (unknown,) if unknown else ()
+            return Release(evaluated, choice.best, choice_counts=counts, hints=only_hint)
+        released = _scores(choice, session)
+        unknown = released.unknown or unknown
+        hints = _hints(choice, released, guidance, session, labels_known=not unknown)
         shown = released._replace(hints=hints, unknown=unknown).shown
-        return Release(evaluated, best, choice_counts=ranked.counts, **shown)
+        return Release(evaluated, choice.best, choice_counts=counts, **shown)
+
+    def _choose(self, guidance: Guidance, history: History, session: Session) -> _Choice:
+        """Choose one of the fitted candidates, for the share of epsilon that is not for scores."""
+        scorer = session.candidates.scorer
+        units = session.units
+        epsilon = session.all_but(self.score_share)
+        validated = {i: history.candidates[i].params for i in history.fitted}
+        n = len(validated)
+        if n > 1:
+            # A weight of 1 or more: public scores count at least as much as validation scores.
+            decides = guidance.prior(scorer, epsilon).weight >= 1
+            scores = guidance.public_scores
+            warn_of_low_utility(noise_hints(scorer, units, scores, epsilon=epsilon, prior=decides))
+
+        def count(query: Query) -> Sensitive:
+            return session.counts(validated[guidance.good], query)
+
+        prepared = prepare_choice(scorer, n, units, epsilon, count, session)
+        prior = guidance.prior(prepared.scorer, prepared.epsilon)
+        statistics = session.compare(list(validated.values()), prepared.scorer.query)
+        chosen = session.select(
+            statistics.plus(prior.added), prepared.epsilon, purpose=CHOICE, detail=prior.in_words
+        )
+        # The prior may have preferred a worse candidate, by at most the range of what it adds.
+        preferred = float(np.ptp(prior.added)) * prepared.scorer.line(units)[1]
+        regret = preferred + likely_regret(prepared.scorer, units, n, prepared.epsilon)
+        best = history.fitted[chosen]
+        return _Choice(best, statistics.take(chosen), validated, prepared, regret)
+
+
+class _Choice(NamedTuple):
+    """The chosen candidate: its position `best` among all evaluated ones, and its `statistic`.
+
+    It was chosen by the query in `prepared` from those `validated`, whose parameters this lists by
+    position. `regret` is a likely bound on how much worse it is than the best of them, in units of
+    the score (`likely_regret`).
+    """
+
+    best: int
+    statistic: Sensitive
+    validated: dict[int, dict[str, Any]]
+    prepared: PreparedChoice
+    regret: float
+
+
+def _scores(choice: _Choice, session: Session) -> Released:
+    """Release the scores of the chosen candidate, or those of all validated ones."""
+    best = choice.best
+    n = len(choice.validated)
+    if session.candidates.releases_all:
+        return release_all_scores(choice.validated, best, session)
+    return release_scores(choice.validated[best], choice.statistic, session, n)
+
+
+def _hints(
+    choice: _Choice, released: Released, guidance: Guidance, session: Session, *, labels_known: bool
+) -> tuple[str, ...]:
+    """Return texts of warnings that the released scores call for.
+
+    If not all labels are known (`labels_known`), these explain odd scores: nothing is said of them.
+    """
+    candidates = session.candidates
+    scores = [score.score for score in released.scores]
+    hints: tuple[str, ...] = released.hints
+    if not guidance.warned:  # before the release, of wide intervals
+        compares = len(choice.validated) > 1
+        hints += released_hints(candidates, scores, guidance.public_scores, compares=compares)
+    if labels_known:
+        selecting = (released.scorers or candidates.scorers)[0]
+        inside = guidance.inside(choice.best, selecting)
+        hints += shift_hints(candidates, scores[0], inside, choice.regret) or constant_hints(
+            candidates, scores
+        )
+    return hints
