@@ -81,10 +81,11 @@ def _check_units(tables: list[ReadTable], released: Any) -> Iterator[str]:
         yield f"a {released.kind} is not of the {report.unit}s of a {report.data}"
     for query, noisy, units in tables:
         if units.grouped != (report.unit == "group"):
-            yield f"the report protects each {report.unit}, and grouped is {units.grouped}"
+            counted = "groups" if units.grouped else "records"
+            yield f"the report protects each {report.unit}, but a table counts {counted}"
         # A search on one table counts its held-out part.
         if units.m > report.m or (report.data == "validation set" and units.m != report.m):
-            yield f"m is {report.m}, and a table counts {units.m} units"
+            yield f"the report protects {report.m} units, but a table counts {units.m}"
         if units.m != tables[0].units.m:
             yield f"tables count {tables[0].units.m} and {units.m} units"
         if isinstance(query, Cells):
@@ -151,11 +152,12 @@ def _check_search(result: SearchResult) -> Iterator[str]:
     validated = [candidate["validated"] for candidate in result.candidates]
     index = result.best_index_
     if index is not None:
-        in_list = 0 <= index < len(validated)
-        if not in_list or result.candidates[index]["params"] != result.best_params_:
-            yield f"best_index is {index}, which is not the place of best_params among candidates"
+        if not 0 <= index < len(validated):
+            yield f"best_index is {index}, but the file lists {len(validated)} candidates"
         elif validated[index] is False:
-            yield f"best_index is {index}, and that candidate was not validated"
+            yield f"best_index is {index}, but that candidate was not validated"
+        elif result.candidates[index]["params"] != result.best_params_:
+            yield f"best_index is {index}, but that candidate does not have best_params"
     for i, scores in result._all_scores.items():
         if i != index and any(score.n_compared is not None for score in scores.values()):
             yield f"n_compared of candidate {i} is not null: it was not chosen"
@@ -174,7 +176,7 @@ def _check_choice(result: SearchResult, n_validated: int) -> Iterator[str]:
     numbers += [] if evaluation is None else [evaluation._n_compared]
     for n_compared in numbers:
         if n_compared != n_validated:
-            yield f"n_compared is {n_compared}, and {n_validated} candidates were validated"
+            yield f"n_compared is {n_compared}, but {n_validated} candidates were validated"
 
 
 def _check_subgroups(evaluation: ClassifierEvaluation) -> Iterator[str]:
@@ -182,4 +184,4 @@ def _check_subgroups(evaluation: ClassifierEvaluation) -> Iterator[str]:
     n_subgroups = 1 if evaluation._subgroups is None else evaluation._subgroups.n
     for query in evaluation._source[0]._parts:
         if query.n_subgroups != n_subgroups:
-            yield f"a table has {query.n_subgroups} subgroups, and the levels make {n_subgroups}"
+            yield f"a table has {query.n_subgroups} subgroups, but the levels make {n_subgroups}"

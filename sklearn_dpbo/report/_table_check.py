@@ -1,6 +1,6 @@
 """Check of a submitted table against the released counts (zone: released).
 
-Each row is made anew, by the method that wrote the table, and compared cell by cell.
+Each row is computed again, by the method that wrote the table, and compared cell by cell.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,14 +23,20 @@ from ..search._released import SearchResult
 
 _NUMBERS = ("value", "low", "high")
 _COLUMNS = ("metric", *_NUMBERS, "threshold", "score", "options", "size", "note", "text")
-_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?|inf)|nan"
-_TEXT = re.compile(rf"({_NUMBER}) \(({_NUMBER}) to ({_NUMBER})\)(, too few to tell)?", re.ASCII)
-_ONE_NUMBER = re.compile(_NUMBER, re.ASCII)
+# How a number is written.
+_PATTERN = r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?|inf)|nan"
+_NUMBER = re.compile(_PATTERN, re.ASCII)
 _TOO_FEW = ", too few to tell"
+# A cell of the column "text", in four groups: value, low, high, and the warning if there is one.
+_TEXT = re.compile(rf"({_PATTERN}) \(({_PATTERN}) to ({_PATTERN})\)({_TOO_FEW})?", re.ASCII)
+# What a column of subgroups says of all records.
 _WHOLE = "all"
 # How far a stated threshold may be from a released one, by rounding.
 _NEAR_THRESHOLD = 0.005
+# A row of the submitted table: texts by the names of columns.
 Row = Mapping[str, str]
+# The same row, computed again from the released counts.
+Expected = Mapping[str, Any]
 
 
 def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
@@ -44,30 +50,36 @@ def wrong_rows(released: Any, path: Any, fewest: int) -> Iterator[str]:
     sources = [released]
     if isinstance(released, SearchResult) and released.evaluation_ is not None:
         sources.append(released.evaluation_)
-    made = [lru_cache(maxsize=None)(partial(_make_rows, source)) for source in sources]
+    # For each source, `_expected_row`, which computes a row only once.
+    functions = [lru_cache(maxsize=None)(partial(_expected_row, source)) for source in sources]
     for number, row in enumerate(rows, 1):
         problems = [
-            _problem(source, make_rows, row, fewest, steps)
-            for source, make_rows in zip(sources, made, strict=True)
+            _problem(source, expected_row, row, fewest, steps)
+            for source, expected_row in zip(sources, functions, strict=True)
         ]
+        # A row is right if it follows from one source, the search's scores or its evaluation.
         if all(problems):
             yield f"row {number} ({row['metric']}) {problems[-1]}"
 
 
 def labels(released: Any, path: Any) -> str:
-    """Say what each label of a table stands for: labels are free, so only a reader can judge."""
-    computed = released._scores if isinstance(released, SearchResult) else {}
+    """Return a text that says which score each label of a table stands for.
+
+    Labels are free, so nobody but the reader of this text can check them. A label that is the name
+    of its score is left out. One that stands for several scores is listed with each.
+    """
+    scores = released._scores if isinstance(released, SearchResult) else {}
     meanings = []
     for row in _read(path):
-        name, label = row.get("score") or row["metric"], row["metric"]
-        if name in computed:
-            scorer = computed[name].scorer
-            name = f"the mean of your {scorer.name}" if scorer.custom else scorer.name
-            name += "".join(f", {key}={value!r}" for key, value in scorer.params.items() if value)
-        name += f" at threshold {row['threshold']}" if row.get("threshold") else ""
-        name += f" with {row['options']}" if row.get("options") else ""
-        if name != label:
-            meanings.append(f"{label!r} is {name}")
+        meaning = row.get("score") or row["metric"]
+        if meaning in scores:
+            scorer = scores[meaning].scorer
+            meaning = f"the mean of your {scorer.name}" if scorer.custom else scorer.name
+            meaning += "".join(f", {key}={value!r}" for key, value in scorer.params.items())
+        meaning += f" at threshold {row['threshold']}" if row.get("threshold") else ""
+        meaning += f" with {row['options']}" if row.get("options") else ""
+        if row["metric"] != meaning:
+            meanings.append(f"{row['metric']!r} is {meaning}")
     return "; ".join(dict.fromkeys(meanings))
 
 
@@ -77,11 +89,11 @@ def _read(path: Any) -> list[Row]:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             header, *cells = csv.reader(file, strict=True)
     except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is no table in CSV with a row of names: {error}") from None
+        raise ValueError(f"{path} is not a CSV table with a header row: {error}") from None
     if "metric" not in header or not {"value", "text"} & set(header):
         raise ValueError(
-            f"{path} is no table of numbers with a column metric, and value, low and high or text: "
-            "write it with evaluation.table(...).to_csv(...)"
+            f"{path} needs the column 'metric', and 'value' or 'text': write it with "
+            "evaluation.table(...).to_csv(...)"
         )
     if len(set(header)) < len(header) or not cells:
         raise ValueError(f"{path} has {'two columns of one name' if cells else 'no rows'}")
@@ -90,38 +102,41 @@ def _read(path: Any) -> list[Row]:
     return [dict(zip(header, row, strict=True)) for row in cells]
 
 
-def _problem(source: Any, make_rows: Any, row: Row, fewest: int, steps: Mapping[str, float]) -> str:
+def _problem(
+    source: Any,
+    expected_row: Callable[..., Expected],
+    row: Row,
+    fewest: int,
+    steps: Mapping[str, float],
+) -> str:
     """Describe the first difference of a row from the released counts; return "" if none."""
     try:
-        problems = [
-            _difference(made, row, fewest, steps) for made in _candidates(source, make_rows, row)
-        ]
+        return _difference(_expected(source, expected_row, row), row, fewest, steps)
     except (ValueError, TypeError, AttributeError, KeyError, ArithmeticError) as error:
         return f"cannot be computed: {' '.join(str(error).split())}"
     except RecursionError:
         return "cannot be computed: its options are nested too deeply"
-    return "" if "" in problems else problems[0]
 
 
-def _candidates(source: Any, make_rows: Any, row: Row) -> Iterator[Mapping[str, Any]]:
-    """Yield the row as it should be, for each released threshold that rounds to the stated one."""
+def _expected(source: Any, expected_row: Callable[..., Expected], row: Row) -> Expected:
+    """Return the row as it should be."""
     subgroups = getattr(source, "_subgroups", None)
     columns = list(subgroups.levels) if subgroups else []
     if unknown := sorted(set(row) - {*_COLUMNS, *columns}):
-        raise ValueError(f"the columns {unknown} are none of a table of this release")
+        raise ValueError(f"the table has columns that no table of this release has: {unknown}")
     levels = tuple((name, row[name]) for name in columns if row.get(name, _WHOLE) != _WHOLE)
     name, label = row.get("score") or row["metric"], row["metric"]
     if label != name and label in {*NAMES, *CLINICAL}:
-        raise ValueError(f"the row is labelled {label!r}, and its score is {name!r}")
+        raise ValueError(f"the row is labelled {label!r}, but its score is {name!r}")
     options = row.get("options") or "{}"
-    for threshold in _thresholds(source, row.get("threshold", "")):
-        yield make_rows(name, options, threshold, levels)
+    threshold = _threshold(source, row.get("threshold", ""))
+    return expected_row(name, options, threshold, levels)
 
 
-def _thresholds(source: Any, text: str) -> list[float | None]:
+def _threshold(source: Any, text: str) -> float | None:
     """Return the released threshold nearest to the stated one; ValueError if it is another."""
     if not text:
-        return [None]
+        return None
     _require_number(text)
     released = np.array(getattr(source, "thresholds", ()), dtype=float)
     if not released.size:
@@ -129,16 +144,16 @@ def _thresholds(source: Any, text: str) -> list[float | None]:
     nearest = float(released[np.argmin(np.abs(released - float(text)))])
     if not (_rounds_to(nearest, text) and abs(nearest - float(text)) <= _NEAR_THRESHOLD):
         raise ValueError(f"no threshold {text} was released; the nearest one is {nearest:.4g}")
-    return [nearest]
+    return nearest
 
 
-def _make_rows(
+def _expected_row(
     source: Any, name: str, options: str, threshold: float | None, levels: Sequence[tuple[str, str]]
-) -> Mapping[str, Any]:
-    """Return the row of a table with these options, as `table` makes it."""
+) -> Expected:
+    """Compute one row again: this score with these options, of the subgroup with these levels."""
     params = from_json(options)
     if not isinstance(params, dict):
-        raise ValueError(f"options are a JSON object; found {options!r}")
+        raise ValueError(f"options must be a JSON object; found {options!r}")
     if isinstance(source, SearchResult):
         return {**source.score(name, **params)._asdict(), "note": ""}
     params |= {} if threshold is None else {"threshold": threshold}
@@ -152,43 +167,94 @@ def _make_rows(
     return {"size": source.m, "note": "", **frame.iloc[same[0]].to_dict()}
 
 
-def _difference(made: Mapping[str, Any], row: Row, fewest: int, steps: Mapping[str, float]) -> str:
+def _difference(expected: Expected, row: Row, fewest: int, steps: Mapping[str, float]) -> str:
     """Describe the first difference of a row from the row as it should be; return "" if none."""
+    return (
+        _wrong_number(expected, row)
+        or _wrong_text(expected, row)
+        or _too_few_digits(expected, row, steps)
+        or _too_few_units(expected, fewest)
+        or _wrong_size(expected, row)
+        or _wrong_note(expected, row)
+    )
+
+
+def _wrong_number(expected: Expected, row: Row) -> str:
     for key in _NUMBERS:
-        if key in row and not _shows(made[key], row[key]):
-            return f"says {key} {row[key]}; it is {made[key]:.6g}"
-    too_few = str(made["note"]).startswith("too few")
-    found = _TEXT.fullmatch(row["text"]) if "text" in row else None
-    if "text" in row:
-        pairs = zip(_NUMBERS, found.groups(), strict=False) if found else ()
-        if not found or not all(_shows(made[key], text) for key, text in pairs):
-            numbers = " to ".join(f"{made[key]:.6g}" for key in _NUMBERS)
-            return f"says {row['text']!r}; its value, low and high are {numbers}"
-        if too_few != bool(found[4]):
-            return f"says {row['text']!r}, which {'lacks' if too_few else 'has'} {_TOO_FEW!r}"
-    shown = [(key, row[key], steps[key]) for key in _NUMBERS if key in row]
-    if found:
-        texts = zip(_NUMBERS, found.groups()[:3], strict=True)
-        shown += [(key, text, _last_digit(text)) for key, text in texts]
-    # Digits have to be finer than the interval, or than 1 % of a number above 1.
-    width = np.fmax(made["high"] - made["low"], 0.01 * max(1.0, abs(made["value"])))
-    for key, text, step in shown:
-        fine = [_last_digit(text) <= width, step <= width and _is_near(made[key], text, step)]
-        if not (any(fine) or _is_near(made[key], text, 0.0)):
-            return f"says {text}, and needs more digits: the interval is {width:.2g} wide"
-    if made["size"] < fewest if "size" in made else False:
-        return f"is of about {made['size']:,} units (at least {fewest:,})"
-    if "size" in row and ("size" not in made or row["size"] != str(made["size"])):
-        return f"says size {row['size']}; it is {made.get('size')}"
-    if row.get("note", made["note"] if too_few and "text" in row else "") != made["note"]:
-        return f"says the note {row.get('note', '')!r}; it is {made['note']!r}"
+        if key in row and not _shows(expected[key], row[key]):
+            return f"says {key} {row[key]}; it is {expected[key]:.6g}"
     return ""
 
 
-def _shows(number: float, text: str) -> bool:
-    """Return True if a text shows a number, rounded.
+def _wrong_text(expected: Expected, row: Row) -> str:
+    if "text" not in row:
+        return ""
+    found = _TEXT.fullmatch(row["text"])
+    shown = zip(_NUMBERS, found.groups()[:3], strict=True) if found else ()
+    if not found or not all(_shows(expected[key], text) for key, text in shown):
+        value, low, high = (f"{expected[key]:.6g}" for key in _NUMBERS)
+        return f"says {row['text']!r}; it is {value} ({low} to {high})"
+    too_few = _is_of_too_few(expected)
+    if too_few != bool(found[4]):
+        return f"says {row['text']!r}, which {'lacks' if too_few else 'has'} {_TOO_FEW!r}"
+    return ""
 
-    pandas writes whole numbers as 93035.0: the digit before the point may be the last one.
+
+def _too_few_digits(expected: Expected, row: Row, steps: Mapping[str, float]) -> str:
+    """Refuse a number that is rounded further than its interval allows.
+
+    Rounded numbers match many others. So the last digit of each must count no more than the width
+    of the interval; or than one per cent of the value (0.01 if that is below 1), if that is more. A
+    shorter number passes if it is right to the digits of its column.
+    """
+    shown = [(key, row[key], steps[key]) for key in _NUMBERS if row.get(key)]
+    if found := _TEXT.fullmatch(row.get("text", "")):
+        texts = zip(_NUMBERS, found.groups()[:3], strict=True)
+        shown += [(key, text, _last_digit(text)) for key, text in texts]
+    # `fmax` leaves out NaN, the width where there is no interval.
+    width = np.fmax(expected["high"] - expected["low"], 0.01 * max(1.0, abs(expected["value"])))
+    for key, text, step in shown:
+        as_in_column = step <= width and _is_near(expected[key], text, step)
+        is_exact = _is_near(expected[key], text, 0.0)
+        if not (_last_digit(text) <= width or as_in_column or is_exact):
+            return f"says {text}, and needs more digits: the interval is {width:.2g} wide"
+    return ""
+
+
+def _too_few_units(expected: Expected, fewest: int) -> str:
+    if "size" in expected and expected["size"] < fewest:
+        return f"is of about {expected['size']:,} units (at least {fewest:,})"
+    return ""
+
+
+def _wrong_size(expected: Expected, row: Row) -> str:
+    if "size" not in row:
+        return ""
+    if "size" not in expected:
+        return "gives a size, and this number has none"
+    if row["size"] != str(expected["size"]):
+        return f"says size {row['size']}; it is {expected['size']}"
+    return ""
+
+
+def _wrong_note(expected: Expected, row: Row) -> str:
+    if "note" not in row and "text" in row and _is_of_too_few(expected):
+        return ""  # the text says it, see `_wrong_text`
+    note = row.get("note", "")
+    if note != expected["note"]:
+        return f"says the note {note!r}; it is {expected['note']!r}"
+    return ""
+
+
+def _is_of_too_few(expected: Expected) -> bool:
+    """Return True if the note says that the records are too few to tell."""
+    return str(expected["note"]).startswith("too few")
+
+
+def _shows(number: float, text: str) -> bool:
+    """Return True if a cell shows a number as `to_csv` may write it; ValueError if it has none.
+
+    It may be rounded. pandas writes whole numbers with ".0": 93035.0 may be 93035.4, rounded.
     """
     if not text:  # as pandas writes NaN
         return math.isnan(number)
@@ -197,12 +263,12 @@ def _shows(number: float, text: str) -> bool:
 
 
 def _rounds_to(number: float, text: str) -> bool:
-    """Return True if a text shows a number, rounded to the digits of the text."""
+    """Return True if a number, rounded to as many digits as the text has, is that of the text."""
     return _is_near(number, text, _last_digit(text))
 
 
 def _is_near(number: float, text: str, step: float) -> bool:
-    """Return True if a text shows a number, rounded to a multiple of this step."""
+    """Return True if a number, rounded to a multiple of a step, is that of the text."""
     said = float(text)
     if not (math.isfinite(said) and math.isfinite(number)):
         return bool(np.isclose(said, number, equal_nan=True))
@@ -210,13 +276,13 @@ def _is_near(number: float, text: str, step: float) -> bool:
 
 
 def _last_digit(text: str) -> float:
-    """Return the value of one step of the last digit of a number; 0 if it has none."""
+    """Return what one step of the last digit counts: 0.01 for 0.25; 0 if there is no digit."""
     exponent = Decimal(text or "nan").as_tuple().exponent
     return 10.0**exponent if isinstance(exponent, int) else 0.0
 
 
 def _finest_steps(rows: Sequence[Row]) -> dict[str, float]:
-    """Return the step of the last digit in each column of numbers: pandas leaves out zeros."""
+    """Return the step of the finest last digit in each column: pandas leaves out zeros."""
     steps = {}
     for key in _NUMBERS:
         numbers = [row[key] for row in rows if _is_number(row.get(key, ""))]
@@ -225,7 +291,7 @@ def _finest_steps(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def _is_number(text: str) -> bool:
-    return _ONE_NUMBER.fullmatch(text) is not None
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _require_number(text: str) -> None:

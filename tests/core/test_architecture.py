@@ -28,7 +28,7 @@ LAYERS = (
 )  # fmt: skip
 # The lines of code that a reader has to believe, exactly, so that none are added unnoticed: if they
 # become more, say in the commit what the growth buys.
-TRUSTED_LINES = 4_962
+TRUSTED_LINES = 4_966
 # Beside what is believed: where charges are kept, and what is said of them.
 BESIDE = "privacy.ledger", "privacy.report"
 WITHOUT_CODE = {

@@ -267,7 +267,7 @@ def test_each_model_is_checked_row_by_row(binary, first, tmp_path):
     assert "record by record: your class Centred" in report.condition
 
 
-def f1(y, predicted):
+def own_gain(y, predicted):
     """A gain with the name of a metric."""
     return y == predicted
 
@@ -281,7 +281,7 @@ def f1(y, predicted):
         (dict(pos_label=5), "is not a class of y"),
         (dict(scoring="roc_auc"), "not computed from the joint table .* these are: .*'f1'"),
         (dict(scoring="neg_brier_score"), "not computed from the joint table"),
-        (dict(scoring=make_private_scorer(f1, bounds=(0, 1))), "not computed from the joint table"),
+        (dict(scoring=make_private_scorer(own_gain, bounds=(0, 1))), "not computed from the joint table"),
         (dict(scoring="f1_marco"), "did you mean 'f1_macro'"),
         (dict(scoring=["f1", "recall"]), "takes one score here"),
         (dict(scoring="r2"), "not computed from the joint table"),

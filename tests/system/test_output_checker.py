@@ -5,6 +5,7 @@ import csv
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,8 +27,9 @@ from sklearn_dpbo.metrics import _intervals
 from sklearn_dpbo.metrics._released import ReleasedScore, scorer_from_json, table_from_json
 from sklearn_dpbo.metrics.evaluations._from_dict import read_evaluation
 from sklearn_dpbo.papers.kusner2015 import GPNoisy
-from sklearn_dpbo.report import PrivacyReport, check
+from sklearn_dpbo.report import PrivacyReport, check, from_dict
 from sklearn_dpbo.report._command import main
+from sklearn_dpbo.report._contradictions import contradictions
 from sklearn_dpbo.search._released import SEARCH, THRESHOLD, _in_numbers
 from sklearn_dpbo.testing import seeded_noise
 
@@ -209,10 +211,11 @@ def test_one_wrong_number_in_a_table_is_found(clinic, tmp_path):
         ("score", "presicion", "presicion"),
         ("threshold", "0.5", "it is"),
         ("site", "rural", "no such subgroup"),
-        ("text", "0.99 (0.98 to 1.00)", "its value, low and high are"),
+        ("text", "0.99 (0.98 to 1.00)", "it is 0."),
         ("options", '{"beta": 1}', "it is"),
         ("options", "{", "cannot be computed"),
         ("value", "n/a", "cannot be computed"),
+        ("p-value", "0.01", "has columns that no table of this release has: ['p-value']"),
     ],
 )
 def test_a_table_that_names_something_else_is_found(column, value, words, clinic, tmp_path):
@@ -221,16 +224,35 @@ def test_a_table_that_names_something_else_is_found(column, value, words, clinic
     at = {"options": 12, "threshold": 3}.get(column, 1)
     if column == "metric":
         rows[at] |= {"score": "precision"}
+    rows = [row | {column: row.get(column, "")} for row in rows]
     path = written([*rows[:at], rows[at] | {column: value}, *rows[at + 1 :]], tmp_path / "a.csv")
     (*_, finding) = check(folder / "result.json", tables=[path])
     assert not finding.passed and words in finding.found
 
 
+def test_a_label_of_two_scores_is_listed_with_each_once(clinic, tmp_path):
+    folder, evaluation, _ = clinic
+    tables = [
+        evaluation.table({"A": ("sensitivity", {"threshold": 0.2}), "AUC": "roc_auc"}),
+        evaluation.table({"A": "roc_auc", "roc_auc": "roc_auc"}),
+    ]
+    pd.concat([*tables, tables[0]]).fillna({"score": "roc_auc"}).to_csv(tmp_path / "a.csv")
+    (*_, finding) = check(folder / "result.json", tables=[tmp_path / "a.csv"])
+    meanings = "'A' is sensitivity at threshold 0.2; 'AUC' is roc_auc; 'A' is roc_auc"
+    assert finding.passed and finding.found.endswith(f"counts: {meanings}")
+
+
 def test_other_files_are_no_tables(clinic, tmp_path):
     folder, *_ = clinic
-    for text in ("", "a,b\n1,2\n", "metric\naccuracy\n", "metric,value\naccuracy,0.9,3\n"):
+    for text, words in (
+        ("", "is not a CSV table with a header row"),
+        ("a,b\n1,2\n", "needs the column 'metric', and 'value' or 'text'"),
+        ("metric\naccuracy\n", "needs the column 'metric', and 'value' or 'text'"),
+        ("metric,value\naccuracy,0.9,3\n", "fewer or more cells"),
+    ):
         (tmp_path / "a.csv").write_text(text)
-        assert failed(check(folder / "result.json", tables=[tmp_path / "a.csv"])) == ["table"]
+        (*rest, finding) = check(folder / "result.json", tables=[tmp_path / "a.csv"])
+        assert failed([*rest, finding]) == ["table"] and words in finding.found
     assert failed(check(folder / "result.json", tables=[tmp_path / "nowhere.csv"])) == ["table"]
 
 
@@ -460,6 +482,26 @@ def test_a_search_that_was_forged_in_one_place_fails(path, value, searched, tmp_
         record = settled(record, path, value)
     (tmp_path / "a.json").write_text(json.dumps(record))
     assert failed(check(tmp_path / "a.json")) == ["file"]
+
+
+def test_an_error_says_why_the_chosen_candidate_cannot_be_that_one(searched):
+    loaded, (_, _, search) = from_dict(copy.deepcopy(searched[0])), searched
+    assert not [*contradictions(loaded)]
+    best = search.best_index_
+    unvalidated = [
+        candidate | {"validated": False} if i == best else candidate
+        for i, candidate in enumerate(loaded.candidates)
+    ]
+    for changes, why in (
+        ({"best_index_": 3}, "best_index is 3, but the file lists 3 candidates"),
+        (
+            {"candidates": unvalidated},
+            f"best_index is {best}, but that candidate was not validated",
+        ),
+        ({"best_params_": {"C": 4.0}}, "that candidate does not have best_params"),
+    ):
+        (first, *_) = contradictions(replace(loaded, **changes))
+        assert why in first
 
 
 def test_a_receipt_of_something_else_fails_the_ledger(clinic, searched, tmp_path):
