@@ -281,7 +281,7 @@ def own_gain(y, predicted):
         (dict(pos_label=5), "is not a class of y"),
         (dict(scoring="roc_auc"), "not computed from the joint table .* these are: .*'f1'"),
         (dict(scoring="neg_brier_score"), "not computed from the joint table"),
-        (dict(scoring=make_private_scorer(own_gain, bounds=(0, 1))), "not computed from the joint table"),
+        (dict(scoring=make_private_scorer(own_gain, bounds=(0, 1))), "not computed from the joint"),
         (dict(scoring="f1_marco"), "did you mean 'f1_macro'"),
         (dict(scoring=["f1", "recall"]), "takes one score here"),
         (dict(scoring="r2"), "not computed from the joint table"),
