@@ -125,7 +125,11 @@ def _released(
         dict(named(release.scores)) if release.scores else {},
         best_params=fitted.get("best_params_"),
         best_index=release.best_index,
-        candidates=[(candidate.params, candidate.validated) for candidate in release.candidates],
+        candidates=[
+            # A candidate whose fit failed was not validated.
+            (candidate.params, candidate.validated and candidate.fit_error is None)
+            for candidate in release.candidates
+        ],
         choice_counts=release.choice_counts,
         evaluation=fitted.get("evaluation_"),
         all_scores={i: dict(named(scores)) for i, scores in (release.all_scores or {}).items()},

@@ -67,6 +67,11 @@ def of_search_by_a_loss(X, y, X_val, y_val):
     return search.fit(X, y, X_val=X_val, y_val=y_val).released_
 
 
+def of_search_with_a_candidate_that_fails(X, y, X_val, y_val):
+    search = PrivateBayesSearchCV(LogisticRegression(), {"C": [-1.0, 0.1, 1.0]})
+    return search.fit(X, y, X_val=X_val, y_val=y_val).released_
+
+
 def of_search_without_a_score(X, y, X_val, y_val):
     strategy = WorstCase(score_share=0)
     search = PrivateBayesSearchCV(LogisticRegression(), GRID, strategy=strategy)
@@ -142,7 +147,8 @@ def of_instances(X, y, X_val, y_val):
 
 
 RELEASES = [of_search, of_search_of_several_scores, of_search_of_all_scores, of_search_by_a_loss,
-            of_search_without_a_score, of_a_paper, of_evaluated_search, of_table, of_learner,
+            of_search_with_a_candidate_that_fails, of_search_without_a_score,
+            of_a_paper, of_evaluated_search, of_table, of_learner,
             of_threshold, of_subgroups, of_two_classes, of_three_classes, of_regressor,
             of_comparison, of_comparison_at_thresholds, of_instances]  # fmt: skip
 
