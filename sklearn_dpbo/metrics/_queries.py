@@ -2,9 +2,9 @@
 
 A `Query` maps each record to numbers, by a public function, and computes integers from the numbers
 of all records. A score releases these integers with noise. If one unit is replaced, the absolute
-changes of the integers sum to at most the *sensitivity*. The bound has no rounding error, as
-integers are added exactly; where a function of floats is rounded, the bound has an allowance for
-that. The proofs are in the documentation, "The guarantee".
+changes of the integers sum to at most the *sensitivity*. Integers are added
+exactly, so rounding cannot break the bound; where a float is rounded to an integer, the bound
+includes an allowance. The proofs are in the documentation, "The guarantee".
 
 The validation set has m units. G = 2^20 is the number of steps of the fine grid, to which gains and
 functions are rounded. A unit's gain is the mean of its records' gains. In counts, the records of a
@@ -14,7 +14,7 @@ unit have the total weight W: 1 if each record is a unit, more for groups (`unit
 query        integers                                                sensitivity
 ===========  ======================================================  ===============================
 `MeanOf`     the sum of the units' gains, in steps; with `spread`,   `steps` (1 for accuracy), or G
-             also that of g (1 - g), for gains g in [0, 1]           for groups
+             also that of g (1 - g), g being the gain in [0, 1]      for groups
 `Cells`      the weight of the records in each cell of its tables    2 W for each table
              (a confusion matrix, a histogram of scores)
 `Moments`    sums of errors, labels and their squares (`_errors`)    `Moments.sensitivity`
@@ -137,18 +137,18 @@ class Query:
         raise NotImplementedError
 
     def largest(self, units: Units) -> int:
-        """Return the largest value that an integer can have.
+        """Bound all integers; the first can reach the bound.
 
-        Only for queries whose integers share one range, which begins at 0.
+        Only for queries whose integers are never negative.
         """
         raise NotImplementedError
 
     def counts_as(self, other: Query, units: Units) -> bool:
         """Return True if another query has the same integers for these units.
 
-        Unlike ``==``, this may depend on the units: where all gains are at their bounds, a `MeanOf`
-        with `spread` has the integers of one without. False is always safe: the integers are then
-        computed twice.
+        Unlike ``==``, this may depend on the units: if every unit's gain is at a bound, a `MeanOf`
+        with `spread` has no second integer, and equals one without. False is always safe: the
+        integers are then computed twice.
         """
         return self is other
 
@@ -168,7 +168,7 @@ class Query:
         return np.empty(0, dtype=np.int64)
 
     def per_unknown(self, units: Units) -> int:
-        """Return by how much a unit of unknown labels raises the sum of `unknown_counts`."""
+        """Return what a unit of unknown labels adds to `unknown_counts`, if these are not empty."""
         return unit_weight(units)
 
     def without_unknown(self, counts: Sequence[int]) -> tuple[Self, NDArray[np.int64]]:
@@ -178,9 +178,10 @@ class Query:
     def sampling_deviations(self, counts: Floats, units: Units) -> Floats | None:
         """Return how much the sums vary between random samples of units from a population.
 
-        `counts` are those of `summed`. The result has a standard deviation, with a sign, for each
-        (see `Moments`). It is None for `Cells`, where the sampling error of counts is simulated,
-        and for queries whose scores compute it in another way.
+        `counts` are those of `summed`. The result has a standard deviation for each sum; sums with
+        opposite signs are taken to move in opposite directions (see `Moments`). It is None for
+        `Cells`, where the sampling error of counts is simulated, and for queries whose scores
+        compute it in another way.
         """
         return None
 
@@ -204,8 +205,9 @@ class MeanOf(Query):
     and rounded to one of 0, ..., `steps`; one step is enough if every gain is a or b. NaN counts as
     the lower bound a. A unit's gain is the mean of its records' gains.
 
-    If `spread`, there is a second integer: the sum of `spread_of` over the gains of units, from
-    which their variance follows. Both integers together have the sensitivity of the first.
+    If `spread`, and unless every unit's gain is a or b, there is a second integer: the sum of
+    `spread_of` over the gains of units, from which their variance follows. Both integers together
+    have the sensitivity of the first.
     """
 
     gain: Callable[..., Any]
@@ -294,14 +296,14 @@ class Cells(Query):
     """Weight of the records in each cell of one or more tables.
 
     The records of a unit have the total weight W, see `weights`. A record lies in one cell of each
-    table. Its values are the indices of these cells, shape (n,) for one table or (n, n_tables). The
-    indices go on from one table to the next.
+    table. The values of n records are indices of cells, shape (n,) for one table or (n, n_tables):
+    those of a table begin where those of the table before end.
 
     There is a copy of all tables for each of `n_subgroups`, and a record is counted in the copy of
     its subgroup. Scores are computed from the sum of the copies of `subgroups`.
 
-    If `unknown`, the last cells of each table that counts labels are for records of unknown labels,
-    see `_unknown`. They are released with the others, at no cost.
+    If `unknown`, the last `n_unknown` cells of each table (none where no labels are counted) are
+    for records of unknown labels, see `_unknown`. They are released with the others, at no cost.
     """
 
     n_subgroups: int = 1
@@ -383,8 +385,8 @@ class Cells(Query):
     def adjusted(self, counts: Floats, units: Units, adjust: Callable[..., Floats]) -> Floats:
         """Make each table have its public total, by ``adjust(table, total)``.
 
-        Only the total of all subgroups is public. For some of them, the total of their noisy counts
-        takes its place.
+        Only the total of all subgroups is public. If some are left out, the noisy total of the
+        table takes its place.
         """
         total_known = len(self.subgroups) == self.n_subgroups
         total = total_weight(units)
@@ -410,7 +412,7 @@ class Confusion(Cells):
 
     classes: NDArray[Any]
     what = "confusion matrix"
-    # True as the predictions are the model's own. Those of a histogram may be by another threshold.
+    # Whether the predictions are the model's own: a histogram may use another threshold.
     follows = True
 
     def record_values(self, y: Any, response: NDArray[Any], classes: Any) -> NDArray[np.intp]:
@@ -448,7 +450,7 @@ class Confusion(Cells):
 
 @dataclass(frozen=True, eq=False)
 class ClassSizes(Cells):
-    """Weight of the records of each class; the last cell is for unknown labels."""
+    """Weight of the records of each class; if `unknown`, the last cell is for unknown labels."""
 
     classes: NDArray[Any]
     response_method: tuple[str, ...]
@@ -484,7 +486,7 @@ def require_finite(*bounds: float) -> None:
 
 
 def numbers(y: Any) -> Floats:
-    """Convert labels to floats, one by one; NaN for a label that is not a float."""
+    """Convert labels to floats; of objects, one by one, with NaN for what is no number."""
     y = np.asarray(y)
     if y.dtype == object:
         y = np.array([as_number(label) for label in y])
@@ -512,7 +514,8 @@ def in_steps(value: float, width: float) -> int:
 def steps_of_unit(units: Units) -> int:
     """Bound the change of `in_steps` if one unit is replaced: G, and a few steps for rounding.
 
-    The error of the value, in floats, is below m / 2^27 steps, so it may add 2 + m // 2^26 steps.
+    Each of the two values has an error of floats below m / 2^27 steps, and is rounded down: their
+    difference grows by 2 + m // 2^26 steps at most.
     """
     return GRID + 2 + units.m // 2**26
 
@@ -520,8 +523,8 @@ def steps_of_unit(units: Units) -> int:
 def unit_weight(units: Units) -> int:
     """Return W, the total weight of a unit's records: 1 if each record is a unit.
 
-    A group's records share W in integers, so it is large. Yet ``2 (W m)^2``, the largest value of
-    `Pairs`, stays below 2^62.
+    W is divided among a group's records in integers, so it is large; but small enough that ``2 (W
+    m)^2``, the largest value of `Pairs`, stays below 2^62.
     """
     return min(_GROUP_WEIGHT, max(1, 2**30 // units.m)) if units.grouped else 1
 

@@ -5,17 +5,17 @@ A search uses two queries of a score. The integer of `query` ranks the candidate
 them. A search calls these methods:
 
 * `prepare` sets whatever depends on the training labels.
-* `choice` adjusts `query` to candidates about as good as one whose predictions for public records
-  are given.
+* `choice` takes predictions of a good candidate for public records, and adjusts `query` to compare
+  candidates that are about as good.
 * `with_bounds` sets the bounds at which losses are clipped, by public predictions if there are any.
-* `adapt` adjusts `query` to candidates about as good as one whose predictions for the validation
-  set were counted: these noisy counts, of the query `first`, are released before the choice.
+* `adapt` does the same by noisy counts of a good candidate's predictions for the validation set
+  (the query `first`), which are released before the choice.
 * `for_choice` replaces `query` by one that ranks as the score itself does, if noise allows it.
-* `release` sets `counts`.
+* `release` sets `counts`, where `prepare` has not done so.
 * `value` and `interval` compute the score and its interval from released integers.
 
-Each method returns a new scorer, or numbers. `_of_counts` has the scores that are not means of
-gains.
+No method changes the scorer: each returns a scorer (the same one if nothing changes), or numbers.
+`_of_counts` has the scores that are not means of gains.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ UNSET: Any = None
 CONFIDENCE = 0.95
 # A noisy score, and an interval for the score without noise.
 Score: TypeAlias = tuple[float, tuple[float, float]]
-# Returns predictions for public records, by the first of some methods that the estimator has.
+# A function of names of methods: it returns predictions for public records, by the first method
+# that the estimator has. None without public records.
 Public: TypeAlias = Callable[[tuple[str, ...]], Predictions] | None
 # Queries that are released anyway, from which scores can be computed; None if nothing but one score
 # is released.
 Given: TypeAlias = Sequence[Query] | None
 
-# The noise of a choice is negligible if it is likely to hide no larger difference of scores.
+# Noise of a choice is negligible if the differences of scores that it may hide are at most this.
 _NEGLIGIBLE = 0.01
 # Confidence of an interval of one standard deviation on either side, for normal noise.
 _LIKELY = 0.68
@@ -82,7 +83,7 @@ class PrivateScorer:
     query : Query
         Query whose integer ranks the candidates.
     counts : Query
-        Query that is released for the chosen candidate; scores share equal ones.
+        Query that is released for the chosen candidate; scores with equal ones share a release.
     ends : tuple (low, high) of float, default=(0.0, 1.0)
         Scores for the lowest and the highest integer of `query`, between which `line` interpolates.
     shares : tuple of float, default=()
@@ -147,7 +148,7 @@ class PrivateScorer:
         return self
 
     def choice(self, public: Predictions) -> PrivateScorer:
-        """Return this scorer, prepared to compare candidates that are about as good as one.
+        """Return this scorer, prepared to compare candidates about as good as that of `public`.
 
         Parameters
         ----------
@@ -194,12 +195,12 @@ class PrivateScorer:
     def for_public(self) -> PrivateScorer:
         """Return this prepared scorer for scores of public records.
 
-        It clips only losses far above those of a constant prediction.
+        Unless a user gave bounds, it clips only losses far above those of a constant prediction.
         """
         return self
 
     def share_cut_off(self, public: Predictions) -> float:
-        """Return which share of the sum of these predictions' losses clipping removes."""
+        """Return the share of the sum of losses that is removed by clipping; 0 without losses."""
         return 0.0
 
     def of_scikit_learn(self, public: Predictions) -> float:
@@ -238,7 +239,7 @@ class PrivateScorer:
         ``2 D ln n / epsilon`` between the integers of two candidates, where D is the sensitivity of
         the query. If no scorer has negligible noise, return this one.
         """
-        n = max(2, n_candidates)  # copies of a single candidate may be compared
+        n = max(2, n_candidates)  # ln 1 = 0 would mean no noise
         for scorer in self.faithful(units):
             D = scorer.query.sensitivity(units)
             hidden = 2 * D * math.log(n) / epsilon
@@ -263,8 +264,8 @@ class PrivateScorer:
             Privacy loss of the release.
         given : sequence of Query, or None
             Queries that are released anyway: if the score can be computed from one of them, that
-            one is used. None if this score is released alone. If the sequence is empty, other
-            scores are released as well, and may be computed from the counts of this one.
+            one is used. None if this score is released alone; empty if it is the first of
+            several, which may be computed from its counts.
 
         Raises
         ------
@@ -289,12 +290,12 @@ class PrivateScorer:
         Parameters
         ----------
         counts : ndarray of shape (n_rows, n_counts)
-            Sums of released integers (`Query.summed`), possible ones or simulated ones.
+            Sums of integers (`Query.summed`): changed to possible ones, or simulated.
         units : Units
             Protected units, as for `value`.
         undefined : float or None
             Value of ratios whose denominator is not positive, for simulated counts, which may be
-            negative. None for possible counts. See `_metrics`.
+            negative. None for counts that are possible without noise. See `_metrics`.
         """
         raise NotImplementedError
 
@@ -325,8 +326,8 @@ class PrivateScorer:
         confidence : float
             Probability that the interval contains the score, in (0, 1).
         sampling : float, default=0.0
-            Factor of the sampling error: 0 for the score of these records, 1 for the score of the
-            population whose random sample they are.
+            0 for the score of these records, 1 for the score of the population whose random sample
+            they are; of scores that are no means, a factor of the sampling error.
         """
         return simulated_interval(
             lambda counts, end: self.raw(counts, units, end),
@@ -363,7 +364,7 @@ class PrivateScorer:
         Returns
         -------
         gains : ndarray of shape (n,)
-            Within `bounds`.
+            Within the bounds of `query`: after a search, these may be others than `bounds`.
         """
         query = cast(MeanOf, self.query)
         predictions = self.predictions(estimator, X, y)
@@ -392,7 +393,7 @@ class PrivateScorer:
         return self
 
     def _labels(self, X: Any, y: Any) -> Any:
-        """Return y as an array; raise ValueError unless there are rows, and a label for each."""
+        """Return y as an array; ValueError unless there are rows, and a label each if needed."""
         labels = dense(y)
         n = n_rows(X)
         if n == 0:
@@ -414,9 +415,9 @@ class PrivateScorer:
 class MeanScore(PrivateScorer):
     """Mean over units of a gain, or minus the square root of a mean loss; clipped to `bounds`.
 
-    `gain` is the name of the gain, or "" for a user's function. `most` is the largest loss that
-    scikit-learn computes or, if it has no limit, the largest loss of a constant prediction for the
-    training records. It replaces losses that are infinite or missing.
+    `gain` is the name of the gain, or "" for a user's function. `most` is scikit-learn's own limit
+    of the loss (it clips probabilities, for example) or, if there is none, the largest loss of a
+    constant prediction for the training records. It replaces losses that are infinite or missing.
     """
 
     query: MeanOf = UNSET
@@ -466,8 +467,8 @@ class MeanScore(PrivateScorer):
         gain = entry.make(y_train, **params) if entry.make else Named(self.gain, params)
         steps = 1 if entry.counts else GRID
         if "bounds" in self.params:
-            # A user's bounds are those of the score. For a root, they are bounds of minus the error
-            # of a record, whose square is the loss.
+            # A user's bounds are those of the score. For a root, the squared error of a record is
+            # clipped at the square of a bound.
             return self.with_gain(gain, self.params["bounds"], steps)
         gain_bounds: Any = entry.bounds
         if callable(gain_bounds):
@@ -519,7 +520,7 @@ class MeanScore(PrivateScorer):
         gains = [query.unclipped(p.y, p.response, p.classes) for p in public]
         losses = self._finite(-np.array(gains)) if gains else constant[None]
         best = losses[np.argmin(losses.mean(axis=1))]
-        # No bound is below the one of the entry, or above the largest loss of scikit-learn.
+        # No lower than the bound of the entry, and no higher than the largest loss.
         least = -entry.bounds[0] if isinstance(entry.bounds, tuple) else 0.0
         # The released score has one bound, and the choice another: a lower bound means less noise,
         # and a choice need not tell bad candidates apart.
@@ -548,7 +549,7 @@ class MeanScore(PrivateScorer):
         args = public.y, public.response, public.classes
         gains = self.counts.clipped(*args)
         losses = self._finite(-self.counts.unclipped(*args))
-        return 1 + float(gains.sum() / (losses.sum() or 1.0))
+        return 1 + float(gains.sum() / losses.sum()) if losses.any() else 0.0
 
     def raw(self, counts: Floats, units: Units, undefined: float | None = None) -> Floats:
         a, b = self.counts.bounds
@@ -583,10 +584,10 @@ class MeanScore(PrivateScorer):
     def sampled(
         self, noisy: NoisyCounts, units: Units, confidence: float, sampling: float
     ) -> tuple[float, float]:
-        """Return the `interval` of the sampling error alone, with a lower bound of the spread.
+        """Return the `interval` of the sampling error alone.
 
-        Like `interval`, it takes the noisy second sum less the scale of its noise: if that sum is
-        too large, the sampling error seems too small.
+        The variance between units is g (1 - g) of their mean less the mean of g (1 - g), the second
+        sum. So a lower bound of that sum, the noisy one less the scale of its noise, is cautious.
         """
         total, *spread = noisy.counts
         lower_bounds = (math.floor(count - noisy.scale) for count in spread)
@@ -607,7 +608,7 @@ class MeanScore(PrivateScorer):
 def _computing(scorer: PrivateScorer) -> Iterator[None]:
     """Raise ValueError where the score of public labels and predictions cannot be computed.
 
-    Labels or predictions that are no floats raise OverflowError or TypeError within this context.
+    OverflowError and TypeError, by labels or predictions that are no floats, become ValueError.
     """
     try:
         with ignore_float_errors():
@@ -617,7 +618,7 @@ def _computing(scorer: PrivateScorer) -> Iterator[None]:
 
 
 def check_one_output(name: str, y_train: Any) -> None:
-    """Raise ValueError if there are several labels per record."""
+    """Raise ValueError unless labels have one dimension."""
     if dense(y_train).ndim > 1:
         raise ValueError(
             f"scoring={name!r} supports one label per record; y has shape {dense(y_train).shape}. "
@@ -634,7 +635,7 @@ def _largest_loss(entry: Gain, constant_losses: Floats) -> float:
     return float(np.max(constant_losses, where=finite, initial=0.0)) or 1.0
 
 
-@lru_cache(maxsize=16)  # the scores of an evaluation are needed for warnings, then shown
+@lru_cache(maxsize=16)  # each is asked for twice: for warnings, then to be shown
 @ignore_float_errors()
 def score_and_interval(
     scorer: PrivateScorer,
@@ -648,9 +649,9 @@ def score_and_interval(
     Cells of unknown labels are used if their counts exceed the noise.
 
     A ratio such as R2 has no lowest value. Unless its denominator exceeds the noise, its interval
-    is the whole range, without a lower end. The score is then one that the exact score exceeds with
-    a probability of 84 %, but at least 0: what scikit-learn returns if the denominator is 0, as all
-    labels are the same, and not all predictions are right.
+    is the whole range, without a lower end. The score is then the lower end of a 68 % interval (the
+    exact score exceeds it with a probability of 84 %), or 0 if that is negative. scikit-learn's R2
+    is 0, too, if all labels are equal and some prediction is wrong.
 
     The interval is extended to contain the score, which may lie beside it because of rounding, or
     because impossible counts were replaced by possible ones. A longer interval contains the exact

@@ -146,7 +146,7 @@ class VarianceExplained(PrivateScorer):
             scorer.counts.clipped(public.y, public.response)[0]
             for scorer in (self, self.without_learnt_bounds())
         )
-        return 1 - float((clipped**2).sum() / ((whole**2).sum() or 1.0))
+        return 1 - float((clipped**2).sum() / (whole**2).sum()) if whole.any() else 0.0
 
     def for_public(self) -> VarianceExplained:
         c = _bounds.MOST_IN_PUBLIC * self.most

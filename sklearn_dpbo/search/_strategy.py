@@ -20,8 +20,9 @@ from ._space import SearchSpace
 # The scores of one candidate.
 Scores: TypeAlias = Sequence[ReleasedScore]
 
-# What the privacy report says is released. `also_released` puts before it what not all searches
-# release: `evaluation_`, `choice_counts_`, and scores of several metrics or of all candidates.
+# Text of privacy reports on what is released. `also_released` begins it with what only some
+# searches release: `evaluation_`, `choice_counts_`, and scores of several metrics or of all
+# candidates.
 _SCORES = "best_score_, best_score_population_interval_, best_score_interval_, "
 _RELEASED = (
     "best_params_, best_index_, {}and which candidates were evaluated (in cv_results_; determined "
@@ -53,7 +54,8 @@ class Release:
     Parameters
     ----------
     candidates : tuple of Candidate
-        Evaluated candidates, in order; if these are secret, all that could be chosen.
+        Candidates that were explored or validated, in order; if it is secret which, all that could
+        be chosen.
     best_index : int or None
         Position of the privately chosen candidate; None if only a score is released.
     scores : sequence of ReleasedScore
@@ -61,7 +63,7 @@ class Release:
         Empty if none is released.
     report : callable or None, default=None
         ``report(units, privacy_report)`` makes the evaluation of the chosen candidate, the
-        `evaluation_` of a search; None if none is released. It makes no privacy report.
+        `evaluation_` of a search, with the privacy report of the search; None if none is released.
     all_scores : dict of int to sequence of ReleasedScore, or None, default=None
         Scores of all validated candidates, by position of the candidate, if they are released.
     hints : tuple of str, default=()
@@ -91,8 +93,8 @@ class Task:
     space : SearchSpace
         The search space.
     session : Session
-        Fits ``session.candidates``, which are public; counts their predictions for the validation
-        set, which stay sealed; and releases with noise.
+        Its public part, ``session.candidates``, fits candidates. It counts their predictions for
+        the validation set, which stay sealed, and releases results with noise.
     n_iter : int
         Largest number of candidates to evaluate.
     rng : numpy.random.Generator

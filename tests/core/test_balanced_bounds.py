@@ -101,6 +101,7 @@ def test_choice_and_score_have_bounds_of_their_own(name, rng):
     assert abs(wider.exact(public[0])) == pytest.approx(theirs, rel=1e-6)
     assert wider.share_cut_off(public[0]) == pytest.approx(0.0, abs=1e-9)
     assert 0 < scorer.share_cut_off(predictions(y, 9 * public[0].y)[0]) < 1
+    assert scorer.share_cut_off(predictions(y, 0 * y)[0]) == 0.0
 
 
 @pytest.mark.parametrize("name", LOSSES)
