@@ -233,7 +233,8 @@ class ClassifierEvaluation(ClassifierFigures, ClinicalScores, SubgroupScores, Ev
         threshold = options.get("threshold")
         labels = self._labels_at(threshold)
         edge = labels.cut if labels.edge is None else labels.edge
-        return {"threshold": float(self.thresholds[edge])}
+        # The model's own is the float next to 0.5, which nobody means.
+        return {"threshold": round(float(self.thresholds[edge]), 12)}
 
     def _brier_score(self, sampling: float) -> Estimate:
         """Compute the Brier score, summed over classes if there are more than two."""
