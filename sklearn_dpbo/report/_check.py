@@ -15,7 +15,7 @@ from ._load import load
 from ._policy import Policy
 from ._table_check import labels, wrong_rows
 
-# What a charge is for, if not for a search: the kind of release begins or ends so.
+# Part of the kind of release, by what the charge was made for. Others are made for searches.
 _KIND_OF = {
     "private_evaluation": "evaluation",
     "private_comparison": "comparison",

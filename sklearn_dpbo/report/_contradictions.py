@@ -120,7 +120,7 @@ def _paid_for(
 ) -> list[PrivacyLoss]:
     """Return the losses that paid for n tables with this noise: each for as many; none if none."""
     for loss in losses:
-        equal = [each for each in losses if each == loss or each.epsilon == loss.epsilon]
+        equal = [each for each in losses if each.epsilon == loss.epsilon]
         for n_losses in (k for k in range(1, len(equal) + 1) if n_tables % k == 0):
             n_each = n_tables // n_losses
             if gaussian and not loss.delta > 0:

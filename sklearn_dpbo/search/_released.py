@@ -16,7 +16,14 @@ from ..metrics._released import (
     table_as_json,
     table_from_json,
 )
-from ..metrics.evaluations._base import KEYS, Estimate, Evaluation, table_of, unknown_name
+from ..metrics.evaluations._base import (
+    KEYS,
+    Estimate,
+    Evaluation,
+    samplings,
+    table_of,
+    unknown_name,
+)
 from ..metrics.evaluations._from_dict import read_evaluation
 from ..privacy.report._json import as_json, require_equal
 from ..privacy.report._report import PrivacyReport
@@ -117,8 +124,7 @@ class SearchResult:
         """
         if name not in self._scores:
             raise ValueError(unknown_name(name, list(self._scores)))
-        if interval not in ("population", "records"):
-            raise ValueError(f'interval must be "population" or "records"; found {interval!r}')
+        samplings(interval)
         released = self._scores[name]
         ends = released.population if interval == "population" else released.score[1]
         return Estimate(released.value, *ends)

@@ -45,6 +45,8 @@ _NOT_REPORTED = (
 # Fields of a loss, and those of a report that `to_dict` returns unchanged.
 _OF_LOSS = ("purpose", "detail", "mechanism", "assumption", "epsilon", "delta")
 _ROUNDING = 1e-9
+# Share of epsilon that a split may leave over.
+_LEFT_OVER = 1e-6
 _OF_SYSTEM = re.compile(
     r"OpenDP [0-9.]+: exact samplers, operating-system randomness(?=;|$)", re.ASCII
 )
@@ -242,14 +244,16 @@ class PrivacyReport:
                 total = math.fsum(getattr(loss, name) for loss in losses)
                 # Under an assumption, less may be needed; of delta, less may be left over.
                 less = name == "epsilon" and self.assumption is None
-                least = getattr(self, name) * (1 - 1e-6) if less else 0.0
+                least = getattr(self, name) * (1 - _LEFT_OVER) if less else 0.0
                 if not least <= total <= getattr(self, name) * (1 + _ROUNDING):
                     raise ValueError(
                         f"{name} is {getattr(self, name):g}, and the releases of "
                         f"{part or 'all records'} cost {total:g}"
                     )
-        if (self.data == "table") != (TRAINING in [loss.purpose for loss in self.spends]):
-            raise ValueError(f"a release of a {self.data} has no, or has a {TRAINING!r}")
+        is_trained = TRAINING in [loss.purpose for loss in self.spends]
+        if is_trained != (self.data == "table"):
+            lists = "lists" if is_trained else "does not list"
+            raise ValueError(f"the report of a {self.data} {lists} {TRAINING!r} as a release")
         if (self.assumption is None) == any(loss.assumption for loss in self.spends):
             raise ValueError("assumption and those of the releases contradict each other")
         if self.secure and not _OF_SYSTEM.match(self.noise):
